@@ -11,6 +11,7 @@ import type { World } from './world.ts';
 import type { Needs, Writer } from './writer.ts';
 
 const dayMs = 86_400_000;
+const seenBefore = { outcome: 'seen_before' } as const;
 
 /** A call that changes nothing is not recorded. */
 export function unrecorded(call: Call, account: string) {
@@ -53,10 +54,12 @@ export function carrySubmission<Request extends { readonly note: Uint8Array }, C
   const take = async (recorded: number | undefined) => {
     const submitted = await writer.runOn(needs, (unit) => {
       const checked = attempt(() => leg.check(request));
-      const outcome = checked instanceof RpcError ? checked : leg.submit(unit, checked);
+      const outcome =
+        checked instanceof RpcError ? checked : unit.isRefused(id) ? seenBefore : leg.submit(unit, checked);
       const isTaken = !(outcome instanceof RpcError) && outcome.outcome === 'taken';
       received(unit, account, isTaken, recorded);
       if (isTaken) unit.submitted(id, request.note);
+      if (!(outcome instanceof RpcError) && outcome.outcome === 'too_late') unit.refuse(id);
       return outcome;
     });
     if (submitted instanceof RpcError) throw submitted;
@@ -71,6 +74,11 @@ export function carrySubmission<Request extends { readonly note: Uint8Array }, C
     account: () => account,
     magicFault: leg.magicFault,
     record: () => writer.run([], (unit) => received(unit, account, false)),
+    refuse: () =>
+      writer.run([], (unit) => {
+        received(unit, account, false);
+        unit.refuse(id);
+      }),
     take,
     nonsense: leg.nonsense,
   });

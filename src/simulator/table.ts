@@ -46,7 +46,10 @@ export class Table<Model extends object> {
     readonly name: string,
     columns: Columns<Model>,
     /** Its keys, and the members that may change. Without the latter, storing a row twice fails. */
-    { keys = [], changing = [] }: { readonly keys?: readonly string[]; readonly changing?: readonly (keyof Model)[] },
+    {
+      keys = [],
+      changing = [],
+    }: { readonly keys?: readonly string[]; readonly changing?: readonly (keyof Model)[] } = {},
   ) {
     this.#columns = (Object.entries(columns) as [string, string | Column<unknown>][]).map(([member, column]) => [
       member,

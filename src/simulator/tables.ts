@@ -57,6 +57,11 @@ export const orders = new Table<Order>(
   },
 );
 
+/** The ids of submissions that were refused for good. A later copy is known by its id. */
+export const refusals = new Table<{ clientId: string }>('refused_submissions', {
+  clientId: 'VARCHAR(64) NOT NULL PRIMARY KEY',
+});
+
 export const reports = new Table<OrderReport>(
   'reports',
   {
@@ -102,7 +107,7 @@ export const settings = new Table<{ name: string; value: number }>(
 
 /** Creates missing tables. There are no migrations: a changed table gets a new name, or the column it lacks. */
 export const schema: readonly string[] = [
-  ...[settings, accounts, instruments, messages, orders, reports].map(({ definition }) => definition),
+  ...[settings, accounts, instruments, messages, orders, reports, refusals].map(({ definition }) => definition),
   tableDefinition('submissions', [
     'number BIGINT NOT NULL PRIMARY KEY',
     'client_id VARCHAR(64) NOT NULL',

@@ -3,12 +3,14 @@ import { type AccountStatus, RejectReason, type ReportKind } from '../gen/marina
 import { BackOfficeUnit, type HeldByBackOffice } from './back-office/unit.ts';
 import { ClearingUnit } from './clearing/unit.ts';
 import type { InstrumentState, Message, Order, OrderReport, Submission } from './model.ts';
-import { accounts, instruments, messages, orders, reports, settings } from './tables.ts';
+import { accounts, instruments, messages, orders, refusals, reports, settings } from './tables.ts';
 import type { World } from './world.ts';
 
 /** The broker's objects for a change. */
 export interface Held extends HeldByBackOffice {
   readonly orders: Map<string, Order>;
+  /** The ids of submissions that were refused for good. */
+  readonly refused: Set<string>;
 }
 
 /** Changes that are committed together. Each sees those before it. Nothing is visible outside before the commit. */
@@ -21,6 +23,7 @@ export class UnitOfWork {
   readonly #accounts = new Map<string, AccountStatus>();
   readonly #instruments = new Set<string>();
   readonly #settings = new Map<string, number>();
+  readonly #refused = new Set<string>();
   readonly #submissions: (number | string | Buffer)[][] = [];
 
   constructor(
@@ -96,6 +99,19 @@ export class UnitOfWork {
     this.#submissions.push([this.world.lastSubmission, clientId, Buffer.from(note)]);
   }
 
+  /** Whether a submission with one of the ids loaded for the change was refused for good. */
+  isRefused(clientId: string): boolean {
+    return this.held.refused.has(clientId);
+  }
+
+  /** Refuses a submission for good, so that none with its id is taken later. */
+  refuse(clientId: string): void {
+    // No submission with a longer id is ever taken.
+    if (clientId.length > maxIdLength) return;
+    this.held.refused.add(clientId);
+    this.#refused.add(clientId);
+  }
+
   setAccount(account: string, status: AccountStatus): void {
     this.world.accounts.set(account, status);
     this.#accounts.set(account, status);
@@ -126,6 +142,7 @@ export class UnitOfWork {
       ...(submissions.length === 0
         ? []
         : [mysql.format('INSERT INTO submissions (number, client_id, note) VALUES ?', [submissions])]),
+      ...refusals.saveNew([...this.#refused].map((clientId) => ({ clientId }))),
       ...accounts.save([...this.#accounts].map(([account, status]) => ({ account, status }))),
       ...instruments.save([...this.#instruments].flatMap((symbol) => world.instruments.get(symbol) ?? [])),
       ...settings.save([...this.#settings].map(([name, value]) => ({ name, value }))),

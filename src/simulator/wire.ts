@@ -17,6 +17,8 @@ export interface Leg<Answer> {
   readonly magicFault?: Fault | undefined;
   /** Records a call that is not taken, or not yet, and returns the record's number. */
   record(): Promise<number>;
+  /** Records a submission that is not taken, and never will be. Absent: no later copy is refused. */
+  refuse?(): Promise<void>;
   /** Takes the call. `recorded` is the number of its earlier record, if there is one. */
   take(recorded: number | undefined): Promise<Answer>;
   nonsense(): Answer;
@@ -54,7 +56,7 @@ export class Wire {
         await leg.record();
         throw new RpcError(status.UNAVAILABLE, 'An injected fault: not taken.');
       case WireFault.TOO_LATE:
-        await leg.record();
+        await (leg.refuse === undefined ? leg.record() : leg.refuse());
         throw new RpcError(status.FAILED_PRECONDITION, 'An injected fault: not_after has passed; not taken.');
       case WireFault.LATE_RECEIPT: {
         const recorded = await leg.record();

@@ -5,7 +5,7 @@ import { allocations, applications, documents } from './back-office/tables.ts';
 import type { Database, WriterConnection } from './database.ts';
 import { RpcError } from './rpc.ts';
 import type { Table } from './table.ts';
-import { orders } from './tables.ts';
+import { orders, refusals } from './tables.ts';
 import { type Held, UnitOfWork } from './unit-of-work.ts';
 import type { World } from './world.ts';
 
@@ -144,7 +144,13 @@ export class Writer {
 
 async function readHeld(connection: WriterConnection, world: World, group: readonly Waiting[]): Promise<Held> {
   const idsOf = (kind: keyof Needs) => [...new Set(group.flatMap(({ needs }) => needs[kind] ?? []))];
-  const held: Held = { orders: new Map(), applications: new Map(), files: new Map(), allocations: new Map() };
+  const held: Held = {
+    orders: new Map(),
+    refused: new Set(),
+    applications: new Map(),
+    files: new Map(),
+    allocations: new Map(),
+  };
   const read = async <Model extends object>(table: Table<Model>, key: string, ids: readonly string[]) => {
     if (ids.length === 0) return [];
     const rows = await connection.read(`SELECT ${table.columns} FROM ${table.name} WHERE ${key} IN (?)`, [ids]);
@@ -158,12 +164,15 @@ async function readHeld(connection: WriterConnection, world: World, group: reado
     if (waiting !== undefined) held.orders.set(id, waiting);
   }
   const applicationIds = idsOf('applications');
+  const allocationIds = idsOf('allocations');
+  const refused = await read(refusals, 'client_id', [...orderIds, ...applicationIds, ...allocationIds]);
+  for (const { clientId } of refused) held.refused.add(clientId);
   for (const application of await read(applications, 'client_application_id', applicationIds)) {
     held.applications.set(application.clientApplicationId, application);
   }
   const files = await read(documents, 'client_application_id', applicationIds);
   for (const [id, group] of groupBy(files, (file) => file.clientApplicationId)) held.files.set(id, group);
-  for (const allocation of await read(allocations, 'client_allocation_id', idsOf('allocations'))) {
+  for (const allocation of await read(allocations, 'client_allocation_id', allocationIds)) {
     held.allocations.set(allocation.clientAllocationId, allocation);
   }
   return held;

@@ -163,6 +163,16 @@ describe('an order at the simulated exchange', () => {
     assert.equal((await orders.submitOrder(inTime, soon)).report?.kind, ACCEPTED);
   });
 
+  it('that was refused as too late is never taken, also after a restart and with a fresh time', async () => {
+    const refused = newOrder({ notAfter: timestampFromMs(Date.now() - 1_000) });
+    await assert.rejects(orders.submitOrder(refused, soon), fails(status.FAILED_PRECONDITION));
+    const again = { ...refused, notAfter: timestampFromMs(Date.now() + 60_000) };
+    await assert.rejects(orders.submitOrder(again, soon), fails(status.ALREADY_EXISTS));
+    const restarted = await simulator.restart();
+    await assert.rejects(restarted.orders.submitOrder(again, soon), fails(status.ALREADY_EXISTS));
+    assert.equal((await restarted.orders.lookUpOrder({ clientOrderId: refused.clientOrderId }, soon)).found, false);
+  });
+
   it('is cancelled while it is open; again gives the same report, and too late says so', async () => {
     const order = newOrder({ symbol: 'SIM-HALF' });
     await orders.submitOrder(order, soon);

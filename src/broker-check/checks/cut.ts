@@ -3,7 +3,8 @@ import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.
 import { pause } from '../../lib/worker.ts';
 import { checks, expect, NotRun, needing } from '../check.ts';
 import { poll, type Sent, type Session } from '../session.ts';
-import { doubtsSettle, refusalsHold, sendShort, sentDuring } from './settling.ts';
+import { refusedForGood } from './orders.ts';
+import { doubtsSettle, inDoubt, overdue, refusalsHold, sendShort, sentDuring, unknownHonest } from './settling.ts';
 
 const sendsWhileCut = 3;
 const never = new AbortController().signal;
@@ -84,6 +85,23 @@ export const cutChecks = checks({
       await doubtsSettle(session, [...whileCutting, ...whileCut]);
     },
   ),
+  'cut-unknown-honest': cutting.must(
+    'An order in doubt is not "not found" while the exchange is away, when it is found afterwards',
+    async (session) => {
+      const { looked, back } = await cutOff(session);
+      if (!back) throw new NotRun('the exchange did not come back');
+      await unknownHonest(session, looked);
+    },
+  ),
+  'cut-once-after-refusal': cutting.must(
+    'When the exchange is back, an id that ended with FAILED_PRECONDITION while it was away is ALREADY_EXISTS',
+    async (session) => {
+      const { whileCutting, whileCut, back } = await cutOff(session);
+      if (!back) throw new NotRun('the exchange did not come back');
+      const refused = [...whileCutting, ...whileCut].find(({ outcome }) => outcome.code === status.FAILED_PRECONDITION);
+      if (refused !== undefined) await refusedForGood(session, refused);
+    },
+  ),
   'cut-open-order': cutting.must(
     'When the exchange is back, an order that was open can be cancelled',
     async (session) => {
@@ -101,7 +119,7 @@ export const cutChecks = checks({
 function cutOff(session: Session) {
   return session.once('cut', async () => {
     const { hooks, waits } = session.settings;
-    const { hookMs, quietMs } = waits;
+    const { hookMs, quietMs, skewMs } = waits;
     const open = await session.place('rest');
     await session.settled();
     session.isDisturbed = true;
@@ -114,6 +132,9 @@ function cutOff(session: Session) {
       const copy = await session.send({ ...open.request, id: open.id, notAfter: session.inTime() });
       const lookUp = await session.lookUp(open.id);
       const cancel = await session.call('Orders', 'cancelOrder', { clientOrderId: open.id });
+      const doubts = inDoubt([...whileCutting, ...whileCut]);
+      await overdue(doubts, skewMs);
+      const looked = await Promise.all(doubts.map(async (sent) => ({ sent, lookUp: await session.lookUp(sent.id) })));
       // Long enough for a message of the stream.
       await pause(Math.max(0, quietMs + 500 - (performance.now() - startedAt)), never);
       const messages = session.follower.arrivals.flat().length - before;
@@ -132,6 +153,7 @@ function cutOff(session: Session) {
         whileCut,
         copy,
         lookUp,
+        looked,
         cancel,
         messages,
         heldMs,

@@ -3,7 +3,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { OrderType, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { answered, checks, expect, NotRun, needed, needing, rejecting, resting } from '../check.ts';
 import { exchange as makeExchange } from '../exchange.ts';
-import { type Placed, type Session, services, shownReport } from '../session.ts';
+import { type Placed, type Sent, type Session, services, shownReport } from '../session.ts';
 import { abandoned, late, past, refusedAgain, refusesLate } from './every-kind.ts';
 import { reportProblem } from './rules.ts';
 
@@ -114,6 +114,13 @@ export const orderChecks = checks({
       expect(!found, 'the record has it', outcome.exchange, ...exchanges);
     },
   ),
+  'once-after-refusal': resting.must(
+    'An id that ended with FAILED_PRECONDITION, and comes again in time, is ALREADY_EXISTS and never taken',
+    async (session) => {
+      const refused = late(await session.send(await session.newOrder('rest', { notAfter: past() })));
+      await refusedForGood(session, refused);
+    },
+  ),
   'abandoned-settles': resting.must(
     'If the sender gives up, the order is taken or not, and the look-up says which for good once not_after is over',
     async (session) => {
@@ -173,6 +180,14 @@ export const orderChecks = checks({
     },
   ),
 });
+
+/** Sends a refused id again with a fresh `not_after`. Throws if it is taken. */
+export async function refusedForGood(session: Session, { id, request, outcome }: Sent): Promise<void> {
+  const again = await session.send({ ...request, id, notAfter: session.inTime() });
+  refusedAgain({ id, outcome }, again.outcome);
+  const { found, exchanges } = await session.recorded(id);
+  expect(!found, 'the record has it', outcome.exchange, again.outcome.exchange, ...exchanges);
+}
 
 /** Sends an id again, and looks for what must not come of it. */
 export async function notTakenAgain(session: Session, placed: Placed, fields: object = {}): Promise<void> {

@@ -16,9 +16,9 @@ import {
   hiddenId,
   hourMs,
   inTime,
+  isLate,
   isRecent,
   onRepeat,
-  onStatus,
   type SeededDefect,
   takesTwo,
 } from './defect.ts';
@@ -162,11 +162,11 @@ export const allocationDefects: readonly SeededDefect[] = [
     breaks: 'allocation-late-never-taken',
     defect: {
       allocations: {
-        submitAllocation: ({ request, next }) =>
-          onStatus(next(), status.FAILED_PRECONDITION, async () => {
-            await next({ ...request, notAfter: inTime() });
-            throw new Status(status.FAILED_PRECONDITION);
-          }),
+        submitAllocation: async ({ request, next }) => {
+          if (!isLate(request.notAfter)) return next();
+          await next({ ...request, notAfter: inTime() });
+          throw new Status(status.FAILED_PRECONDITION);
+        },
       },
     },
   },

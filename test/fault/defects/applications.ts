@@ -12,7 +12,17 @@ import {
   type SubmitApplicationResponse,
 } from '../../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Call, Status } from '../../support/defective-adapter.ts';
-import { brokerTime, hiddenId, hourMs, inTime, onRepeat, onStatus, type SeededDefect, takesTwo } from './defect.ts';
+import {
+  brokerTime,
+  hiddenId,
+  hourMs,
+  inTime,
+  isLate,
+  onRepeat,
+  onStatus,
+  type SeededDefect,
+  takesTwo,
+} from './defect.ts';
 
 type Apply = Call<SubmitApplicationRequest, SubmitApplicationResponse>;
 
@@ -140,11 +150,11 @@ export const applicationDefects: readonly SeededDefect[] = [
     breaks: 'application-late-never-taken',
     defect: {
       applications: {
-        submitApplication: ({ request, next }) =>
-          onStatus(next(), status.FAILED_PRECONDITION, async () => {
-            await next({ ...request, notAfter: inTime() });
-            throw new Status(status.FAILED_PRECONDITION);
-          }),
+        submitApplication: async ({ request, next }) => {
+          if (!isLate(request.notAfter)) return next();
+          await next({ ...request, notAfter: inTime() });
+          throw new Status(status.FAILED_PRECONDITION);
+        },
       },
     },
   },

@@ -67,6 +67,10 @@ export async function takesTwo<T>(
 const lateMs = 400;
 export const inTime = () => timestampFromMs(Date.now() + 10_000);
 
+export function isLate(notAfter: Timestamp | undefined): boolean {
+  return notAfter !== undefined && timestampMs(notAfter) < Date.now();
+}
+
 export function isRecent(at: Timestamp | undefined): boolean {
   return at !== undefined && Date.now() - timestampMs(at) < lateMs;
 }

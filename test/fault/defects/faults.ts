@@ -74,6 +74,7 @@ const cutDefects: readonly SeededDefect[] = [
   {
     adapter: 'refuses all orders while the exchange is away, also those that it has',
     breaks: 'cut-once',
+    also: ['cut-once-after-refusal'],
     hooks: 'cut',
     defect: {
       orders: {
@@ -138,6 +139,46 @@ const cutDefects: readonly SeededDefect[] = [
           }
           adapter.kept.set('queue', [...((adapter.kept.get('queue') as object[] | undefined) ?? []), request]);
           throw new Status(status.FAILED_PRECONDITION);
+        },
+      },
+    },
+  },
+  {
+    adapter: 'does not find an order in doubt while the exchange is away, and has it afterwards',
+    breaks: 'cut-unknown-honest',
+    hooks: 'cut',
+    defect: {
+      orders: {
+        submitOrder: async ({ request, next, adapter }) => {
+          if (!adapter.isCut) return next();
+          // It reaches the exchange, and its answer does not come back.
+          const isTaken = await adapter.orders.submitOrder(request, { timeoutMs: 10_000 }).then(
+            () => true,
+            () => false,
+          );
+          if (isTaken) adapter.kept.set(request.clientOrderId, 'in doubt');
+          throw new Status(status.UNAVAILABLE);
+        },
+        lookUpOrder: async ({ request: { clientOrderId }, next, adapter }) => {
+          const answer = await next();
+          const isHidden = adapter.isCut && adapter.kept.has(clientOrderId);
+          return isHidden ? { ...answer, found: false, reports: [] } : answer;
+        },
+      },
+    },
+  },
+  {
+    adapter: 'does not store the ids that it refuses while the exchange is away',
+    breaks: 'cut-once-after-refusal',
+    hooks: 'cut',
+    defect: {
+      orders: {
+        submitOrder: ({ request: { clientOrderId }, next, adapter }) => {
+          if (adapter.isCut && !adapter.kept.has(clientOrderId)) {
+            return Promise.reject(new Status(status.FAILED_PRECONDITION));
+          }
+          adapter.kept.set(clientOrderId, true);
+          return next();
         },
       },
     },

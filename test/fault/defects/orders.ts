@@ -11,7 +11,7 @@ import {
   type SubmitOrderResponse,
 } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Call, Status } from '../../support/defective-adapter.ts';
-import { hiddenId, impatient, inTime, isRecent, onRepeat, onStatus, type SeededDefect } from './defect.ts';
+import { hiddenId, impatient, inTime, isLate, isRecent, onRepeat, onStatus, type SeededDefect } from './defect.ts';
 import { lookUpWithout } from './look-ups.ts';
 
 type Submit = Call<SubmitOrderRequest, SubmitOrderResponse>;
@@ -47,7 +47,7 @@ export const submitDefects: readonly SeededDefect[] = [
   {
     adapter: 'takes no order',
     breaks: 'orders-taken',
-    also: ['once-after-rejection'],
+    also: ['once-after-rejection', 'once-after-refusal'],
     waits: { settleMs: 400 },
     defect: {
       orders: {
@@ -103,7 +103,14 @@ export const submitDefects: readonly SeededDefect[] = [
   {
     adapter: 'takes an id again that came before',
     breaks: 'once',
-    also: ['once-other-fields', 'once-late', 'once-after-rejection', 'once-at-once', 'answers-streamed'],
+    also: [
+      'once-other-fields',
+      'once-late',
+      'once-after-rejection',
+      'once-after-refusal',
+      'once-at-once',
+      'answers-streamed',
+    ],
     defect: { orders: { submitOrder: (call) => onRepeat(call.next(), () => takenAgain(call)) } },
   },
   {
@@ -111,9 +118,24 @@ export const submitDefects: readonly SeededDefect[] = [
     breaks: 'once-late',
     defect: {
       orders: {
-        submitOrder: ({ request: { notAfter }, next }) => {
-          const isLate = notAfter !== undefined && timestampMs(notAfter) < Date.now();
-          return isLate ? Promise.reject(new Status(status.FAILED_PRECONDITION)) : next();
+        submitOrder: ({ request: { notAfter }, next }) =>
+          onRepeat(next(), () => {
+            throw new Status(isLate(notAfter) ? status.FAILED_PRECONDITION : status.ALREADY_EXISTS);
+          }),
+      },
+    },
+  },
+  {
+    adapter: 'does not store the ids that it refuses as late',
+    breaks: 'once-after-refusal',
+    defect: {
+      orders: {
+        submitOrder: ({ request: { clientOrderId, notAfter }, next, adapter }) => {
+          if (isLate(notAfter) && !adapter.kept.has(clientOrderId)) {
+            return Promise.reject(new Status(status.FAILED_PRECONDITION));
+          }
+          adapter.kept.set(clientOrderId, true);
+          return next();
         },
       },
     },
@@ -183,13 +205,14 @@ export const submitDefects: readonly SeededDefect[] = [
   {
     adapter: 'refuses an order as too late, and takes it all the same',
     breaks: 'late-never-taken',
+    also: ['once-after-refusal'],
     defect: {
       orders: {
-        submitOrder: ({ request, next }) =>
-          onStatus(next(), status.FAILED_PRECONDITION, async () => {
-            await next({ ...request, notAfter: inTime() });
-            throw new Status(status.FAILED_PRECONDITION);
-          }),
+        submitOrder: async ({ request, next }) => {
+          if (!isLate(request.notAfter)) return next();
+          await next({ ...request, notAfter: inTime() });
+          throw new Status(status.FAILED_PRECONDITION);
+        },
       },
     },
   },
