@@ -15,6 +15,7 @@ import { lookUpDefects } from './defects/look-ups.ts';
 import { cancelDefects, submitDefects } from './defects/orders.ts';
 import { recordDefects } from './defects/records.ts';
 import { reportDefects } from './defects/reports.ts';
+import { statementDefects } from './defects/statements.ts';
 
 const defects = [
   ...linkDefects,
@@ -23,6 +24,7 @@ const defects = [
   ...cancelDefects,
   ...reportDefects,
   ...recordDefects,
+  ...statementDefects,
   ...allocationDefects,
   ...applicationDefects,
   ...documentDefects,

@@ -54,6 +54,7 @@ export interface Defect {
   readonly accounts?: Handlers<Services['Accounts']>;
   readonly reference?: Handlers<Services['Reference']>;
   readonly submissions?: Handlers<Services['Submissions']>;
+  readonly statements?: Handlers<Services['Statements']>;
   /** Changes a message of the stream of reports about orders. Undefined: it is not sent. */
   readonly reports?: (message: StreamReportsResponse, stream: OpenStream) => StreamReportsResponse | undefined;
   readonly applicationReports?: (
