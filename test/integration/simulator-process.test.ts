@@ -352,6 +352,7 @@ describe('a simulator in the process of a test', () => {
         'marina.broker.v1.Applications',
         'marina.broker.v1.Orders',
         'marina.broker.v1.Reference',
+        'marina.broker.v1.Statements',
         'marina.broker.v1.Submissions',
         'marina.simulator.v1.Controls',
       ]);

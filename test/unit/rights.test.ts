@@ -122,8 +122,8 @@ function readStatements(): Map<string, Set<Right>> {
   for (const [table = ''] of Object.values(tablesOf)) found.set(table, found.get(table) ?? new Set(['SELECT']));
   for (const path of filesIn('src')) {
     const file = path.slice(folder.length + 1);
-    // The archive has an account of its own, and the FIX adapter a database.
-    if (/^(?:gen|dev|simulator|archive|fix)\//.test(file)) continue;
+    // The archive has an account of its own, and the FIX adapter a database. An administrator migrates.
+    if (/^(?:gen|dev|simulator|archive|fix)\/|^db\/migrate\.ts$/.test(file)) continue;
     for (const [table, right] of rightsOf(file, readFileSync(path, 'utf8'))) {
       found.set(table, (found.get(table) ?? new Set<Right>(['SELECT'])).add(right));
     }
