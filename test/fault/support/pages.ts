@@ -74,7 +74,10 @@ export async function pastePages(sandbox: Sandbox, dataDir: string, folder: stri
     chmodSync(join(tools, name), 0o700);
   }
   writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nmax-time = 30\n');
-  const env = { ...withoutOurs(process.env), PATH: [tools, grpcurl.path].join(delimiter), CURL_HOME: folder };
+  // Guides take a partner's key from its own variable.
+  const MARINA_KEY = sandbox.partners[0]?.key;
+  const path = [tools, grpcurl.path].join(delimiter);
+  const env = { ...withoutOurs(process.env), PATH: path, CURL_HOME: folder, MARINA_KEY };
   const own = ownOf(sandbox, dataDir, folder);
   const pages = allPages();
   const all = pages.map((page) => readFileSync(page, 'utf8')).join('\n');
