@@ -18,7 +18,8 @@ const marked = new Marked({
       return `<h${depth} id="${id}"><a class="anchor" href="#${id}">${title}</a></h${depth}>\n`;
     },
     code({ text, lang }: Tokens.Code) {
-      return codeBlock(text, lang ?? '').text;
+      // A second word says what the block is, such as no answer.
+      return codeBlock(text, lang?.split(' ', 1)[0] ?? '').text;
     },
     codespan({ text }: Tokens.Codespan) {
       const code = `<code>${escapeHtml(text)}</code>`;
