@@ -204,7 +204,7 @@ function createOutcomes(
     ...base,
     stuck,
     recorder,
-    findLost: () => recovery.look(),
+    findLost: () => recovery.findLost(),
     onApplied: (kind: string, seconds: number) => metrics.reportDelays.observe({ kind }, seconds),
   };
   const { clockSkewMs } = config;

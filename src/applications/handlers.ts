@@ -53,7 +53,7 @@ export function applicationHandlers(parts: ApplicationHandlerParts) {
     const file = { partnerId, applicationId: application.id, type, mediaType, content };
     const digest = sender.digestOf(file);
     // Decoding is expensive, so a file that cannot be sent now, or that the broker has, is not decoded.
-    const delivered = await sender.look(file, digest);
+    const delivered = await sender.findDelivered(file, digest);
     if (delivered !== undefined) return toDocumentMessage(delivered);
     await images.decode(image, partnerId);
     return toDocumentMessage(await sender.send(file, digest, call));

@@ -49,7 +49,7 @@ export class Writer {
   ) {
     this.worker = periodic('writer', beatEveryMs, async () => {
       try {
-        await this.look();
+        await this.renew();
       } catch (error) {
         // A database that is away has its own report.
         if (!(error instanceof ApiError)) throw error;
@@ -61,16 +61,16 @@ export class Writer {
    * Shows that this process writes, takes the place of a node that nobody writes through, or finds that it may not write.
    * Undefined: the server is no node of a cluster in which each takes writes.
    */
-  async look(): Promise<Standing | undefined> {
+  async renew(): Promise<Standing | undefined> {
     try {
-      const standing = await this.database.atNode((node) => this.#lookAt(node));
+      const standing = await this.database.atNode((node) => this.#renewAt(node));
       if (standing !== undefined) this.#say(standing);
       // A proxy that moved leaves old connections to the former node, which would go on reading there.
       if (standing?.isWriter) this.database.keepTo(standing.node);
       return standing;
     } catch (error) {
       const cause = (error as Error).cause ?? error;
-      // Another gateway was quicker, which the next look shows.
+      // Another gateway was quicker, which the next call shows.
       if (lacksRight(cause)) throw error;
       if (!isNotWriter(cause) && !isGuardFalse(cause) && !isRetryable(cause)) throw error;
       return { isWriter: false, node: 'of this connection', writer: 'another one' };
@@ -81,7 +81,7 @@ export class Writer {
   async settle(): Promise<void> {
     const end = this.now() + settleMs;
     for (;;) {
-      const standing = await this.look();
+      const standing = await this.renew();
       if (standing === undefined || standing.isWriter) return;
       if (this.now() > end) {
         const { node, writer } = standing;
@@ -91,7 +91,7 @@ export class Writer {
     }
   }
 
-  async #lookAt(node: ClusterNode): Promise<Standing> {
+  async #renewAt(node: ClusterNode): Promise<Standing> {
     const [row] = await node.ask(standingOf);
     if (row === undefined)
       throw new Error('the table writer has lost its row: restore it from a backup of this database');

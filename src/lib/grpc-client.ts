@@ -90,15 +90,15 @@ export function isConnected(client: Client): boolean {
 /** Waits until a client is connected. Throws at the deadline, and when the client is closed. */
 export function untilConnected(client: Client, deadline: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const look = (error?: Error) => {
+    const check = (error?: Error) => {
       if (error) return reject(error);
       const state = stateOf(client);
       if (state === connectivityState.READY) return resolve();
       if (state === connectivityState.SHUTDOWN) return reject(new Error('the client was closed'));
       // Later, so that a close that changes the state is complete by then.
-      client.getChannel().watchConnectivityState(state, deadline, (late) => queueMicrotask(() => look(late)));
+      client.getChannel().watchConnectivityState(state, deadline, (late) => queueMicrotask(() => check(late)));
     };
-    look();
+    check();
   });
 }
 

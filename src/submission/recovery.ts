@@ -56,7 +56,7 @@ export class Recovery {
    * little to do, and so that each process knows by itself what cannot be restored.
    */
   readonly worker: Worker;
-  #looking: Promise<void> | undefined;
+  #finding: Promise<void> | undefined;
   #saidMissing = false;
   /** The objects that are held, each logged once. */
   #held: ReadonlySet<string> = new Set();
@@ -66,11 +66,11 @@ export class Recovery {
   }
 
   /** Goes through the submissions that the broker took since the last run. Callers at the same time share one run. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
+  findLost(): Promise<void> {
+    this.#finding ??= this.#find().finally(() => {
+      this.#finding = undefined;
     });
-    return this.#looking;
+    return this.#finding;
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -80,7 +80,7 @@ export class Recovery {
       await pause(Math.max(leastMs, tookMs / mostOfTheTime), signal);
       if (signal.aborted) return;
       const began = performance.now();
-      await this.look();
+      await this.findLost();
       tookMs = performance.now() - began;
     }
   }
@@ -89,7 +89,7 @@ export class Recovery {
     const { gate, log } = this.options;
     for (let tries = 0; !gate.isOpen && !signal.aborted; tries += 1) {
       try {
-        await this.look();
+        await this.findLost();
         gate.open();
       } catch (error) {
         if (tries % 20 === 0) {
@@ -100,7 +100,7 @@ export class Recovery {
     }
   }
 
-  async #look(): Promise<void> {
+  async #find(): Promise<void> {
     const { database, broker, gate, log, kinds } = this.options;
     const first = BigInt((await readPosition(database, positionName)) ?? 0);
     const held = new Set<string>();

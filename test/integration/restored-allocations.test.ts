@@ -43,7 +43,7 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
     const fields = { account: 'A1', amountKobo, clientReference: null, countedDay: day };
     const lost = newRow<StoredAllocation>(allocation, id, submission, fields, times);
     listed = [{ number: 1n, clientId: id, note: notes.write(allocation, lost) }];
-    await recovery.look();
+    await recovery.findLost();
     const rows = await database.read(allocations.find({ partnerId, id }));
     assert.deepEqual(gate.held, rows.length > 0 ? [] : ['allocation'], 'no other is taken while one is missing');
     return rows.length > 0;

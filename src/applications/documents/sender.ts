@@ -105,7 +105,7 @@ export class DocumentSender {
    * Checks without the lock whether to decode a file. Returns the document if the broker has the file. Throws
    * `document_in_flight`. `send` decides exactly.
    */
-  async look(
+  async findDelivered(
     { partnerId, applicationId, type }: DocumentKey,
     digest: KeyedDigest,
   ): Promise<StoredDocument | undefined> {
