@@ -13,9 +13,11 @@ import { verifyLedger } from '../support/ledger.ts';
 /** Amounts that always make the simulated broker behave in one way. */
 const magic = { hangs: 999_005, lost: 999_006, lostRejection: 999_007, reset: 999_008, resetAfter: 999_009 };
 
-describe('allocations', { concurrency: 4 }, () => {
-  let gateway: TestGateway;
-  let admin: ReturnType<typeof adminClient>;
+let gateway: TestGateway;
+let admin: ReturnType<typeof adminClient>;
+
+/** Starts the gateway of a suite, and stops it after its tests. */
+function withGateway(): void {
   before(async () => {
     gateway = await startGateway();
     admin = adminClient(gateway.app.adminPort);
@@ -24,69 +26,103 @@ describe('allocations', { concurrency: 4 }, () => {
     admin.close();
     await gateway.stop();
   });
+}
 
-  async function newPartner(kobo: bigint, limits: { allocationsKoboPerDay?: bigint } = {}): Promise<TestPartner> {
-    const partner = await gateway.newPartner({ limits });
-    if (kobo > 0n) await gateway.fund(partner, kobo);
-    return partner;
+async function newPartner(kobo: bigint, limits: { allocationsKoboPerDay?: bigint } = {}): Promise<TestPartner> {
+  const partner = await gateway.newPartner({ limits });
+  if (kobo > 0n) await gateway.fund(partner, kobo);
+  return partner;
+}
+
+async function read(partner: TestPartner, path: string) {
+  const answer = await gateway.rest('GET', path, { key: partner.key });
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+}
+
+const get = (partner: TestPartner, id: string) => read(partner, `/v1/allocations/${id}`);
+
+async function wallet(partner: TestPartner): Promise<[number, number, number]> {
+  const { available_kobo, reserved_kobo, posted_kobo } = await read(partner, '/v1/wallet');
+  return [available_kobo, reserved_kobo, posted_kobo];
+}
+
+/** The wallet's entries, oldest first, without the payments. */
+async function entries(partner: TestPartner) {
+  const { data } = await read(partner, '/v1/wallet/transfers?limit=100');
+  return data.filter(({ type }: { type: string }) => type !== 'credit').reverse();
+}
+
+async function used(partner: TestPartner): Promise<string> {
+  const [row] = await gateway.database.read(
+    statement(`SELECT used_kobo FROM usage_days WHERE partner_id = ? AND kind = 'allocations'`, partner.id),
+  );
+  return String(row?.used_kobo ?? 0);
+}
+
+async function events(partner: TestPartner) {
+  return (await read(partner, '/v1/events?limit=100')).data;
+}
+
+async function atBroker(id: string) {
+  const { allocations } = await gateway.controls.listAllocations({ clientAllocationId: id }, callTimeout);
+  return allocations[0];
+}
+
+async function cash(account: string): Promise<bigint | undefined> {
+  for (let afterAccount = ''; ; ) {
+    const { accounts, hasMore } = await gateway.controls.listAccounts({ afterAccount }, callTimeout);
+    const found = accounts.find((each) => each.account === account);
+    if (found !== undefined || !hasMore) return found?.cashKobo;
+    afterAccount = accounts.at(-1)?.account ?? '';
   }
+}
 
-  async function read(partner: TestPartner, path: string) {
-    const answer = await gateway.rest('GET', path, { key: partner.key });
-    assert.equal(answer.status, 200, answer.text);
-    return answer.body;
-  }
+async function submissions(partner: TestPartner): Promise<number> {
+  const { messages } = await gateway.controls.listMessages({}, callTimeout);
+  return messages.filter(({ call, account }) => call === Call.SUBMIT_ALLOCATION && account === partner.account).length;
+}
 
-  const get = (partner: TestPartner, id: string) => read(partner, `/v1/allocations/${id}`);
+async function countStored(partner: TestPartner): Promise<number> {
+  const [row] = await gateway.database.read(
+    statement('SELECT COUNT(*) AS count FROM allocations WHERE partner_id = ?', partner.id),
+  );
+  return Number(row?.count);
+}
 
-  async function wallet(partner: TestPartner): Promise<[number, number, number]> {
-    const { available_kobo, reserved_kobo, posted_kobo } = await read(partner, '/v1/wallet');
-    return [available_kobo, reserved_kobo, posted_kobo];
-  }
+/** Such an allocation is settled by what the broker's record says of it. */
+function settles(name: string, amount: number, ...states: readonly string[]): void {
+  it(`one that ${name} is uncertain, its money reserved, until the broker's record settles it`, async () => {
+    const partner = await newPartner(1_000_000n);
+    const key = randomUUID();
+    const body = { amount_kobo: amount };
+    const made = await gateway.allocate(partner, body, key);
+    assert.equal(made.status, 201, made.text);
+    assert.equal(made.body.state, 'uncertain');
+    assert.equal(typeof made.body.reason, 'string');
+    await eventually(async () => assert.equal((await get(partner, made.body.id)).state, states[1]), 15_000);
+    const booked = states[1] === 'booked';
+    assert.deepEqual(await wallet(partner), booked ? [1_000_000 - amount, 0, amount] : [1_000_000, 0, 0]);
+    assert.equal(await submissions(partner), 1);
+    assert.equal(await used(partner), booked ? String(amount) : '0');
+    const replay = await gateway.allocate(partner, body, key);
+    assert.equal(replay.status, 200, 'it was first answered with the object');
+    assert.equal(replay.headers.get('idempotent-replayed'), 'true');
+    assert.equal(replay.body.state, states[1]);
+    await eventually(async () => {
+      const published = await events(partner);
+      assert.deepEqual(
+        published.map(({ type }: { type: string }) => type),
+        states.map((state) => `allocation.${state}`),
+      );
+      assert.deepEqual(published[1].data, replay.body);
+    });
+    assert.deepEqual(await verifyLedger(admin, partner.id), []);
+  });
+}
 
-  /** The wallet's entries, oldest first, without the payments. */
-  async function entries(partner: TestPartner) {
-    const { data } = await read(partner, '/v1/wallet/transfers?limit=100');
-    return data.filter(({ type }: { type: string }) => type !== 'credit').reverse();
-  }
-
-  async function used(partner: TestPartner): Promise<string> {
-    const [row] = await gateway.database.read(
-      statement(`SELECT used_kobo FROM usage_days WHERE partner_id = ? AND kind = 'allocations'`, partner.id),
-    );
-    return String(row?.used_kobo ?? 0);
-  }
-
-  async function events(partner: TestPartner) {
-    return (await read(partner, '/v1/events?limit=100')).data;
-  }
-
-  async function atBroker(id: string) {
-    const { allocations } = await gateway.controls.listAllocations({ clientAllocationId: id }, callTimeout);
-    return allocations[0];
-  }
-
-  async function cash(account: string): Promise<bigint | undefined> {
-    for (let afterAccount = ''; ; ) {
-      const { accounts, hasMore } = await gateway.controls.listAccounts({ afterAccount }, callTimeout);
-      const found = accounts.find((each) => each.account === account);
-      if (found !== undefined || !hasMore) return found?.cashKobo;
-      afterAccount = accounts.at(-1)?.account ?? '';
-    }
-  }
-
-  async function submissions(partner: TestPartner): Promise<number> {
-    const { messages } = await gateway.controls.listMessages({}, callTimeout);
-    return messages.filter(({ call, account }) => call === Call.SUBMIT_ALLOCATION && account === partner.account)
-      .length;
-  }
-
-  async function countStored(partner: TestPartner): Promise<number> {
-    const [row] = await gateway.database.read(
-      statement('SELECT COUNT(*) AS count FROM allocations WHERE partner_id = ?', partner.id),
-    );
-    return Number(row?.count);
-  }
+describe('allocations', { concurrency: 4 }, () => {
+  withGateway();
 
   it('one is booked: the money leaves the wallet, arrives on the account, and the partner hears of it', async () => {
     const partner = await newPartner(10_000n);
@@ -188,41 +224,9 @@ describe('allocations', { concurrency: 4 }, () => {
     });
   }
 
-  for (const [name, amount, states] of [
-    ['was booked and its answer lost', magic.lost, ['uncertain', 'booked']],
-    ['was rejected and its answer lost', magic.lostRejection, ['uncertain', 'rejected']],
-    ['was booked and its connection reset', magic.resetAfter, ['uncertain', 'booked']],
-    ['never came to the broker', magic.hangs, ['uncertain', 'refused']],
-    ['never came to the broker because of a reset', magic.reset, ['uncertain', 'refused']],
-  ] as const) {
-    it(`one that ${name} is uncertain, its money reserved, until the broker's record settles it`, async () => {
-      const partner = await newPartner(1_000_000n);
-      const key = randomUUID();
-      const body = { amount_kobo: amount };
-      const made = await gateway.allocate(partner, body, key);
-      assert.equal(made.status, 201, made.text);
-      assert.equal(made.body.state, 'uncertain');
-      assert.equal(typeof made.body.reason, 'string');
-      await eventually(async () => assert.equal((await get(partner, made.body.id)).state, states[1]), 15_000);
-      const booked = states[1] === 'booked';
-      assert.deepEqual(await wallet(partner), booked ? [1_000_000 - amount, 0, amount] : [1_000_000, 0, 0]);
-      assert.equal(await submissions(partner), 1);
-      assert.equal(await used(partner), booked ? String(amount) : '0');
-      const replay = await gateway.allocate(partner, body, key);
-      assert.equal(replay.status, 200, 'it was first answered with the object');
-      assert.equal(replay.headers.get('idempotent-replayed'), 'true');
-      assert.equal(replay.body.state, states[1]);
-      await eventually(async () => {
-        const published = await events(partner);
-        assert.deepEqual(
-          published.map(({ type }: { type: string }) => type),
-          states.map((state) => `allocation.${state}`),
-        );
-        assert.deepEqual(published[1].data, replay.body);
-      });
-      assert.deepEqual(await verifyLedger(admin, partner.id), []);
-    });
-  }
+  settles('was booked and its answer lost', magic.lost, 'uncertain', 'booked');
+  settles('was rejected and its answer lost', magic.lostRejection, 'uncertain', 'rejected');
+  settles('never came to the broker', magic.hangs, 'uncertain', 'refused');
 
   it('while one is uncertain its money stays reserved, and one like it is refused', async () => {
     const partner = await newPartner(2_000_000n);
@@ -453,43 +457,37 @@ describe('allocations', { concurrency: 4 }, () => {
   });
 });
 
-describe('allocations while trading is paused', () => {
-  it('are refused, and a request seen before is answered as before', async () => {
-    const gateway = await startGateway();
-    const admin = adminClient(gateway.app.adminPort);
-    try {
-      const partner = await gateway.newPartner();
-      await gateway.fund(partner, 10_000n);
-      const key = randomUUID();
-      const first = await gateway.allocate(partner, {}, key);
-      await admin.trading.pauseTrading({}, admin.options);
-      const refused = await gateway.allocate(partner, {});
-      assert.deepEqual([refused.status, refused.body.error.code], [503, 'trading_paused']);
-      assert.equal(refused.headers.get('retry-after'), '30');
-      const replay = await gateway.allocate(partner, {}, key);
-      assert.deepEqual([replay.status, replay.body], [200, first.body]);
-      await admin.trading.resumeTrading({}, admin.options);
-      assert.equal((await gateway.allocate(partner, { amount_kobo: 2 })).status, 201);
-    } finally {
-      admin.close();
-      await gateway.stop();
-    }
+/** A reset ends all calls of the connection, so no others are under way. */
+describe('allocations whose connection is reset', () => {
+  withGateway();
+
+  settles('was booked and its connection reset', magic.resetAfter, 'uncertain', 'booked');
+  settles('never came to the broker because of a reset', magic.reset, 'uncertain', 'refused');
+});
+
+describe('allocations of a whole gateway', () => {
+  withGateway();
+
+  it('are refused while trading is paused, and a request seen before is answered as before', async () => {
+    const partner = await newPartner(10_000n);
+    const key = randomUUID();
+    const first = await gateway.allocate(partner, {}, key);
+    await admin.trading.pauseTrading({}, admin.options);
+    const refused = await gateway.allocate(partner, {});
+    assert.deepEqual([refused.status, refused.body.error.code], [503, 'trading_paused']);
+    assert.equal(refused.headers.get('retry-after'), '30');
+    const replay = await gateway.allocate(partner, {}, key);
+    assert.deepEqual([replay.status, replay.body], [200, first.body]);
+    await admin.trading.resumeTrading({}, admin.options);
+    assert.equal((await gateway.allocate(partner, { amount_kobo: 2 })).status, 201);
   });
 
   it('count for the Lagos day they were created on', async () => {
-    const gateway = await startGateway();
-    const admin = adminClient(gateway.app.adminPort);
-    try {
-      const partner = await gateway.newPartner({ limits: { allocationsKoboPerDay: 1_000n } });
-      await gateway.fund(partner, 10_000n);
-      assert.equal((await gateway.allocate(partner, {})).status, 201);
-      assert.equal((await gateway.allocate(partner, {})).body.error.code, 'limit_exceeded');
-      await admin.clock.advanceClock({ by: { seconds: 86_400n, nanos: 0 } }, admin.options);
-      assert.equal((await gateway.allocate(partner, {})).status, 201);
-      assert.equal((await gateway.allocate(partner, {})).body.error.code, 'limit_exceeded');
-    } finally {
-      admin.close();
-      await gateway.stop();
-    }
+    const partner = await newPartner(10_000n, { allocationsKoboPerDay: 1_000n });
+    assert.equal((await gateway.allocate(partner, {})).status, 201);
+    assert.equal((await gateway.allocate(partner, {})).body.error.code, 'limit_exceeded');
+    await admin.clock.advanceClock({ by: { seconds: 86_400n, nanos: 0 } }, admin.options);
+    assert.equal((await gateway.allocate(partner, {})).status, 201);
+    assert.equal((await gateway.allocate(partner, {})).body.error.code, 'limit_exceeded');
   });
 });
