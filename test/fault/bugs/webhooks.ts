@@ -1,6 +1,7 @@
 import type { SeededBug } from '../support/seeded-bugs.ts';
 
-const recorded = 'test/integration/webhook-store.test.ts';
+const stored = 'test/integration/webhook-store.test.ts';
+const attempted = 'test/integration/webhook-attempts.test.ts';
 
 export const webhookBugs: readonly SeededBug[] = [
   {
@@ -9,7 +10,7 @@ export const webhookBugs: readonly SeededBug[] = [
     find: 'return { writes: [insert, markDue(partnersOf(queued), now)],',
     replace:
       'setTimeout(() => void database.write(insert), 50);\n      return { writes: [markDue(partnersOf(queued), now)],',
-    test: recorded,
+    test: stored,
     pattern: 'an event that is acknowledged is in the queue',
   },
   {
@@ -17,7 +18,7 @@ export const webhookBugs: readonly SeededBug[] = [
     file: 'src/webhooks/delivery-store.ts',
     find: 'LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version',
     replace: 'LEFT JOIN feed_events f ON f.version = d.version',
-    test: recorded,
+    test: stored,
     pattern: "what is sent to an endpoint is its partner's",
   },
   {
@@ -25,7 +26,7 @@ export const webhookBugs: readonly SeededBug[] = [
     file: 'src/webhooks/delivery-store.ts',
     find: 'now - sentForMs + 1, after',
     replace: 'now - 2 * sentForMs + 1, after',
-    test: recorded,
+    test: attempted,
     pattern: 'an event whose time is over is not sent again',
   },
   {
@@ -33,7 +34,7 @@ export const webhookBugs: readonly SeededBug[] = [
     file: 'src/webhooks/recorder.ts',
     find: 'saveEndpoint(before, isResumed ? startDraining(own) : own);',
     replace: 'saveEndpoint(before, isResumed ? own : own);',
-    test: recorded,
+    test: attempted,
     pattern: 'when a pause ends, all that waits goes at once',
   },
   {
@@ -41,7 +42,7 @@ export const webhookBugs: readonly SeededBug[] = [
     file: 'src/webhooks/recorder.ts',
     find: 'if (endpoint === undefined || endpoint.fence !== attempt.fence) continue;',
     replace: 'if (endpoint === undefined) continue;',
-    test: recorded,
+    test: attempted,
     pattern: 'what a process that lost its endpoint still wants to write is refused',
   },
   {
@@ -51,7 +52,7 @@ export const webhookBugs: readonly SeededBug[] = [
     find: 'WHERE e.partner_id IN (${partnerIds}) AND ${isFree(lease)}',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     replace: 'WHERE e.partner_id IN (${partnerIds})',
-    test: recorded,
+    test: stored,
     pattern: 'an endpoint is sent to by one process that lives',
   },
   {
@@ -59,7 +60,7 @@ export const webhookBugs: readonly SeededBug[] = [
     file: 'src/webhooks/recorder.ts',
     find: 'if (delivery === undefined || delivery.tries >= attempt.number) continue;',
     replace: 'if (delivery === undefined || delivery.tries > attempt.number) continue;',
-    test: recorded,
+    test: attempted,
     pattern: 'attempts that are recorded twice',
   },
   {
@@ -67,7 +68,7 @@ export const webhookBugs: readonly SeededBug[] = [
     file: 'src/webhooks/recorder.ts',
     find: 'if (attempt.generation === endpoint.generation) {',
     replace: 'if (attempt.generation <= endpoint.generation) {',
-    test: recorded,
+    test: attempted,
     pattern: 'what the URL from before a move did',
   },
   {
@@ -75,7 +76,7 @@ export const webhookBugs: readonly SeededBug[] = [
     file: 'src/webhooks/recorder.ts',
     find: 'const isSameRound = delivery.round === attempt.round;',
     replace: 'const isSameRound = delivery.round >= attempt.round;',
-    test: recorded,
+    test: attempted,
     pattern: 'an event an operator asked for again',
   },
   {
@@ -85,7 +86,7 @@ export const webhookBugs: readonly SeededBug[] = [
     find: 'sql`e.due_at <= ${new Date(now)}`;',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     replace: 'sql`COALESCE(e.due_at, 0) <= ${new Date(now)}`;',
-    test: recorded,
+    test: stored,
     pattern: 'a poll for work reads nothing of endpoints that have none',
   },
   {
