@@ -11,7 +11,7 @@ import { createFixDatabase, startAdapterProcess } from './support/adapter.ts';
 const skip = (await whyNoAcceptor()) ?? false;
 
 /** The exchange's trades are not in the records of this back office, which is a simulator with an exchange of its own. */
-const notInThisChain = ['trades-of-orders'];
+const notInThisChain = ['trades-of-orders', 'statement-of-orders'];
 /** The adapter never says that its record is complete. */
 const notOffered = ['complete-until-stated', 'complete-until-past'];
 
