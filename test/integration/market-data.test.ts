@@ -98,6 +98,7 @@ describe('the instruments', () => {
     for (const symbol of ['NOTHING', 'A_B', 'A'.repeat(21)]) {
       assert.equal((await get(`/v1/instruments/${symbol}`)).error.code, 'not_found', symbol);
     }
+    assert.match((await get('/v1/instruments/NOTHING')).error.message, /no instrument with this symbol/);
   });
 
   it('give the prices with which an order is taken, and those beside them with which it is rejected', async () => {
