@@ -64,16 +64,20 @@ export class FeedReader {
   }
 }
 
-/** The events of one object after a version. They are in the feed as soon as they are committed. */
-export function objectEvents(partnerId: string, objectId: string, after: bigint, most: number): Statement {
+/** The events of one object from a version on. They are in the feed as soon as they are committed. */
+export function objectEvents(partnerId: string, objectId: string, from: bigint, most: number): Statement {
   return sql`SELECT version, body FROM feed_events FORCE INDEX (feed_events_object)
-    WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version > ${after.toString()}
+    WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version >= ${from.toString()}
     ORDER BY version LIMIT ${most}`;
 }
 
-/** The last events of a partner, the newest first. Right after a restore or an upgrade some before them may be missing. */
-export function latestEvents(partnerId: string, most: number): Statement {
-  return sql`SELECT version, body FROM feed_events FORCE INDEX (PRIMARY) WHERE partner_id = ${partnerId}
+/**
+ * The last events of a partner before a version, or the very last, newest first. Right after a restore or an upgrade some before
+ * them may be missing.
+ */
+export function latestEvents(partnerId: string, before: bigint | undefined, most: number): Statement {
+  const isBefore = before === undefined ? statement('') : sql`AND version < ${before.toString()}`;
+  return sql`SELECT version, body FROM feed_events FORCE INDEX (PRIMARY) WHERE partner_id = ${partnerId} ${isBefore}
     ORDER BY version DESC LIMIT ${most}`;
 }
 

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Call, HandlersOf } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
-import type { Statement } from '../db/statement.ts';
+import { type Statement, toBigInt } from '../db/statement.ts';
 import {
   type Event,
   EventSchema,
@@ -60,12 +60,7 @@ export function eventHandlers({ database, cursors, feedWatch, objects }: EventHa
   async function readPage(partnerId: string, after: bigint | undefined, most: number): Promise<EventPage> {
     const { events, hasMore, purgedVersion } = await feed.read(partnerId, after, most);
     if (after !== undefined && after < purgedVersion) {
-      throw new ApiError('invalid_request', {
-        param: 'cursor',
-        message:
-          'Events after this cursor are older than 30 days and were removed. ' +
-          `The oldest version held is ${purgedVersion + 1n}; start again without a cursor.`,
-      });
+      throw removedEvents(purgedVersion + 1n);
     }
     const last = events.at(-1)?.version ?? after ?? purgedVersion;
     const nextCursor = cursors.issue(['events', partnerId], last.toString());
@@ -77,13 +72,18 @@ export function eventHandlers({ database, cursors, feedWatch, objects }: EventHa
     ({ table, notFound }: EventObjects) =>
     async ({ id = '', limit = 25, cursor }: ObjectEventsRequest, { caller: { partnerId } }: Call) => {
       const issuedFor = [`${table.name}-events`, partnerId, id];
-      const after = cursor === undefined ? 0n : BigInt(cursors.read(issuedFor, cursor));
+      const from = cursor === undefined ? 0n : BigInt(cursors.read(issuedFor, cursor));
       const [found] = await database.read(table.find({ partnerId, id }));
       if (found === undefined) throw new ApiError(notFound);
-      const rows = await database.read(objectEvents(partnerId, id, after, limit + 1));
-      const page = cursors.page(issuedFor, rows, limit, ({ version }) => String(version));
-      const data = page.data.map(({ body }) => storedMessage(EventSchema, body as Buffer));
-      return create(ListObjectEventsResponseSchema, { ...page, data });
+      const rows = await database.read(objectEvents(partnerId, id, from, limit + 1));
+      if (cursor !== undefined && toBigInt(rows[0]?.version ?? 0) !== from) throw removedEvents(rows[0]?.version);
+      const next = rows[limit];
+      return create(ListObjectEventsResponseSchema, {
+        data: rows.slice(0, limit).map(({ body }) => storedMessage(EventSchema, body as Buffer)),
+        hasMore: next !== undefined,
+        // It names the first event of the next page, which shows whether that was removed meanwhile.
+        nextCursor: next && cursors.issue(issuedFor, String(next.version)),
+      });
     };
 
   return {
@@ -120,4 +120,13 @@ export function eventHandlers({ database, cursors, feedWatch, objects }: EventHa
       }
     },
   };
+}
+
+/** The refusal of a cursor when events that its holder has not seen were removed. */
+function removedEvents(oldestHeld: unknown): ApiError {
+  const held = oldestHeld === undefined ? 'None is held any more' : `The oldest version held is ${oldestHeld}`;
+  return new ApiError('invalid_request', {
+    param: 'cursor',
+    message: `Events after this cursor are older than 30 days and were removed. ${held}; start again without a cursor.`,
+  });
 }

@@ -117,7 +117,7 @@ export function keyHandlers({
           decide: ([own, wanted, lines = []]) => {
             keyInUse(own);
             const row = wanted?.[0];
-            if (row === undefined) throw new ApiError('not_found');
+            if (row === undefined) throw new ApiError('not_found', { message: 'There is no such key.' });
             const found = toShownKey(row);
             const revokedAt = clock.now();
             const ending = activeChildren(keyId, lines.map(toKeyLine));

@@ -36,7 +36,9 @@ function family<Type extends string, Errors extends Readonly<Record<string, Cata
 /** Every error of the API. Protocols, documents and tests read this one table. */
 export const catalogue = {
   ...family('authentication_error', {
-    unauthorized: unauthenticated('The credentials are missing or invalid.'),
+    unauthorized: unauthenticated(
+      'The credentials are missing or invalid. Send `Authorization: Bearer` and a key of this environment.',
+    ),
   }),
   ...family('permission_error', {
     insufficient_scope: forbidden('The key lacks the scope this operation needs.'),

@@ -70,7 +70,7 @@ export class Canceller {
       return this.#begin(order);
     });
     if (stored.state === 'cancelled') return stored;
-    if (!kind.table.isKnown(stored)) throw isFinal(stored.state) ? tooLate() : unknownToThisVersion();
+    if (!kind.table.isKnown(stored)) throw isFinal(stored.state) ? tooLate(stored) : unknownToThisVersion();
     crash('cancel.stored');
     const outcome = await this.#send(stored, origin);
     crash('cancel.sent');
@@ -84,7 +84,7 @@ export class Canceller {
     crash('cancel.recorded');
     if (order.state === 'cancelled') return order;
     // The outcome of the cancel is unknown, but a report may have settled the order meanwhile.
-    if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate();
+    if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate(order);
     throw new ApiError('cancel_unconfirmed');
   }
 
@@ -145,7 +145,7 @@ export class Canceller {
         message: 'It is not yet known whether the exchange has the order, so it cannot be cancelled now.',
       });
     }
-    if (isFinal(order.state)) throw tooLate();
+    if (isFinal(order.state)) throw tooLate(order);
     const realNow = clock.realNow();
     if (order.cancelUntil !== null && this.#mayBeUnderWay(order.cancelUntil, realNow)) {
       throw new ApiError('cancel_unconfirmed', {
@@ -182,6 +182,9 @@ function unknownToThisVersion(): ApiError {
   });
 }
 
-function tooLate(): ApiError {
-  return new ApiError('order_not_cancelable');
+function tooLate({ state }: StoredOrder): ApiError {
+  const message = isFinal(state)
+    ? `The order is ${state} and can no longer be cancelled.`
+    : 'The exchange said that it is too late to cancel the order.';
+  return new ApiError('order_not_cancelable', { message });
 }

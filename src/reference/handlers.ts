@@ -109,7 +109,9 @@ export function referenceHandlers(parts: ReferenceHandlerParts): HandlersOf<type
 
     async getInstrument({ symbol }, { origin }) {
       const found = (await instruments.list(origin)).find((each) => each.symbol === symbol);
-      if (found === undefined) throw new ApiError('not_found');
+      if (found === undefined) {
+        throw new ApiError('not_found', { message: 'There is no instrument with this symbol.' });
+      }
       return found;
     },
   };

@@ -26,11 +26,15 @@ export function feedToolHandlers({
   clock,
 }: FeedToolParts): Pick<HandlersOf<typeof Sandbox>, 'listLatestEvents' | 'getClock'> {
   return {
-    async listLatestEvents({ limit = 25 }, { caller: { partnerId } }) {
-      const rows = await database.read(latestEvents(partnerId, limit));
+    async listLatestEvents({ limit = 25, cursor }, { caller: { partnerId } }) {
+      const issuedFor = ['latest-events', partnerId];
+      const before = cursor === undefined ? undefined : BigInt(cursors.read(issuedFor, cursor));
+      const rows = await database.read(latestEvents(partnerId, before, limit + 1));
+      const page = cursors.page(issuedFor, rows, limit, ({ version }) => String(version));
       const [newest] = rows;
       return create(ListLatestEventsResponseSchema, {
-        data: rows.map(({ body }) => storedMessage(EventSchema, body as Buffer)),
+        ...page,
+        data: page.data.map(({ body }) => storedMessage(EventSchema, body as Buffer)),
         feedCursor: newest && cursors.issue(['events', partnerId], String(newest.version)),
       });
     },

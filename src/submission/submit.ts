@@ -5,7 +5,7 @@ import { together, whether } from '../db/facts.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
-import { ApiError } from '../lib/errors.ts';
+import { ApiError, catalogue } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { KeyedDigest } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/log.ts';
@@ -171,9 +171,12 @@ function replay<Row extends Submission>(kind: FirstAnswers, row: Row, digest: Ke
 }
 
 function throwFirstError({ codes, path }: FirstAnswers, row: Submission): void {
-  const { id, firstAnswer, rejectReason, param } = row;
+  const { id, firstAnswer, rejectReason, reason, param } = row;
   const location = `${path}/${id}`;
   if (firstAnswer === 'not_sent') throw new ApiError(codes.notSent, { location });
   if (firstAnswer !== 'rejected') return;
-  throw new ApiError(codes.rejected, { location, rejectReason: rejectReason ?? undefined, param: param ?? undefined });
+  const { message: usual } = catalogue[codes.rejected];
+  const message = reason === null || reason === usual ? usual : `${usual} ${reason}`;
+  const details = { message, location, rejectReason: rejectReason ?? undefined, param: param ?? undefined };
+  throw new ApiError(codes.rejected, details);
 }

@@ -2,26 +2,24 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { siteContents } from '../../src/docs/contents.ts';
 import { browserOrReason } from '../support/browser.ts';
 import { barriers, openReader, type Reader } from '../support/docs-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
+/** Every page there is. What the workbench shows with a key is in docs-workbench.test.ts. */
 const paths = [
-  '',
-  '/reference',
-  '/events',
-  '/errors',
-  '/webhooks',
-  '/idempotency',
-  '/clients',
-  '/grpc',
-  '/prices',
-  '/limits',
-  '/sandbox',
-  '/changelog',
-];
-const widths = [1440, 360];
+  ...siteContents({
+    operations: gatewayOperations,
+    environment: 'sandbox',
+    baseUrl: () => 'http://127.0.0.1',
+    grpcAddress: () => '127.0.0.1',
+  }).keys(),
+]
+  .filter((path) => path.startsWith('/docs') && !path.includes('.'))
+  .map((path) => path.replace('/docs', ''));
+const widths = [1400, 768, 390];
 
 let browser: Browser | string;
 let gateway: TestGateway;
@@ -62,6 +60,10 @@ function assertInView(page: Page, id: string): Promise<void> {
 }
 
 describe('the pages for partners in a browser', () => {
+  it('are all looked at', () => {
+    assert.ok(paths.length >= 13 && paths.includes('/workbench'), paths.join(' '));
+  });
+
   for (const width of widths) {
     for (const path of paths) {
       inBrowser(

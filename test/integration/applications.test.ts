@@ -150,12 +150,13 @@ describe('applying for accounts', { concurrency: 4 }, () => {
     assert.deepEqual(await idsOf(partner), [first.body.id]);
   });
 
-  const rejections: readonly [string, string, string | null][] = [
-    ['SIM-REJECT-INVALID', 'invalid_field', 'bvn'],
-    ['SIM-ALREADY', 'already_at_broker', null],
-    ['SIM-REJECT', 'rejected_by_broker', null],
+  const rejected = 'The broker rejected the application.';
+  const rejections: readonly [string, string, string | null, string][] = [
+    ['SIM-REJECT-INVALID', 'invalid_field', 'bvn', `${rejected} A field is not what the broker accepts.`],
+    ['SIM-ALREADY', 'already_at_broker', null, `${rejected} The customer already has an account at the broker.`],
+    ['SIM-REJECT', 'rejected_by_broker', null, rejected],
   ];
-  for (const [lastName, reason, param] of rejections) {
+  for (const [lastName, reason, param, message] of rejections) {
     it(`a broker that rejects with ${reason} is quoted in our words, and the replay says it again`, async () => {
       const partner = await gateway.newPartner();
       const key = randomUUID();
@@ -165,6 +166,7 @@ describe('applying for accounts', { concurrency: 4 }, () => {
         const { error } = answer.body;
         assert.deepEqual([error.code, error.type], ['application_rejected', 'application_error']);
         assert.deepEqual([error.reject_reason, error.param ?? null], [reason, param]);
+        assert.equal(error.message, message);
         const application = await get(partner, answer.headers.get('location')?.split('/').at(-1) ?? '');
         assert.deepEqual(
           [application.state, application.reject_reason, application.param, typeof application.reason],

@@ -220,6 +220,43 @@ describe('the event feed over time', () => {
     }
   });
 
+  it('of one object ends where events were removed: a cursor before them is refused, and the list begins at the oldest held', async () => {
+    const gateway = await startGateway();
+    const admin = adminClient(gateway.app.adminPort);
+    try {
+      const partner = await gateway.newPartner();
+      const { body: order } = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc', quantity: 3 });
+      const ask = (path: string, method: 'GET' | 'POST' = 'GET', body?: object) =>
+        gateway.rest(method, path, { key: partner.key, ...(body && { body }) });
+      const ofOrder = (query = '') => ask(`/v1/orders/${order.id}/events${query}`);
+      const versions = async (query = '') => (await ofOrder(query)).body.data?.map(({ version }: Event) => version);
+      const fill = () => ask(`/v1/sandbox/orders/${order.id}/fill`, 'POST', { quantity: 1 });
+      const days = (count: number) => ({ by: { seconds: BigInt(count * 86_400) } });
+      await fill();
+      await eventually(async () => assert.deepEqual(await versions(), [1, 2]));
+      const early = (await ofOrder('?limit=1')).body.next_cursor;
+      await admin.clock.advanceClock(days(29), admin.options);
+      await fill();
+      await eventually(async () => assert.deepEqual(await versions(), [1, 2, 3]));
+      const late = (await ofOrder('?limit=2')).body.next_cursor;
+      assert.deepEqual(await versions(`?cursor=${early}`), [2, 3], 'nothing is removed yet');
+      await admin.clock.advanceClock(days(2), admin.options);
+      await eventually(async () => assert.deepEqual(await versions(), [3]));
+      const { status, body } = await ofOrder(`?cursor=${early}`);
+      assert.deepEqual([status, body.error?.code, body.error?.param], [400, 'invalid_request', 'cursor']);
+      assert.match(body.error.message, /oldest version held is 3/);
+      assert.deepEqual(await versions(`?cursor=${late}`), [3], 'nothing that follows this cursor was removed');
+      await admin.clock.advanceClock(days(31), admin.options);
+      await eventually(async () => assert.deepEqual(await versions(), []));
+      const gone = await ofOrder(`?cursor=${late}`);
+      assert.deepEqual([gone.status, gone.body.error?.param], [400, 'cursor']);
+      assert.match(gone.body.error.message, /None is held any more/);
+    } finally {
+      admin.close();
+      await gateway.stop();
+    }
+  });
+
   it('goes on without NATS within five seconds of each change, and takes NATS back when it is there again', async () => {
     const nats = await startTestNats();
     const gateway = await startGateway({ MARINA_NATS_URL: nats.url });

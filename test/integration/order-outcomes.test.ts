@@ -57,6 +57,7 @@ describe('an order that was placed', { concurrency: 4 }, () => {
     assert.equal(await usedKobo(gateway, partner), '0');
     const cancel = await gateway.rest('DELETE', `/v1/orders/${lapsing.id}`, { key: partner.key });
     assert.deepEqual([cancel.status, cancel.body.error.code], [409, 'order_not_cancelable']);
+    assert.equal(cancel.body.error.message, 'The order is expired and can no longer be cancelled.');
   });
 
   it('an accepted order answered 201 is replayed with 200 even after the exchange gave it up', async () => {

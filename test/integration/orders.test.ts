@@ -91,9 +91,11 @@ describe('orders', { concurrency: true }, () => {
     assert.equal(placed.status, 422, placed.text);
     assert.equal(placed.body.error.code, 'order_rejected');
     assert.equal(placed.body.error.reject_reason, 'insufficient_funds');
+    const inWords = 'The exchange rejected the order. The account has too little money, or too few shares.';
+    assert.equal(placed.body.error.message, inWords);
     const id = placed.headers.get('location')?.split('/').at(-1) ?? '';
     const again = await gateway.place(partner, { symbol: 'SIM-FUNDS' }, key);
-    assert.equal(again.status, 422);
+    assert.deepEqual([again.status, again.body.error], [422, placed.body.error]);
     assert.equal((await order(partner, id)).reject_reason, 'insufficient_funds');
   });
 

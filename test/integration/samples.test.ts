@@ -16,6 +16,7 @@ import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { goodApplication } from '../support/applications.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { badlyIndented } from '../support/go-format.ts';
 import { plain } from '../support/images.ts';
 
 const execute = promisify(execFile);
@@ -65,6 +66,8 @@ function sampleOf(label: string, name: string): string {
   return text.replaceAll(/\b(?:ord|alc|app)_[a-z2-7]{20}\b/g, (id) => ids.get(id.slice(0, 4)) ?? id);
 }
 
+/** The programs of the guides. */
+const guidesGo = ['grpc.go', 'verify.go'].map((name) => join(root, 'src/docs/snippets', name));
 const names = operations.map(({ method }) => method.localName);
 /** What is run in each language, in turn. Cancelling again, and creating again with the same key, changes nothing. */
 const run = operations
@@ -225,8 +228,14 @@ for name in sys.argv[1:]:
     }
   });
 
+  it('in Go, and in the guides too, is indented with tabs as gofmt does it', () => {
+    for (const path of [...write('Go', 'go'), ...guidesGo]) {
+      assert.deepEqual(badlyIndented(readFileSync(path, 'utf8')), [], path);
+    }
+  });
+
   it('in Go is formatted as gofmt does it', { skip: !has('gofmt') && 'there is no gofmt here' }, async () => {
-    const { stdout, stderr } = await execute('gofmt', ['-e', '-l', ...write('Go', 'go')]);
+    const { stdout, stderr } = await execute('gofmt', ['-e', '-l', ...write('Go', 'go'), ...guidesGo]);
     assert.deepEqual([stdout, stderr], ['', '']);
   });
 });

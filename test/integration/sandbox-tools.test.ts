@@ -225,11 +225,16 @@ describe('what a sandbox shows its partners', { concurrency: 4 }, () => {
   it('the last events come newest first, and the feed goes on after them', async () => {
     const [partner, other] = [await gateway.newPartner(), await gateway.newPartner()];
     const empty = await get(partner, '/v1/sandbox/events');
-    assert.deepEqual([empty.data, empty.feed_cursor], [[], null]);
+    assert.deepEqual(empty, { object: 'list', has_more: false, next_cursor: null, data: [], feed_cursor: null });
     for (let count = 0; count < 3; count += 1) await gateway.place(partner, resting);
     const { data: feed } = await get(partner, '/v1/events');
     const latest = await get(partner, '/v1/sandbox/events?limit=2');
-    assert.deepEqual(latest.data, [feed[2], feed[1]]);
+    assert.deepEqual([latest.object, latest.data], ['list', [feed[2], feed[1]]]);
+    const earlier = await get(partner, `/v1/sandbox/events?limit=2&cursor=${latest.next_cursor}`);
+    assert.deepEqual([latest.has_more, earlier.data, earlier.has_more], [true, [feed[0]], false]);
+    const cursor = `?cursor=${latest.next_cursor}`;
+    const foreign = await gateway.rest('GET', `/v1/sandbox/events${cursor}`, { key: other.key });
+    assert.deepEqual([foreign.status, foreign.body.error.param], [400, 'cursor']);
     const nothing = await get(partner, `/v1/events?cursor=${latest.feed_cursor}`);
     assert.deepEqual(nothing.data, []);
     const { body: placed } = await gateway.place(partner, resting);

@@ -305,10 +305,8 @@ class Tour {
     await client.GET('/v1/reference/states/{state}/lgas', { params: { path: { state: 'LAGOS' } } });
     this.#title = 'The session now';
     await client.GET('/v1/market');
-    await this.gateway.controls.setHours({ keepsHours: true }, callTimeout);
     this.#title = 'The days around Christmas';
     await client.GET('/v1/market/calendar', { params: { query: { from: '2026-12-24', to: '2026-12-29' } } });
-    await this.gateway.controls.setHours({ keepsHours: false }, callTimeout);
     this.#title = 'Two funds';
     await client.GET('/v1/instruments', { params: { query: { kind: 'etf', limit: 2 } } });
     this.#title = 'One instrument, before an order for it';

@@ -11,7 +11,6 @@ import { Calendar, readHolidays, usualHolidays } from '../../src/simulator/marke
 import { exchangeHours } from '../../src/simulator/market/hours.ts';
 import { listedInstruments } from '../../src/simulator/market/listed-instruments.ts';
 import { marketDays } from '../../src/simulator/market/market-days.ts';
-import { Venue } from '../../src/simulator/market/venue.ts';
 import { dailyBand, isOnTick, tickKobo, ticksWithin } from '../../src/simulator/prices.ts';
 import { World } from '../../src/simulator/world.ts';
 import { temporaryFolder } from '../support/folders.ts';
@@ -29,18 +28,12 @@ function calendarOf(lines: string): Calendar {
   }
 }
 
-function keepingHours(calendar: Calendar): Venue {
-  const venue = new Venue(1, calendar);
-  venue.keepsHours = true;
-  return venue;
-}
-
 describe('a half day', () => {
   const calendar = calendarOf('2026-12-24 12:30 Christmas Eve\n2026-12-25 Christmas Day\n');
 
   it('is a trading day that closes at the time in the file', () => {
     assert.equal(calendar.isTradingDay('2026-12-24'), true);
-    const [eve, day] = marketDays(keepingHours(calendar), '2026-12-24', '2026-12-25');
+    const [eve, day] = marketDays(calendar, '2026-12-24', '2026-12-25');
     assert.deepEqual([eve?.kind, eve?.name], [MarketDayKind.HALF_DAY, 'Christmas Eve']);
     assert.equal(Number(eve?.closesAt?.seconds) * 1_000, at('2026-12-24T12:30'));
     assert.deepEqual([day?.kind, day?.name, day?.closesAt], [MarketDayKind.HOLIDAY, 'Christmas Day', undefined]);
@@ -67,12 +60,10 @@ describe('a half day', () => {
 describe('the simulated market’s days', () => {
   it('make sense to a gateway, whatever is asked for', () => {
     const calendar = new Calendar(readHolidays(usualHolidays));
-    for (const venue of [keepingHours(calendar), new Venue(1, calendar)]) {
-      for (const from of ['1970-01-01', '2025-11-20', '2026-12-20', '2199-12-01']) {
-        const to = daysAfter(from, 99);
-        const days = marketDays(venue, from, to);
-        assert.ok(days.length > 0 && isDaysOf(days, from, to), from);
-      }
+    for (const from of ['1970-01-01', '2025-11-20', '2026-12-20', '2199-12-01']) {
+      const to = daysAfter(from, 99);
+      const days = marketDays(calendar, from, to);
+      assert.ok(days.length > 0 && isDaysOf(days, from, to), from);
     }
   });
 });

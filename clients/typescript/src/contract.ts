@@ -725,15 +725,19 @@ export interface ListKeysResponse {
   readonly data: readonly Key[];
 }
 
-/** The last events, and where the feed goes on. */
+/** A page of the last events, and where the feed goes on. */
 export interface ListLatestEventsResponse {
   /** What this is. */
-  readonly object: 'sandbox_latest_events';
+  readonly object: 'list';
+  /** Earlier events follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
   /** The events, newest first. */
   readonly data: readonly Event[];
   /**
-   * What to pass as `cursor` to ListEvents or WatchEvents to get what comes after these; null when there was no event yet: then
-   * begin without a cursor.
+   * What to pass as `cursor` to ListEvents or WatchEvents to get what comes after the newest event of this page; null when the page
+   * has none: then begin without a cursor.
    */
   readonly feed_cursor: string | null;
 }
@@ -1815,6 +1819,8 @@ export type ListRequestsInput = {
 export type ListLatestEventsInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
 };
 
 /** How one call is made. */
@@ -1909,7 +1915,7 @@ export const operations = {
   sendWebhookTest: {"name":"sendWebhookTest","method":"POST","path":"/v1/sandbox/webhook/test","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   listWebhookDeliveries: {"name":"listWebhookDeliveries","method":"GET","path":"/v1/sandbox/webhook/deliveries","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   listRequests: {"name":"listRequests","method":"GET","path":"/v1/sandbox/requests","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
-  listLatestEvents: {"name":"listLatestEvents","method":"GET","path":"/v1/sandbox/events","pathNames":[],"queryNames":["limit"],"body":"none","takesKey":false},
+  listLatestEvents: {"name":"listLatestEvents","method":"GET","path":"/v1/sandbox/events","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   getClock: {"name":"getClock","method":"GET","path":"/v1/sandbox/clock","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
 } as const satisfies Readonly<Record<string, Operation>>;
 
@@ -2333,10 +2339,11 @@ export abstract class Operations {
   /**
    * Lists the events of one order of the last 30 days, oldest first, as they are in the feed. It shows what became of one
    * order. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-   * Events that release 0.1.0 made are in the feed alone.
+   * An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events that
+   * release 0.1.0 made are in the feed alone.
    *
-   * Errors: `order_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
-   * order.
+   * Errors: `order_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+   * without a cursor), or the cursor was not issued for the events of this order.
    *
    * Needs a key with the scope `read`.
    */
@@ -2347,10 +2354,11 @@ export abstract class Operations {
   /**
    * Lists the events of one application of the last 30 days, oldest first, as they are in the feed. It shows what became of one
    * application. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-   * Events that release 0.1.0 made are in the feed alone.
+   * An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events that
+   * release 0.1.0 made are in the feed alone.
    *
-   * Errors: `application_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
-   * application.
+   * Errors: `application_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+   * without a cursor), or the cursor was not issued for the events of this application.
    *
    * Needs a key with the scope `read`.
    */
@@ -2361,10 +2369,11 @@ export abstract class Operations {
   /**
    * Lists the events of one allocation of the last 30 days, oldest first, as they are in the feed. It shows what became of one
    * allocation. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-   * Events that release 0.1.0 made are in the feed alone.
+   * An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events that
+   * release 0.1.0 made are in the feed alone.
    *
-   * Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
-   * allocation.
+   * Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+   * without a cursor), or the cursor was not issued for the events of this allocation.
    *
    * Needs a key with the scope `read`.
    */
@@ -2590,13 +2599,16 @@ export abstract class Operations {
   }
 
   /**
-   * Returns the partner's last events, newest first, and the cursor after them. It is for tools that show what happens now
-   * and do not need what was before. To follow changes, read the whole feed with ListEvents: it alone has every event.
+   * Lists the partner's events, newest first, with the cursor from which the feed goes on after them. It is for tools that show
+   * what happens now. To follow changes, read the whole feed with ListEvents: only there does a version that is missing show
+   * that something is. The list ends at the oldest event still held.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
    *
    * Needs a key with the scope `read`.
    */
-  listLatestEvents(input: ListLatestEventsInput = {}, options?: CallOptions): Promise<ListLatestEventsResponse> {
-    return this.call(operations.listLatestEvents, input, options);
+  listLatestEvents(input: ListLatestEventsInput = {}, options?: CallOptions): Pages<ListLatestEventsResponse, Event> {
+    return this.list(operations.listLatestEvents, input, options);
   }
 
   /**

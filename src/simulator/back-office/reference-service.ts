@@ -63,7 +63,7 @@ export function referenceService({ wire, nonsense, reads, world }: ReferenceCont
           take: async () => {
             check(isDate(fromDate), 'from_date');
             check(isDate(toDate) && toDate >= fromDate && toDate <= daysAfter(fromDate, maxDays - 1), 'to_date');
-            return { days: marketDays(world.venue, fromDate, toDate) };
+            return { days: marketDays(world.calendar, fromDate, toDate) };
           },
           nonsense: nonsense.listMarketDays,
         }),

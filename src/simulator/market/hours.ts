@@ -55,7 +55,7 @@ export function closesAtMs(calendar: Calendar, day: string): number {
 }
 
 /** The start of a Lagos day. */
-export function lagosMidnight(day: string): number {
+function lagosMidnight(day: string): number {
   return nextLagosMidnight(dayNumber(day) * dayMs) - dayMs;
 }
 

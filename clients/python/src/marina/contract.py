@@ -695,15 +695,19 @@ class ListKeysResponse(TypedDict):
 
 
 class ListLatestEventsResponse(TypedDict):
-    """The last events, and where the feed goes on."""
+    """A page of the last events, and where the feed goes on."""
 
-    object: Literal["sandbox_latest_events"]
+    object: Literal["list"]
     """What this is."""
+    has_more: bool
+    """Earlier events follow this page."""
+    next_cursor: Optional[str]
+    """What to pass as `cursor` for the next page; null when there is none."""
     data: List[Event]
     """The events, newest first."""
     feed_cursor: Optional[str]
-    """What to pass as `cursor` to ListEvents or WatchEvents to get what comes after these; null when there was no event yet: then
-    begin without a cursor.
+    """What to pass as `cursor` to ListEvents or WatchEvents to get what comes after the newest event of this page; null when the page
+    has none: then begin without a cursor.
     """
 
 
@@ -1436,7 +1440,7 @@ LIST_WEBHOOK_DELIVERIES = Operation("list_webhook_deliveries", "GET", "/v1/sandb
 LIST_REQUESTS = Operation("list_requests", "GET", "/v1/sandbox/requests", (), ("limit", "cursor",), "none", False)
 
 
-LIST_LATEST_EVENTS = Operation("list_latest_events", "GET", "/v1/sandbox/events", (), ("limit",), "none", False)
+LIST_LATEST_EVENTS = Operation("list_latest_events", "GET", "/v1/sandbox/events", (), ("limit", "cursor",), "none", False)
 
 
 GET_CLOCK = Operation("get_clock", "GET", "/v1/sandbox/clock", (), (), "none", False)
@@ -2158,10 +2162,11 @@ class Operations:
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one order of the last 30 days, oldest first, as they are in the feed. It shows what became of one
         order. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        Events that release 0.1.0 made are in the feed alone.
+        An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events that
+        release 0.1.0 made are in the feed alone.
 
-        Errors: `order_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
-        order.
+        Errors: `order_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+        without a cursor), or the cursor was not issued for the events of this order.
 
         Needs a key with the scope `read`.
 
@@ -2181,10 +2186,11 @@ class Operations:
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one application of the last 30 days, oldest first, as they are in the feed. It shows what became of one
         application. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        Events that release 0.1.0 made are in the feed alone.
+        An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events that
+        release 0.1.0 made are in the feed alone.
 
-        Errors: `application_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
-        application.
+        Errors: `application_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+        without a cursor), or the cursor was not issued for the events of this application.
 
         Needs a key with the scope `read`.
 
@@ -2204,10 +2210,11 @@ class Operations:
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one allocation of the last 30 days, oldest first, as they are in the feed. It shows what became of one
         allocation. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        Events that release 0.1.0 made are in the feed alone.
+        An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events that
+        release 0.1.0 made are in the feed alone.
 
-        Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
-        allocation.
+        Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+        without a cursor), or the cursor was not issued for the events of this allocation.
 
         Needs a key with the scope `read`.
 
@@ -2573,16 +2580,21 @@ class Operations:
         self,
         *,
         limit: Optional[int] = None,
+        cursor: Optional[str] = None,
         deadline: Optional[float] = None,
-    ) -> ListLatestEventsResponse:
-        """Returns the partner's last events, newest first, and the cursor after them. It is for tools that show what happens now
-        and do not need what was before. To follow changes, read the whole feed with ListEvents: it alone has every event.
+    ) -> Pages[ListLatestEventsResponse, Event]:
+        """Lists the partner's events, newest first, with the cursor from which the feed goes on after them. It is for tools that show
+        what happens now. To follow changes, read the whole feed with ListEvents: only there does a version that is missing show
+        that something is. The list ends at the oldest event still held.
+
+        Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
 
         Needs a key with the scope `read`.
 
         limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
         """
-        return self._call(LIST_LATEST_EVENTS, {"limit": limit}, None, deadline)
+        return self._list(LIST_LATEST_EVENTS, {"limit": limit, "cursor": cursor}, deadline)
 
     def get_clock(
         self,
