@@ -172,7 +172,9 @@ function keyOf(value: unknown, column: ArchivedSet['keyColumn']): SqlValue {
 
 async function* partnerIds(read: Read): AsyncGenerator<string> {
   for (let after = ''; ; ) {
-    const rows = await read(sql`SELECT id FROM partners WHERE id > ${after} ORDER BY id LIMIT ${statement('500')}`);
+    const rows = await read(
+      sql`SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ${after} ORDER BY id LIMIT ${statement('500')}`,
+    );
     for (const { id } of rows) yield String(id);
     if (rows.length < 500) return;
     after = String(rows.at(-1)?.id);

@@ -105,7 +105,7 @@ const mostPartnersAtOnce = 500;
 export async function leaveVersionGaps(database: Database): Promise<void> {
   for (let after = ''; ; ) {
     const [partners = []] = await database.readAll([
-      sql`SELECT id FROM partners WHERE id > ${after} ORDER BY id LIMIT ${mostPartnersAtOnce}`,
+      sql`SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ${after} ORDER BY id LIMIT ${mostPartnersAtOnce}`,
     ]);
     for (const { id } of partners) {
       await database.inPartner(String(id), {

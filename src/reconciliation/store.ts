@@ -128,7 +128,7 @@ export function statedAmong(day: string, objectIds: readonly string[]): Statemen
 
 /** A page of partners after an id. */
 export function partnersAfter(partnerId: string, most: number): Statement {
-  return statement(`SELECT id FROM partners WHERE id > ? ORDER BY id LIMIT ${most}`, partnerId);
+  return statement(`SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ? ORDER BY id LIMIT ${most}`, partnerId);
 }
 
 /** When the first partner was created: before, there was nothing to compare. */

@@ -60,7 +60,10 @@ function isOpen(column: string, { final }: { readonly final: readonly string[] }
 async function* allPartners(database: Database): AsyncGenerator<string> {
   for (let after = ''; ; ) {
     const rows = await database.read(
-      statement(`SELECT id FROM partners WHERE id > ? ORDER BY id LIMIT ${partnersTogether}`, after),
+      statement(
+        `SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ? ORDER BY id LIMIT ${partnersTogether}`,
+        after,
+      ),
     );
     for (const { id } of rows) yield String(id);
     const last = rows.at(-1);
