@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { fenced, type Lease } from '../db/lease.ts';
 import type { Statement } from '../db/statement.ts';
+import { crash } from '../lib/crash.ts';
 import { breakId, type Difference, goneNow, seenAgain } from './rules.ts';
 import { breaksById, ownersOf } from './store.ts';
 import { reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
@@ -66,6 +67,7 @@ export class Progress {
       return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
     });
     this.run = after;
+    crash('reconciliation.breaks-saved');
   }
 
   /** Marks breaks as gone, with changes of the run. */

@@ -2,7 +2,7 @@ import { StatementError } from '../broker/statements.ts';
 import type { Database } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Clock } from '../lib/clock.ts';
-import { crash } from '../lib/crash.ts';
+import { type CrashPoint, crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
@@ -53,10 +53,11 @@ export class Runner {
       while (!lease.signal.aborted && !isLast(progress.run.step)) {
         const next = await this.#step(progress);
         if (next !== undefined) await progress.save({ step: next, position: '', tookMs: tookMs() });
-        if (next === 'objects') crash('reconciliation.compared');
+        if (next !== undefined) crash(behind[next]);
       }
       const problem = progress.run.step === 'end_without_before' ? withoutBefore : '';
       if (!lease.signal.aborted) await this.#end(progress, 'complete', problem, tookMs());
+      crash('reconciliation.ended');
     } catch (error) {
       // What stops leaves the run as it is: another process, or the next start, goes on with it.
       if (lease.signal.aborted) return;
@@ -164,3 +165,18 @@ export class Runner {
 function isLast(step: RunStep): boolean {
   return step === 'end' || step === 'end_without_before';
 }
+
+/** Where a test can end the process when a step follows. */
+const behind: Readonly<Record<RunStep, CrashPoint>> = {
+  clear: 'reconciliation.cleared',
+  fetch: 'reconciliation.cleared',
+  statement: 'reconciliation.fetched',
+  without_before: 'reconciliation.fetched',
+  objects: 'reconciliation.statement-compared',
+  objects_without_before: 'reconciliation.statement-compared',
+  holdings: 'reconciliation.objects-compared',
+  gone_without_before: 'reconciliation.objects-compared',
+  gone: 'reconciliation.holdings-compared',
+  end_without_before: 'reconciliation.gone-marked',
+  end: 'reconciliation.gone-marked',
+};
