@@ -22,11 +22,9 @@ export class Progress {
     private readonly now: () => number,
     /** As it is saved. */
     public run: StoredRun,
+    /** Aborted when the work on the run must be interrupted. */
+    readonly signal: AbortSignal = lease.signal,
   ) {}
-
-  get signal(): AbortSignal {
-    return this.lease.signal;
-  }
 
   /** Saves changes of the run, with other writes. */
   async save(changes: Partial<StoredRun>, writes: readonly Statement[] = []): Promise<void> {
