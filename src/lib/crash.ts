@@ -31,8 +31,18 @@ export const otherPoints = [
   'delivery.recorded',
 ] as const;
 
-/** Of the reconciliation with the broker's statement: behind each page of the statement, and behind each comparison. */
-export const reconciliationPoints = ['reconciliation.page-saved', 'reconciliation.compared'] as const;
+/** Of the reconciliation with the broker's statement: behind each step, and within the two that are saved in pieces. */
+export const reconciliationPoints = [
+  'reconciliation.cleared',
+  'reconciliation.page-saved',
+  'reconciliation.fetched',
+  'reconciliation.breaks-saved',
+  'reconciliation.statement-compared',
+  'reconciliation.objects-compared',
+  'reconciliation.holdings-compared',
+  'reconciliation.gone-marked',
+  'reconciliation.ended',
+] as const;
 
 /** A named point at which a test can end the process, to prove recovery. An unarmed point costs one comparison. */
 export type CrashPoint =

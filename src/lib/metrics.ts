@@ -85,6 +85,10 @@ export class Metrics {
     'marina_reconciliation_overdue_days',
     "Days of the last week whose evening has passed and that were not compared with the broker's statement.",
   );
+  readonly reconciliationOverdueAge = this.#gauge(
+    'marina_reconciliation_overdue_seconds',
+    'How long ago the evening of the oldest of these days passed, in business time; 0: all were compared.',
+  );
   readonly reconciliationNotOffered = this.#gauge(
     'marina_reconciliation_not_offered',
     'Whether the broker gives no statements, as far as it was asked.',

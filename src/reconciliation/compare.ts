@@ -110,7 +110,8 @@ export async function compareOurs(progress: Progress, { database, period }: Comp
     if (page.next !== undefined) at = { ...page.next, of: at.of };
     else if (at.of === 'orders') at = { of: 'allocations', partnerId: at.partnerId, ...start };
     else at = await nextPartner(at.partnerId);
-    if (page.found.length === 0 && at !== undefined && performance.now() - savedAt < saveEveryMs) continue;
+    const isSoon = performance.now() - savedAt < saveEveryMs;
+    if (page.found.length === 0 && at !== undefined && isSoon && !progress.signal.aborted) continue;
     await progress.saveFound({ objects, ...(at === undefined ? {} : { position: JSON.stringify(at) }) }, page.found);
     savedAt = performance.now();
   }

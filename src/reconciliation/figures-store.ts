@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { type Clock, lagosDay, nextLagosMidnight } from '../lib/clock.ts';
-import { type BreakKindName, dueDays } from './rules.ts';
+import { type BreakKindName, dueDays, eveningOf } from './rules.ts';
 import { countOpenBreaks, daysWithRuns, firstPartner, lastCompleteDay, lastOffer, readOpenBreaks } from './store.ts';
 
 /** How far the reconciliation with the broker is. */
@@ -12,6 +12,8 @@ export interface ReconciliationFigures {
   readonly lastDayEndsAt: number | undefined;
   /** Days whose evening has passed and that were not compared. */
   readonly overdue: number;
+  /** How long ago the evening of the oldest of them passed, in business time. */
+  readonly overdueMs: number;
   /** Undefined: the broker was not asked yet. */
   readonly isOffered: boolean | undefined;
 }
@@ -35,12 +37,15 @@ export async function readReconciliation(
   const done = new Set(days.filter((row) => Number(row.is_done) === 1).map(({ day }) => String(day)));
   const firstDay = first === undefined ? undefined : lagosDay((first.created_at as Date).getTime());
   const due = firstDay === undefined ? [] : dueDays(now, minute, firstDay);
+  const overdue = due.filter((day) => !done.has(day));
+  const [oldest] = overdue;
   const isRefused = refused !== undefined && (complete === undefined || isLater(refused, complete));
   return {
     breaks: readOpenBreaks(breaks),
     lastDay,
     lastDayEndsAt: lastDay === undefined ? undefined : nextLagosMidnight(Date.parse(lastDay)),
-    overdue: due.filter((day) => !done.has(day)).length,
+    overdue: overdue.length,
+    overdueMs: oldest === undefined ? 0 : now - eveningOf(oldest, minute),
     isOffered: complete === undefined && refused === undefined ? undefined : !isRefused,
   };
 }

@@ -162,21 +162,17 @@ export class OurObjects {
   ): Promise<void> {
     const order = `ORDER BY ${idColumn}, sequence LIMIT ${stepsTogether}`;
     const from = `SELECT ${list} FROM ${table} FORCE INDEX (PRIMARY) WHERE partner_id = ?`;
-    let left = ids;
-    let query: Statement = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, left);
-    while (left.length > 0) {
+    let query: Statement = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, ids);
+    for (;;) {
       const [rows = []] = await this.database.readAll([query]);
       for (const row of rows) each(row);
       const last = rows.at(-1);
-      if (last === undefined || rows.length < stepsTogether) {
-        if (query.values.length === 2) return;
-        left = left.filter((id) => id > String(query.values[1]));
-        query = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, left);
-      } else {
-        const [id, sequence] = [String(last[idColumn]), Number(last.sequence)];
-        left = left.filter((one) => one >= id);
-        query = statement(`${from} AND ${idColumn} = ? AND sequence > ? ${order}`, partnerId, id, sequence);
-      }
+      if (last === undefined || rows.length < stepsTogether) return;
+      const [id, sequence] = [String(last[idColumn]), Number(last.sequence)];
+      // No object has the empty id. Of one id alone, the database would read all steps from the first on, in each page.
+      const next = ['', ...ids.filter((one) => one > id)];
+      const condition = `((${idColumn} = ? AND sequence > ?) OR ${idColumn} IN (?))`;
+      query = statement(`${from} AND ${condition} ${order}`, partnerId, id, sequence, next);
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { fenced, type Lease } from '../db/lease.ts';
 import type { Statement } from '../db/statement.ts';
+import { crash } from '../lib/crash.ts';
 import { breakId, type Difference, goneNow, seenAgain } from './rules.ts';
 import { breaksById, ownersOf } from './store.ts';
 import { reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
@@ -21,11 +22,9 @@ export class Progress {
     private readonly now: () => number,
     /** As it is saved. */
     public run: StoredRun,
+    /** Aborted when the work on the run must be interrupted. */
+    readonly signal: AbortSignal = lease.signal,
   ) {}
-
-  get signal(): AbortSignal {
-    return this.lease.signal;
-  }
 
   /** Saves changes of the run, with other writes. */
   async save(changes: Partial<StoredRun>, writes: readonly Statement[] = []): Promise<void> {
@@ -66,6 +65,7 @@ export class Progress {
       return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
     });
     this.run = after;
+    crash('reconciliation.breaks-saved');
   }
 
   /** Marks breaks as gone, with changes of the run. */

@@ -413,6 +413,11 @@ export function dueDays(now: number, minute: number, firstDay: string): string[]
   return days.filter((day) => day >= firstDay).reverse();
 }
 
+/** When a day is compared. `minute`: of the Lagos day. */
+export function eveningOf(day: string, minute: number): number {
+  return nextLagosMidnight(Date.parse(`${day}T00:00:00Z`)) - dayMs + minute * 60_000;
+}
+
 const dayMs = 86_400_000;
 
 /** Our state by the statement's names. An unsettled or refused order has none of them. */

@@ -2,7 +2,7 @@ import { StatementError } from '../broker/statements.ts';
 import type { Database } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Clock } from '../lib/clock.ts';
-import { crash } from '../lib/crash.ts';
+import { type CrashPoint, crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
@@ -21,10 +21,15 @@ export interface RunnerOptions {
   readonly mostRecords: number;
   /** Called when a try of a day ended, with how long the run has taken. */
   readonly ended: (state: RunState, seconds: number) => void;
+  /** How long the work on a run goes on while others wait; absent: a minute. */
+  readonly turnMs?: number;
 }
 
 /** How long until a day is tried again that the broker has not closed, or whose statement could not be read. */
 export const retryMs = 600_000;
+/** How long the work on a run goes on while others wait, and how long until it goes on after the database refused something. */
+const usualTurnMs = 60_000;
+const pauseMs = 60_000;
 const removedTogether = 1_000;
 const breaksTogether = 100;
 
@@ -36,12 +41,14 @@ export class Runner {
   constructor(private readonly options: RunnerOptions) {}
 
   /**
-   * Goes on with a run until it ends, its try fails, or the lease is lost. Throws if the database cannot be used. Whatever else
-   * goes wrong ends the try, so that no day stands in the way of the others.
+   * Goes on with a run until it ends, its turn is over, its try fails, or the lease is lost. Throws if the database cannot be
+   * used. Whatever else goes wrong ends the try, or makes the run wait. So no day stands in the way of the others, however long
+   * it takes.
    */
   async run(run: StoredRun, lease: Lease): Promise<void> {
-    const { database, clock } = this.options;
-    const progress = new Progress(database, lease, () => clock.now(), run);
+    const { database, clock, turnMs = usualTurnMs } = this.options;
+    const turn = AbortSignal.any([lease.signal, AbortSignal.timeout(turnMs)]);
+    const progress = new Progress(database, lease, () => clock.now(), run, turn);
     const startedAt = performance.now();
     const tookMs = () => run.tookMs + BigInt(Math.round(performance.now() - startedAt));
     try {
@@ -50,26 +57,57 @@ export class Runner {
         const tries = run.tries + 1;
         await progress.save({ ...begin, state: 'running', tries, periodFrom: null, periodTo: null });
       }
-      while (!lease.signal.aborted && !isLast(progress.run.step)) {
+      while (!turn.aborted && !isLast(progress.run.step)) {
         const next = await this.#step(progress);
         if (next !== undefined) await progress.save({ step: next, position: '', tookMs: tookMs() });
-        if (next === 'objects') crash('reconciliation.compared');
+        if (next !== undefined) crash(behind[next]);
+      }
+      if (!lease.signal.aborted && !isLast(progress.run.step)) {
+        // Behind those that have waited.
+        return await progress.save({ nextAt: clock.now(), tookMs: tookMs() });
       }
       const problem = progress.run.step === 'end_without_before' ? withoutBefore : '';
-      if (!lease.signal.aborted) await this.#end(progress, 'complete', problem, tookMs());
+      if (!lease.signal.aborted) await this.#end(progress, lease, 'complete', problem, tookMs());
+      crash('reconciliation.ended');
     } catch (error) {
       // What stops leaves the run as it is: another process, or the next start, goes on with it.
       if (lease.signal.aborted) return;
-      if (error instanceof StatementError) {
-        const isOffered = error.problem !== 'not_offered';
-        await this.#end(progress, isOffered ? 'failed' : 'not_offered', error.message, tookMs(), error);
-      } else if (error instanceof IncompleteDayError) {
-        await this.#end(progress, 'incomplete', error.message, tookMs());
-      } else if (error instanceof ApiError || error instanceof LeaseLostError) throw error;
-      else {
-        const failed = error instanceof Error ? error : new Error(String(error));
-        await this.#end(progress, 'failed', `the gateway could not compare it: ${failed.message}`, tookMs(), failed);
-      }
+      if (error instanceof LeaseLostError) throw error;
+      await this.#failed(progress, lease, error, tookMs());
+    }
+  }
+
+  async #failed(progress: Progress, lease: Lease, error: unknown, tookMs: bigint): Promise<void> {
+    if (error instanceof StatementError) {
+      const state = error.problem === 'not_offered' ? 'not_offered' : 'failed';
+      await this.#end(progress, lease, state, error.message, tookMs, error);
+    } else if (error instanceof IncompleteDayError) {
+      await this.#end(progress, lease, 'incomplete', error.message, tookMs);
+    } else {
+      const failed = error instanceof Error ? error : new Error(String(error));
+      const cause = failed.cause instanceof Error ? failed.cause : failed;
+      const problem = `the gateway could not compare it: ${cause.message}`;
+      if (error instanceof ApiError && !this.#isTooOld(progress.run)) {
+        await this.#wait(progress, problem, tookMs, error);
+      } else await this.#end(progress, lease, 'failed', problem, tookMs, failed);
+    }
+  }
+
+  /** The database refused something: the run goes on where it is, after others. Throws the refusal if nothing can be saved. */
+  async #wait(progress: Progress, problem: string, tookMs: bigint, error: ApiError): Promise<void> {
+    const { clock, log } = this.options;
+    const { day, problem: problemBefore } = progress.run;
+    try {
+      await progress.save({ problem, nextAt: clock.now() + pauseMs, tookMs });
+    } catch (other) {
+      log.debug({ err: other, day }, 'a comparison with the broker could not be put off');
+      throw error;
+    }
+    if (problem !== problemBefore) {
+      log.warn(
+        { err: error, day },
+        "the comparison with the broker's statement waits, because the database refused something",
+      );
     }
   }
 
@@ -78,7 +116,7 @@ export class Runner {
     const { run } = progress;
     switch (run.step) {
       case 'clear':
-        return (await this.#clear(progress)) ? 'fetch' : undefined;
+        return (await this.#clear(run, progress.signal)) ? 'fetch' : undefined;
       case 'fetch': {
         const { broker, mostRecords } = this.options;
         const isWhole = await fetchStatement(progress, broker, mostRecords);
@@ -110,9 +148,9 @@ export class Runner {
   }
 
   /** Removes the statement's records. */
-  async #clear({ run, signal }: Progress): Promise<boolean> {
+  async #clear({ day }: StoredRun, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
-      const removed = await this.options.database.write(removeItems(run.day, removedTogether));
+      const removed = await this.options.database.write(removeItems(day, removedTogether));
       if (removed < removedTogether) return true;
     }
     return false;
@@ -134,14 +172,24 @@ export class Runner {
     return false;
   }
 
-  async #end(progress: Progress, state: RunState, problem: string, tookMs: bigint, error?: Error): Promise<void> {
+  /** Whether a day is given up when its try fails, so that it is not tried for ever. */
+  #isTooOld({ day }: StoredRun): boolean {
+    return Date.parse(lastDueDay(this.options.clock.now(), 0)) - Date.parse(day) > mostDaysBack * 86_400_000;
+  }
+
+  async #end(
+    progress: Progress,
+    lease: Lease,
+    state: RunState,
+    problem: string,
+    tookMs: bigint,
+    error?: Error,
+  ): Promise<void> {
     const { clock, log, ended } = this.options;
-    await this.#clear(progress);
+    await this.#clear(progress.run, lease.signal);
     const { day, startedBy, records, objects, breaks, problem: problemBefore, tries } = progress.run;
     const isFinal = state === 'complete' || state === 'not_offered';
-    // A day that is too old is given up, so that it is not tried for ever.
-    const isTooOld = Date.parse(lastDueDay(clock.now(), 0)) - Date.parse(day) > mostDaysBack * 86_400_000;
-    const isGivenUp = !isFinal && isTooOld;
+    const isGivenUp = !isFinal && this.#isTooOld(progress.run);
     const nextAt = isFinal || isGivenUp ? null : clock.now() + retryMs;
     const endedAt = clock.now();
     await progress.save({ state, problem, step: 'end', position: '', endedAt, nextAt, tookMs });
@@ -152,9 +200,9 @@ export class Runner {
     else if (state === 'complete' && breaks === 0n) {
       log.info({ ...facts, problem }, "a day's orders, trades and allocations agree with the broker's statement");
     } else if (state === 'complete') log.warn({ ...facts, problem }, "a day differs from the broker's statement");
-    else if (state === 'failed' && problem !== problemBefore) {
+    else if (isGivenUp || (state === 'failed' && problem !== problemBefore)) {
       log.warn(
-        { err: error, day, tries, isGivenUp, startedBy },
+        { err: error, problem, day, tries, isGivenUp, startedBy },
         "a day could not be compared with the broker's statement",
       );
     } else log.info({ day, tries, problem }, "a day is not compared with the broker's statement yet");
@@ -164,3 +212,18 @@ export class Runner {
 function isLast(step: RunStep): boolean {
   return step === 'end' || step === 'end_without_before';
 }
+
+/** Where a test can end the process when a step follows. */
+const behind: Readonly<Record<RunStep, CrashPoint>> = {
+  clear: 'reconciliation.cleared',
+  fetch: 'reconciliation.cleared',
+  statement: 'reconciliation.fetched',
+  without_before: 'reconciliation.fetched',
+  objects: 'reconciliation.statement-compared',
+  objects_without_before: 'reconciliation.statement-compared',
+  holdings: 'reconciliation.objects-compared',
+  gone_without_before: 'reconciliation.objects-compared',
+  gone: 'reconciliation.holdings-compared',
+  end_without_before: 'reconciliation.gone-marked',
+  end: 'reconciliation.gone-marked',
+};

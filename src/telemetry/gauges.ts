@@ -69,13 +69,19 @@ export class Gauges {
   };
 
   readonly #setReconciliation = (days: ReconciliationFigures | undefined): void => {
-    const { reconciliationBreaks, reconciliationLastDay, reconciliationOverdue, reconciliationNotOffered } =
-      this.sources.metrics;
+    const {
+      reconciliationBreaks,
+      reconciliationLastDay,
+      reconciliationOverdue,
+      reconciliationOverdueAge,
+      reconciliationNotOffered,
+    } = this.sources.metrics;
     reconciliationBreaks.reset();
     for (const [kind, count] of days?.breaks ?? []) reconciliationBreaks.set({ kind }, count);
     const lastDayEndsAt = days?.lastDayEndsAt;
     setFigure([reconciliationLastDay, () => lastDayEndsAt && lastDayEndsAt / 1_000]);
     setFigure([reconciliationOverdue, () => days?.overdue]);
+    setFigure([reconciliationOverdueAge, () => days && days.overdueMs / 1_000]);
     setFigure([reconciliationNotOffered, () => days && Number(days.isOffered === false)]);
   };
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { statement } from '../../src/db/statement.ts';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { startNats } from '../../src/dev/servers.ts';
-import { Call, StatedTime, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Call, StatedTime, StatementLie, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { daysBefore, lagosDay } from '../../src/lib/clock.ts';
 import { adminClient } from '../support/admin.ts';
 import { alertmanagerFile, firingAt, fixRules, gatewayRules, type Series } from '../support/alert-rules.ts';
 import { type Labels, startAlertmanager } from '../support/alertmanager.ts';
@@ -156,6 +158,17 @@ const refusingEndpoint = once(() =>
   }),
 );
 
+/** A gateway that was there for some days. Returns the last one that is over. */
+async function withEarlierDays({ app, database }: TestGateway, days: number): Promise<string> {
+  const admin = adminClient(app.adminPort);
+  const { now } = await admin.diagnostics.getStatus({}, admin.options);
+  admin.close();
+  const yesterday = daysBefore(lagosDay(Number(now?.seconds) * 1_000), 1);
+  const first = new Date(Date.parse(daysBefore(yesterday, days - 1)));
+  await database.write(statement('UPDATE partners SET created_at = ?', first));
+  return yesterday;
+}
+
 const allCauses: readonly Cause[] = [
   {
     name: 'a gateway is down and another works',
@@ -240,6 +253,35 @@ const allCauses: readonly Cause[] = [
           for (const call of [Call.SUBMIT_ORDER, Call.LOOK_UP_ORDER]) {
             await controls.injectFault({ call, fault: WireFault.HANG, times: 100_000 }, callTimeout);
           }
+        }),
+      ),
+  },
+  {
+    name: "the broker's statement of a day differs",
+    left: 'MarinaBrokerDisagrees',
+    muted: {},
+    series: async () =>
+      timeline(
+        await observe({}, async ({ gateway, partner: { account } }) => {
+          const day = await withEarlierDays(gateway, 1);
+          const lie = { lie: StatementLie.ORDER_EXTRA, day, account, symbol: 'SIM-REST' };
+          await gateway.controls.lieInStatements(lie, callTimeout);
+          const admin = adminClient(gateway.app.adminPort);
+          await admin.diagnostics.reconcileDay({ day, reason: 'a test' }, admin.options);
+          admin.close();
+        }),
+      ),
+  },
+  {
+    name: 'the broker answers no question for its statements',
+    left: 'MarinaReconciliationLate',
+    muted: {},
+    series: async () =>
+      timeline(
+        await observe({}, async ({ gateway }) => {
+          const fault = { call: Call.GET_STATEMENT, fault: WireFault.HANG };
+          await gateway.controls.injectFault({ ...fault, times: 100_000 }, callTimeout);
+          await withEarlierDays(gateway, 3);
         }),
       ),
   },

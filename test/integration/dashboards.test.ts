@@ -6,9 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { statement } from '../../src/db/statement.ts';
 import { FixMetrics } from '../../src/fix/metrics.ts';
 import { createOpsServer } from '../../src/fix/ops-server.ts';
-import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Call, StatementLie, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { daysBefore, lagosDay } from '../../src/lib/clock.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { adminClient } from '../support/admin.ts';
 import { type DrawnPanel, drawDashboard } from '../support/dashboard-picture.ts';
@@ -167,6 +169,7 @@ async function work(gateway: TestGateway, receiver: WebhookReceiver): Promise<vo
   await admin.clock.advanceClock({ by: { seconds: 600n, nanos: 0 } }, admin.options);
   admin.close();
   const documents = sendDocuments(gateway, busy);
+  const compared = compareDays(gateway, busy);
   const under = new Set<Promise<unknown>>();
   const start = (call: Promise<unknown>) => {
     const ended: Promise<unknown> = call.finally(() => under.delete(ended));
@@ -193,6 +196,27 @@ async function work(gateway: TestGateway, receiver: WebhookReceiver): Promise<vo
   }
   await Promise.all(under);
   await documents;
+  await compared;
+}
+
+/** The gateway was there yesterday: that day is compared, differs, and is compared again. The present day is not closed. */
+async function compareDays(gateway: TestGateway, { account }: TestPartner): Promise<void> {
+  const admin = adminClient(gateway.app.adminPort);
+  const { now } = await admin.diagnostics.getStatus({}, admin.options);
+  const today = lagosDay(Number(now?.seconds) * 1_000);
+  const yesterday = daysBefore(today, 1);
+  const earlier = new Date(Date.parse(yesterday));
+  await gateway.database.write(statement('UPDATE partners SET created_at = ?', earlier));
+  const reconcile = (day: string) => admin.diagnostics.reconcileDay({ day, reason: 'a test' }, admin.options);
+  await reconcile(yesterday);
+  await delay(workedMs / 3);
+  for (const lie of [StatementLie.ORDER_EXTRA, StatementLie.CASH]) {
+    const about = { day: yesterday, account, symbol: 'SIM-REST' };
+    await gateway.controls.lieInStatements({ lie, ...about }, callTimeout);
+  }
+  await reconcile(yesterday);
+  await reconcile(today);
+  admin.close();
 }
 
 async function sendDocuments(gateway: TestGateway, partner: TestPartner): Promise<void> {

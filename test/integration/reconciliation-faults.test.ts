@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { createConnection } from 'mysql2/promise';
 import { startApp } from '../../src/app.ts';
 import { StatementsBroker } from '../../src/broker/statements.ts';
 import { readConfig } from '../../src/config.ts';
@@ -120,6 +121,33 @@ describe("a broker's statement that cannot be read", () => {
     assert.equal(read.body.state, 'uncertain');
   });
 
+  it('is waited for without an answer at most 20 s, is seen, and holds up no other day', async () => {
+    const hanging = await days.today();
+    await days.toNextDay();
+    await days.untilRun(hanging, 'COMPLETE');
+    const next = await days.today();
+    await days.toNextDay();
+    await days.untilRun(next, 'COMPLETE');
+    await days.gateway.controls.injectFault({ call: Call.GET_STATEMENT, fault: WireFault.HANG }, callTimeout);
+    const waiting = days.reconcile(hanging);
+    await eventually(async () => {
+      const [run] = await days.runs(hanging);
+      assert.equal(run?.state, 'RECONCILIATION_STATE_RUNNING');
+    });
+    const compared = days.reconcile(next);
+    await eventually(async () => {
+      const [run] = await days.runs(hanging);
+      assert.equal(run?.state, 'RECONCILIATION_STATE_FAILED');
+      assert.match(run.problem, /^the broker did not answer: .*deadline/i);
+    }, 40_000);
+    await waiting;
+    await compared;
+    await days.untilRun(next, 'COMPLETE');
+    await metric(/^marina_reconciliation_duration_seconds_count\{state="failed"\} [1-9]/m);
+    await days.advance(11 * minuteMs);
+    await days.untilRun(hanging, 'COMPLETE');
+  });
+
   it('is asked about no day after today, and none before the gateway began', async () => {
     const refusal = async (wanted: string) =>
       (await days.operator.refused('Diagnostics.ReconcileDay', { day: wanted })).message;
@@ -146,6 +174,62 @@ describe("a broker's statement that cannot be read", () => {
     await days.complete(today);
     await days.tellTheTruth();
     assert.equal((await days.complete(day)).tries, failed.tries + 1, 'it is compared from its start');
+  });
+
+  it('waits while the database refuses something for one day, and others are compared', async () => {
+    const next = await days.today();
+    await days.gateway.place(partner, { symbol: 'SIM-FILL' });
+    await days.toNextDay();
+    await days.untilRun(next, 'COMPLETE');
+    const other = daysBefore(next, 1);
+    await days.lie('ORDER_EXTRA', { day: next, account: partner.account, symbol: 'SIM-REST' });
+    await days.complete(next);
+    const [found] = await days.open(next);
+    const locking = await createConnection(days.gateway.databaseUrl);
+    try {
+      await locking.query('START TRANSACTION');
+      await locking.query('SELECT id FROM reconciliation_breaks WHERE id = ? FOR UPDATE', [found.id]);
+      const asked = days.reconcile(next);
+      await eventually(async () => {
+        const [run] = await days.runs(next);
+        assert.equal(run?.state, 'RECONCILIATION_STATE_RUNNING');
+        assert.match(run.problem, /^the gateway could not compare it: /);
+      }, 60_000);
+      await asked;
+      await days.complete(other);
+    } finally {
+      await locking.query('ROLLBACK');
+      await locking.end();
+    }
+    await days.advance(2 * minuteMs);
+    const run = await days.untilRun(next, 'COMPLETE');
+    assert.deepEqual([run.tries, run.breaks, run.problem], [1, '1', ''], 'it went on where it was');
+    await days.tellTheTruth();
+    await days.complete(next);
+  });
+
+  it('is given up when the day is a week old, and the days since then are compared', async () => {
+    const fault = { call: Call.GET_STATEMENT, fault: WireFault.UNAVAILABLE_BEFORE };
+    const first = await days.today();
+    await days.gateway.controls.injectFault({ ...fault, times: 100_000 }, callTimeout);
+    await days.toNextDay();
+    const failed = await days.untilRun(first, 'FAILED');
+    await metric(/^marina_reconciliation_overdue_days [1-9]/m);
+    await metric(/^marina_reconciliation_overdue_seconds [1-9]/m);
+    await days.advance(9 * 24 * 60 * minuteMs);
+    await eventually(async () => {
+      const [run] = await days.runs(first);
+      assert.equal(run?.tries, failed.tries + 1);
+      const givenUp = days.gateway.logged.map((line) => JSON.parse(line)).find(({ isGivenUp }) => isGivenUp === true);
+      assert.equal(givenUp?.day, first);
+    }, 20_000);
+    await days.tellTheTruth();
+    await days.advance(11 * minuteMs);
+    await metric(/^marina_reconciliation_overdue_days 0$/m);
+    await metric(/^marina_reconciliation_overdue_seconds 0$/m);
+    const [last] = await days.runs(first);
+    assert.deepEqual([last?.state, last?.tries], ['RECONCILIATION_STATE_FAILED', failed.tries + 1]);
+    assert.equal((await days.complete(first)).breaks, '0', 'an operator can still ask');
   });
 });
 

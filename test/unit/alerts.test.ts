@@ -68,7 +68,7 @@ const well: Series = {
   'marina_operator_token_expires_seconds{operator="ada"}': '700000-15x400',
   'marina_changed_files_refused{link="nats",instance="a"}': '0x400',
   'marina_reconciliation_breaks{kind="cash",instance="a"}': '0x400',
-  'marina_reconciliation_overdue_days{instance="a"}': '1x400',
+  'marina_reconciliation_overdue_seconds{instance="a"}': '86000x400',
 };
 
 /** What makes each alert fire, on top of a gateway that is well. */
@@ -87,7 +87,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaBrokerClockApart: { 'marina_part_trouble_seconds{part="broker-clock",instance="a"}': '0+15x400' },
   MarinaLedgerAtFault: { 'marina_faulty_ledgers{partner="par_1",instance="a"}': '_x20 1x380' },
   MarinaBrokerDisagrees: { 'marina_reconciliation_breaks{kind="order_state",instance="a"}': '0x20 2x380' },
-  MarinaReconciliationLate: { 'marina_reconciliation_overdue_days{instance="a"}': '2x400' },
+  MarinaReconciliationLate: { 'marina_reconciliation_overdue_seconds{instance="a"}': '90000+15x400' },
   MarinaReportsStuck: { 'marina_part_trouble_seconds{part="order-reports",instance="a"}': '0+15x400' },
   MarinaObjectsStuck: { 'marina_objects_stuck{partner="par_1",instance="a"}': '1x400' },
   MarinaLostObjectsHeld: { 'marina_part_trouble_seconds{part="lost orders",instance="a"}': '0+15x400' },

@@ -1,4 +1,10 @@
-import { type CrashPoint, kindPoints, otherPoints, reportPoints } from '../../../src/lib/crash.ts';
+import {
+  type CrashPoint,
+  kindPoints,
+  otherPoints,
+  reconciliationPoints,
+  reportPoints,
+} from '../../../src/lib/crash.ts';
 
 /** The points of a kind of object: those of its reports too, if the upstream sends reports about it. */
 function pointsOf(kind: string, hasReports: boolean): CrashPoint[] {
@@ -11,4 +17,5 @@ export const crashPoints: readonly CrashPoint[] = [
   ...pointsOf('application', true),
   ...pointsOf('allocation', false),
   ...otherPoints,
+  ...reconciliationPoints,
 ];
