@@ -10,7 +10,7 @@ import {
   type Trades,
   withTrade,
 } from './rules.ts';
-import { beforeAccounts, beforeObjects, itemsByAccount, itemsByObject, partnersAfter, statedAmong } from './store.ts';
+import { beforeAccounts, beforeObjects, itemsByAccount, itemsByObject, partnerAfter, statedAmong } from './store.ts';
 import { reconciliationItems, type StoredItem } from './table.ts';
 
 const itemsTogether = 500;
@@ -99,8 +99,9 @@ export async function compareOurs(progress: Progress, { database, period }: Comp
   let objects = progress.run.objects;
   let savedAt = performance.now();
   const nextPartner = async (after: string): Promise<ObjectsPosition | undefined> => {
-    const [row] = await database.read(partnersAfter(after, 1));
-    return row && { of: 'orders', partnerId: String(row.id), ...start };
+    const [row] = await database.read(partnerAfter(after));
+    const id = row?.id ?? null;
+    return id === null ? undefined : { of: 'orders', partnerId: String(id), ...start };
   };
   at ??= await nextPartner('');
   while (at !== undefined && !progress.signal.aborted) {

@@ -126,9 +126,9 @@ export function statedAmong(day: string, objectIds: readonly string[]): Statemen
   return statement(objectIds.map(() => one).join(' UNION ALL '), ...objectIds.flatMap((id) => [day, id]));
 }
 
-/** A page of partners after an id. */
-export function partnersAfter(partnerId: string, most: number): Statement {
-  return statement(`SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ? ORDER BY id LIMIT ${most}`, partnerId);
+/** The first partner after an id, null without one. By `MIN`, because MySQL may scan the index for a `LIMIT 1`. */
+export function partnerAfter(partnerId: string): Statement {
+  return statement('SELECT MIN(id) AS id FROM partners WHERE id > ?', partnerId);
 }
 
 /** When the first partner was created: before, there was nothing to compare. */
