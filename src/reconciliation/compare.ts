@@ -45,7 +45,7 @@ export async function compareStatement(progress: Progress, compared: Compared): 
   const ours = new OurObjects(database, period);
   let after = position === '' ? beforeObjects : [position, end, ''];
   let open: Stated | undefined;
-  while (!progress.signal.aborted) {
+  while (!progress.isInterrupted) {
     const rows = await database.read(itemsByObject(day, after, itemsTogether));
     const ended: Stated[] = [];
     for (const item of rows.map(reconciliationItems.all.read)) {
@@ -104,7 +104,7 @@ export async function compareOurs(progress: Progress, { database, period }: Comp
     return id === null ? undefined : { of: 'orders', partnerId: String(id), ...start };
   };
   at ??= await nextPartner('');
-  while (at !== undefined && !progress.signal.aborted) {
+  while (at !== undefined && !progress.isInterrupted) {
     const page: { found: Difference[]; count: number; next: ChangedSince | undefined } =
       at.of === 'orders' ? await missingOrders(at) : await missingAllocations(at);
     objects += BigInt(page.count);
@@ -112,7 +112,7 @@ export async function compareOurs(progress: Progress, { database, period }: Comp
     else if (at.of === 'orders') at = { of: 'allocations', partnerId: at.partnerId, ...start };
     else at = await nextPartner(at.partnerId);
     const isSoon = performance.now() - savedAt < saveEveryMs;
-    if (page.found.length === 0 && at !== undefined && isSoon && !progress.signal.aborted) continue;
+    if (page.found.length === 0 && at !== undefined && isSoon && !progress.isInterrupted) continue;
     await progress.saveFound({ objects, ...(at === undefined ? {} : { position: JSON.stringify(at) }) }, page.found);
     savedAt = performance.now();
   }
@@ -147,7 +147,7 @@ export async function compareHoldings(progress: Progress, { database }: Compared
   const { day, position } = progress.run;
   const holdings = new Holdings();
   let after = position === '' ? beforeAccounts : [position, end, '', '', ''];
-  while (!progress.signal.aborted) {
+  while (!progress.isInterrupted) {
     const rows = await database.read(itemsByAccount(day, after, itemsTogether));
     const found: Difference[] = [];
     let done: string | undefined;

@@ -56,7 +56,7 @@ export async function fetchStatement(
   mostRecords: number,
 ): Promise<boolean | undefined> {
   let position = progress.run.position === '' ? start : (JSON.parse(progress.run.position) as Position);
-  while (!progress.signal.aborted) {
+  while (!progress.isInterrupted) {
     const part = parts[position.part];
     if (part === undefined) return true;
     const page = await readPage(progress, broker, part, position);

@@ -16,15 +16,22 @@ export class LeaseLostError extends Error {
  * save it. So a killed run goes on where it was, and no piece counts twice.
  */
 export class Progress {
+  #hasAdvanced = false;
+
   constructor(
     private readonly database: Database,
     private readonly lease: Pick<Lease, 'name' | 'fence' | 'signal' | 'isHeld'>,
     private readonly now: () => number,
     /** As it is saved. */
     public run: StoredRun,
-    /** Aborted when the work on the run must be interrupted. */
-    readonly signal: AbortSignal = lease.signal,
+    /** Aborted when other runs may go on. */
+    private readonly turn: AbortSignal = lease.signal,
   ) {}
+
+  /** Whether the work on the run is interrupted. A turn lasts until something was saved, so that a run always comes to its end. */
+  get isInterrupted(): boolean {
+    return this.lease.signal.aborted || (this.turn.aborted && this.#hasAdvanced);
+  }
 
   /** Saves changes of the run, with other writes. */
   async save(changes: Partial<StoredRun>, writes: readonly Statement[] = []): Promise<void> {
@@ -33,7 +40,7 @@ export class Progress {
       mustBeHeld(held);
       return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
     });
-    this.run = after;
+    this.#saved(after);
   }
 
   /** Saves differences as breaks of the run's day, with changes of the run. */
@@ -64,7 +71,7 @@ export class Progress {
       });
       return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
     });
-    this.run = after;
+    this.#saved(after);
     crash('reconciliation.breaks-saved');
   }
 
@@ -78,6 +85,11 @@ export class Progress {
       const writes = stored.flatMap((row) => reconciliationBreaks.update(row, goneNow(row, this.now())));
       return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
     });
+    this.#saved(after);
+  }
+
+  #saved(after: StoredRun): void {
+    this.#hasAdvanced ||= after.step !== this.run.step || after.position !== this.run.position;
     this.run = after;
   }
 

@@ -9,7 +9,7 @@ import { type Compared, compareHoldings, compareOurs, compareStatement } from '.
 import { fetchStatement, IncompleteDayError, type Statements } from './fetch.ts';
 import { LeaseLostError, Progress } from './progress.ts';
 import { type BreakKindName, lastDueDay, mostDaysBack, needsDayBefore } from './rules.ts';
-import { breaksOfDay, removeItems } from './store.ts';
+import { anyItem, breaksOfDay, removeItems } from './store.ts';
 import { type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
 
 export interface RunnerOptions {
@@ -33,6 +33,9 @@ const pauseMs = 60_000;
 const removedTogether = 1_000;
 const breaksTogether = 100;
 
+/** What a run has before the statement is read. */
+const nothingYet = { records: 0n, objects: 0n, breaks: 0n, periodFrom: null, periodTo: null } as const;
+
 /** What a run did not compare that had no statement of the day before. */
 const withoutBefore = 'positions and money were not compared: the broker has no complete statement of the day before';
 
@@ -47,24 +50,29 @@ export class Runner {
    */
   async run(run: StoredRun, lease: Lease): Promise<void> {
     const { database, clock, turnMs = usualTurnMs } = this.options;
-    const turn = AbortSignal.any([lease.signal, AbortSignal.timeout(turnMs)]);
-    const progress = new Progress(database, lease, () => clock.now(), run, turn);
+    // Not `AbortSignal.timeout`: nothing would hold it, so it could be collected as garbage before it fires.
+    const turn = new AbortController();
+    const timer = setTimeout(() => turn.abort(), turnMs);
+    const progress = new Progress(database, lease, () => clock.now(), run, turn.signal);
     const startedAt = performance.now();
     const tookMs = () => run.tookMs + BigInt(Math.round(performance.now() - startedAt));
+    // Why it waited; the problem of an earlier try stays until this one ends.
+    const settled = run.state === 'running' ? { problem: '' } : {};
     try {
       if (run.state !== 'running') {
-        const begin = { step: 'clear', position: '', records: 0n, objects: 0n, breaks: 0n } as const;
-        const tries = run.tries + 1;
-        await progress.save({ ...begin, state: 'running', tries, periodFrom: null, periodTo: null });
+        await progress.save({ ...nothingYet, step: 'clear', position: '', state: 'running', tries: run.tries + 1 });
       }
-      while (!turn.aborted && !isLast(progress.run.step)) {
+      while (!progress.isInterrupted && !isLast(progress.run.step)) {
         const next = await this.#step(progress);
-        if (next !== undefined) await progress.save({ step: next, position: '', tookMs: tookMs() });
+        const fromStart = next === 'fetch' ? nothingYet : {};
+        if (next !== undefined) {
+          await progress.save({ ...fromStart, step: next, position: '', tookMs: tookMs(), ...settled });
+        }
         if (next !== undefined) crash(behind[next]);
       }
       if (!lease.signal.aborted && !isLast(progress.run.step)) {
         // Behind those that have waited.
-        return await progress.save({ nextAt: clock.now(), tookMs: tookMs() });
+        return await progress.save({ nextAt: clock.now(), tookMs: tookMs(), ...settled });
       }
       const problem = progress.run.step === 'end_without_before' ? withoutBefore : '';
       if (!lease.signal.aborted) await this.#end(progress, lease, 'complete', problem, tookMs());
@@ -74,22 +82,22 @@ export class Runner {
       if (lease.signal.aborted) return;
       if (error instanceof LeaseLostError) throw error;
       await this.#failed(progress, lease, error, tookMs());
+    } finally {
+      clearTimeout(timer);
     }
   }
 
   async #failed(progress: Progress, lease: Lease, error: unknown, tookMs: bigint): Promise<void> {
-    if (error instanceof StatementError) {
-      const state = error.problem === 'not_offered' ? 'not_offered' : 'failed';
-      await this.#end(progress, lease, state, error.message, tookMs, error);
-    } else if (error instanceof IncompleteDayError) {
-      await this.#end(progress, lease, 'incomplete', error.message, tookMs);
-    } else {
-      const failed = error instanceof Error ? error : new Error(String(error));
-      const cause = failed.cause instanceof Error ? failed.cause : failed;
-      const problem = `the gateway could not compare it: ${cause.message}`;
-      if (error instanceof ApiError && !this.#isTooOld(progress.run)) {
-        await this.#wait(progress, problem, tookMs, error);
-      } else await this.#end(progress, lease, 'failed', problem, tookMs, failed);
+    const [state, problem] = verdictOn(error);
+    // A day that is too old is given up if the database refuses the same once more.
+    const isGivenUp = this.#isTooOld(progress.run) && progress.run.problem === problem;
+    try {
+      if (error instanceof ApiError && !isGivenUp) await this.#wait(progress, problem, tookMs, error);
+      else await this.#end(progress, lease, state, problem, tookMs, error instanceof Error ? error : undefined);
+    } catch (other) {
+      if (error instanceof ApiError || !(other instanceof ApiError)) throw other;
+      // The end could not be saved.
+      await this.#wait(progress, verdictOn(other)[1], tookMs, other);
     }
   }
 
@@ -116,7 +124,7 @@ export class Runner {
     const { run } = progress;
     switch (run.step) {
       case 'clear':
-        return (await this.#clear(run, progress.signal)) ? 'fetch' : undefined;
+        return (await this.#clear(progress, () => progress.isInterrupted)) ? 'fetch' : undefined;
       case 'fetch': {
         const { broker, mostRecords } = this.options;
         const isWhole = await fetchStatement(progress, broker, mostRecords);
@@ -147,11 +155,13 @@ export class Runner {
     return { database, isShared, period: { from: periodFrom ?? 0, to: periodTo ?? 0 } };
   }
 
-  /** Removes the statement's records. */
-  async #clear({ day }: StoredRun, signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted) {
-      const removed = await this.options.database.write(removeItems(day, removedTogether));
-      if (removed < removedTogether) return true;
+  /** Removes the statement's records, as the holder of the lease. True when none is left. */
+  async #clear(progress: Progress, isInterrupted: () => boolean): Promise<boolean> {
+    const { day } = progress.run;
+    while (!isInterrupted()) {
+      const rows = await this.options.database.read(anyItem(day));
+      if (rows.length === 0) return true;
+      await progress.save({}, [removeItems(day, removedTogether)]);
     }
     return false;
   }
@@ -159,7 +169,7 @@ export class Runner {
   /** Marks the day's breaks that this run compared and did not find, and counts those that it found. */
   async #markGone(progress: Progress, isCompared: (kind: BreakKindName) => boolean): Promise<boolean> {
     const { database } = this.options;
-    while (!progress.signal.aborted) {
+    while (!progress.isInterrupted) {
       const { day, number, position, breaks } = progress.run;
       const rows = await database.read(breaksOfDay(day, position, breaksTogether));
       const page = rows.map(reconciliationBreaks.all.read);
@@ -186,7 +196,9 @@ export class Runner {
     error?: Error,
   ): Promise<void> {
     const { clock, log, ended } = this.options;
-    await this.#clear(progress.run, lease.signal);
+    // A run that is interrupted here begins again, because the records of the statement are not whole any more.
+    if (!isLast(progress.run.step)) await progress.save({ step: 'clear', position: '' });
+    await this.#clear(progress, () => lease.signal.aborted);
     const { day, startedBy, records, objects, breaks, problem: problemBefore, tries } = progress.run;
     const isFinal = state === 'complete' || state === 'not_offered';
     const isGivenUp = !isFinal && this.#isTooOld(progress.run);
@@ -207,6 +219,17 @@ export class Runner {
       );
     } else log.info({ day, tries, problem }, "a day is not compared with the broker's statement yet");
   }
+}
+
+/** How a try ends with an error, and what is said of it. */
+function verdictOn(error: unknown): [RunState, string] {
+  if (error instanceof StatementError) {
+    return [error.problem === 'not_offered' ? 'not_offered' : 'failed', error.message];
+  }
+  if (error instanceof IncompleteDayError) return ['incomplete', error.message];
+  const failed = error instanceof Error ? error : new Error(String(error));
+  const cause = failed.cause instanceof Error ? failed.cause : failed;
+  return ['failed', `the gateway could not compare it: ${cause.message}`];
 }
 
 function isLast(step: RunStep): boolean {

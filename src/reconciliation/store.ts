@@ -81,6 +81,11 @@ export function removeItems(day: string, most: number): Statement {
   );
 }
 
+/** One record of a day, if there is any. */
+export function anyItem(day: string): Statement {
+  return statement('SELECT 1 FROM reconciliation_items FORCE INDEX (PRIMARY) WHERE day = ? LIMIT 1', day);
+}
+
 /** The position before the first record that has an object of the gateway. */
 export const beforeObjects: readonly string[] = ['', '\x7f', ''];
 

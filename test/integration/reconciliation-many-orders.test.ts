@@ -9,6 +9,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { orderSteps, orders, type StoredOrder, type StoredStep } from '../../src/orders/table.ts';
 import { clockMarginMs, OurObjects, type Period } from '../../src/reconciliation/ours.ts';
 import { startRun } from '../../src/reconciliation/run-store.ts';
+import { reconciliationItems, reconciliationRuns } from '../../src/reconciliation/table.ts';
 import { ReconciliationWorker } from '../../src/reconciliation/worker.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -153,6 +154,43 @@ describe('a day with thousands of orders', () => {
   });
   after(() => days.stop());
 
+  /** Compares the days of runs that are begun, in turns that are over at once, until all ended. Returns the log. */
+  async function compareAll(now: number, begin: (now: number) => Promise<void>): Promise<string[]> {
+    const { gateway } = days;
+    const url = gateway.variables.MARINA_DATABASE_URL ?? '';
+    const own = await openDatabase({ url, environment: 'sandbox', poolSize: 4 });
+    const lines: string[] = [];
+    const log = createLogger({
+      name: 'marina',
+      level: 'info',
+      destination: { write: (line) => void lines.push(line) },
+    });
+    const startedAt = performance.now();
+    const clock = { now: () => Math.round(now + performance.now() - startedAt), realNow: () => Date.now() };
+    const deadlines = { submitTimeoutMs: 5_000, readTimeoutMs: 5_000 };
+    const broker = new StatementsBroker({ address: `127.0.0.1:${gateway.simulatorPort}`, ...deadlines });
+    const worker = new ReconciliationWorker({
+      ...{ database: own, clock, log, broker, isShared: false, mostRecords: 100_000, ended: () => undefined },
+      ...{ holder: 'test', minute: 18 * 60 + 30, turnMs: 0 },
+    });
+    await begin(clock.now());
+    const stop = new AbortController();
+    const running = worker.worker.run(stop.signal);
+    try {
+      await eventually(async () => {
+        const query = statement('SELECT COUNT(*) AS count FROM reconciliation_runs WHERE next_at IS NOT NULL');
+        const [row] = await gateway.database.read(query);
+        assert.equal(Number(row?.count), 0);
+      }, 60_000);
+    } finally {
+      stop.abort();
+      await running;
+      broker.close();
+      await own.close();
+    }
+    return lines;
+  }
+
   it('agrees still when the history of its allocations is in the archive', async () => {
     const day = await days.today();
     await days.gateway.fund(partner, 10_000n);
@@ -184,38 +222,10 @@ describe('a day with thousands of orders', () => {
     const now = await days.now();
     await gateway.app.stop();
 
-    const url = gateway.variables.MARINA_DATABASE_URL ?? '';
-    const own = await openDatabase({ url, environment: 'sandbox', poolSize: 4 });
-    const lines: string[] = [];
-    const log = createLogger({
-      name: 'marina',
-      level: 'info',
-      destination: { write: (line) => void lines.push(line) },
+    const lines = await compareAll(now, async (at) => {
+      await startRun(database, large, { startedBy: null, now: at });
+      await startRun(database, small, { startedBy: null, now: at + 5 });
     });
-    const startedAt = performance.now();
-    const clock = { now: () => Math.round(now + performance.now() - startedAt), realNow: () => Date.now() };
-    const deadlines = { submitTimeoutMs: 5_000, readTimeoutMs: 5_000 };
-    const broker = new StatementsBroker({ address: `127.0.0.1:${gateway.simulatorPort}`, ...deadlines });
-    const worker = new ReconciliationWorker({
-      ...{ database: own, clock, log, broker, isShared: false, mostRecords: 100_000, ended: () => undefined },
-      ...{ holder: 'test', minute: 18 * 60 + 30, turnMs: 50 },
-    });
-    await startRun(database, large, { startedBy: null, now: clock.now() });
-    await startRun(database, small, { startedBy: null, now: clock.now() + 5 });
-    const stop = new AbortController();
-    const running = worker.worker.run(stop.signal);
-    try {
-      await eventually(async () => {
-        const query = statement('SELECT COUNT(*) AS count FROM reconciliation_runs WHERE next_at IS NOT NULL');
-        const [row] = await database.read(query);
-        assert.equal(Number(row?.count), 0);
-      }, 60_000);
-    } finally {
-      stop.abort();
-      await running;
-      broker.close();
-      await own.close();
-    }
     const breaks = 2 * (ofTheDay + 1);
     const compared = lines.map((line) => JSON.parse(line)).filter(({ day, breaks }) => day && breaks !== undefined);
     assert.deepEqual(
@@ -237,5 +247,32 @@ describe('a day with thousands of orders', () => {
       [Number(kept?.count), Number(kept?.objects), kept?.first, kept?.last, Number(kept?.open)],
       [breaks, ofTheDay + 1, 'order_missing', 'trade_terms', 1],
     );
+  });
+
+  it('comes to its end though a single order has more trades than are read at once', async () => {
+    const { database } = days.gateway;
+    const day = '2026-01-05';
+    const trade = {
+      day,
+      objectId: idOf(0),
+      section: 'trade',
+      account: 'A1',
+      symbol: 'ZENITHBANK',
+      side: 'buy',
+    } as const;
+    const rest = { state: '', quantity: 1n, amountKobo: null, otherKobo: 1_000n, reference: '', at: null };
+    const items = Array.from({ length: 1_200 }, (_, at) => ({ ...trade, ...rest, itemId: `T${10_000 + at}` }));
+    await compareAll(Date.now(), async (now) => {
+      await startRun(database, day, { startedBy: 'ops', now });
+      await database.write(reconciliationItems.insert(...items));
+      const [row] = await database.read(reconciliationRuns.find({ day }));
+      assert.ok(row);
+      const before = reconciliationRuns.all.read(row);
+      const read = { ...before, state: 'running', step: 'statement', periodFrom: now, periodTo: now } as const;
+      for (const write of reconciliationRuns.update(before, read)) await database.write(write);
+    });
+    const [row] = await database.read(reconciliationRuns.find({ day }));
+    assert.ok(row);
+    assert.equal(reconciliationRuns.all.read(row).state, 'complete');
   });
 });
