@@ -190,8 +190,7 @@ const rejectSentences: Readonly<Record<EnumName<typeof OrderRejectReason>, strin
   unknown_symbol: 'The exchange does not know the symbol.',
   symbol_not_tradable: 'The symbol cannot be traded now.',
   account_not_at_broker: 'The broker does not have the account.',
-  rejected_by_exchange:
-    'The exchange gave another reason, for example that a limit price is outside of the band of the day or off the tick.',
+  rejected_by_exchange: 'The exchange rejected the order.',
 };
 
 /** Our name and sentence for a rejection. */

@@ -171,12 +171,14 @@ function replay<Row extends Submission>(kind: FirstAnswers, row: Row, digest: Ke
 }
 
 function throwFirstError({ codes, path }: FirstAnswers, row: Submission): void {
-  const { id, firstAnswer, rejectReason, reason, param } = row;
+  const { id, state, firstAnswer, rejectReason, reason, param } = row;
   const location = `${path}/${id}`;
   if (firstAnswer === 'not_sent') throw new ApiError(codes.notSent, { location });
   if (firstAnswer !== 'rejected') return;
   const { message: usual } = catalogue[codes.rejected];
-  const message = reason === null || reason === usual ? usual : `${usual} ${reason}`;
+  // A broker that contradicts itself later can give the row another state, whose reason is not that of the rejection.
+  const says = state === 'rejected' && reason !== null && reason !== usual;
+  const message = says ? `${usual} ${reason}` : usual;
   const details = { message, location, rejectReason: rejectReason ?? undefined, param: param ?? undefined };
   throw new ApiError(codes.rejected, details);
 }
