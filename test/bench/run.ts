@@ -22,6 +22,7 @@ import { benchLedger } from './ledger.ts';
 import { benchLimits } from './limits.ts';
 import { benchReads } from './reads.ts';
 import { benchRetention } from './retention.ts';
+import { benchServers } from './servers.ts';
 import { benchStart } from './start.ts';
 import { printRows, type Row } from './support/report.ts';
 import { keepResults } from './support/results.ts';
@@ -59,6 +60,7 @@ const sections: Record<string, Section> = {
   growth: benchGrowth,
   capacity: benchCapacity,
   clusters: benchClusters,
+  servers: benchServers,
   fix: benchFix,
 };
 

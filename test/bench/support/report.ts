@@ -37,9 +37,9 @@ export function ratio(ours: readonly number[], theirs: readonly number[]): strin
 }
 
 /** Throughputs of two sides that took turns. */
-export function ratioRow(what: string, ours: readonly number[], theirs: readonly number[], bound: string): Row {
+export function ratioRow(what: string, ours: readonly number[], theirs: readonly number[], bound?: string): Row {
   const measured = { unit: 'a second', ours, theirs, ratios: compare(ours, theirs) };
-  return { what, figure: ratio(ours, theirs), bound, measured };
+  return { what, figure: ratio(ours, theirs), ...(bound !== undefined && { bound }), measured };
 }
 
 /** Both sides' figures with what their ratios prove. */
