@@ -91,11 +91,11 @@ export class Runner {
     const [state, problem] = verdictOn(error);
     // A day that is too old is given up if the database refuses the same once more.
     const isGivenUp = this.#isTooOld(progress.run) && progress.run.problem === problem;
+    if (error instanceof ApiError && !isGivenUp) return this.#wait(progress, problem, tookMs, error);
     try {
-      if (error instanceof ApiError && !isGivenUp) await this.#wait(progress, problem, tookMs, error);
-      else await this.#end(progress, lease, state, problem, tookMs, error instanceof Error ? error : undefined);
+      await this.#end(progress, lease, state, problem, tookMs, error instanceof Error ? error : undefined);
     } catch (other) {
-      if (error instanceof ApiError || !(other instanceof ApiError)) throw other;
+      if (!(other instanceof ApiError)) throw other;
       // The end could not be saved.
       await this.#wait(progress, verdictOn(other)[1], tookMs, other);
     }
