@@ -1,5 +1,6 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type Fault, OneWay } from './fault-one-way.ts';
+import { reset } from './reset.ts';
 
 export type { Fault } from './fault-one-way.ts';
 
@@ -173,12 +174,6 @@ function passOnEnd(from: Socket, to: Socket, oneWay: OneWay): void {
     if (oneWay.isSevered || to.destroyed) return;
     if (broke) reset(to);
   });
-}
-
-/** Sends a reset and nothing else: Node's `resetAndDestroy` would send an orderly end first, and that is then seen. */
-function reset(socket: Socket): void {
-  (socket as Socket & { resetAndClosing: boolean }).resetAndClosing = true;
-  socket.destroy();
 }
 
 function parseTarget(target: string): { host: string; port: number } {

@@ -22,6 +22,8 @@ import {
 import { compileEncoder } from '../../src/json/encoder.ts';
 import { storedMessage } from '../../src/json/stored.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { eventually } from '../support/eventually.ts';
+import { reset } from '../support/reset.ts';
 import {
   baseUrl,
   callGrpc,
@@ -312,11 +314,9 @@ test('a client that leaves before its body has come did nothing', async () => {
   await withServers({}, async (own) => {
     const connection = new RawConnection(own.restPort);
     connection.send(requestText({ target: path('CreateOrder'), headers: { 'Content-Length': '100' }, body: '{' }));
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    connection.socket.resetAndDestroy();
-    for (let tries = 0; own.finished.length === 0 && tries < 200; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await eventually(() => assert.equal(own.pipeline.underWay, 1));
+    reset(connection.socket);
+    await eventually(() => assert.equal(own.finished.length, 1));
     const [finished] = own.finished;
     assert.deepEqual([finished?.protocol, finished?.code, own.recorded.length], ['connect', 'client_gone', 0]);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { reset } from '../support/reset.ts';
 import {
   gate,
   goodOrder,
@@ -207,7 +208,7 @@ for (const [how, expected] of [
       connection.send(requestText({ headers: { 'Content-Length': '100' } })).send('{');
       await taken.opened;
       if (how === 'properly') connection.close();
-      else connection.socket.resetAndDestroy();
+      else reset(connection.socket);
       await over.opened;
       assert.deepEqual([own.recorded, held, codes], [[], 0, [expected]]);
     });
