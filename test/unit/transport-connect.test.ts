@@ -36,6 +36,7 @@ import {
   requestText,
   type Servers,
   send,
+  slowOrder,
   withServers,
 } from './transport-fixture.ts';
 
@@ -323,25 +324,16 @@ test('a client that leaves before its body has come did nothing', async () => {
 });
 
 test('a client that leaves while its order is placed does not stop it', async () => {
-  let release = () => {};
-  let placed = false;
-  const slow = async () => {
-    await new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    placed = true;
-    return order;
-  };
-  await withServers({ orders: { createOrder: slow } }, async (own) => {
+  const { createOrder, entered, release, ended } = slowOrder();
+  await withServers({ orders: { createOrder } }, async (own) => {
     const connection = new RawConnection(own.restPort);
     connection.send(requestText({ target: path('CreateOrder'), body: goodJson }));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await entered;
     connection.close();
+    await connection.ended;
     release();
-    for (let tries = 0; own.finished.length === 0 && tries < 200; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    assert.deepEqual([placed, own.finished[0]?.status], [true, 200]);
+    await ended;
+    await eventually(() => assert.equal(own.finished[0]?.status, 200));
   });
 });
 
