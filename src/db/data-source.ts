@@ -6,9 +6,16 @@ import { fixed, type Live } from '../lib/watched-files.ts';
 import { accessOptions, type DatabaseAccess } from './access.ts';
 import { databaseAddress } from './address.ts';
 import { lacksRight, NotBegunError } from './errors.ts';
-import { type Frame, frameOf, idleTransactionSeconds, silenceSeconds } from './frame.ts';
 import { DatabaseHosts } from './hosts.ts';
 import { askGroup, askServerKind, serverKind, whyUnsafe } from './server-kind.ts';
+import {
+  type Frame,
+  frameOf,
+  idleTransactionSeconds,
+  leaveTransactions,
+  silenceSeconds,
+  statementTimeoutMs,
+} from './transaction.ts';
 
 /** The settings of each session, whatever the server's defaults. */
 const sessionSettings = [
@@ -30,8 +37,6 @@ const mariaDbSettings = `/*M!100300 , SESSION idle_transaction_timeout = ${idleT
 export const mySqlSettings = "/*!80000 , SESSION optimizer_switch = 'block_nested_loop=off' */";
 
 const connectTimeoutMs = 5_000;
-/** How long one round trip may take. */
-export const statementTimeoutMs = 10_000;
 /**
  * How long the server works on a statement: less than a round trip may take, so that it ends the statement itself and says
  * so. Nothing that was given up goes on there.
@@ -66,7 +71,9 @@ export interface Connections {
   /** For transactions that several partners share: two connections with limits of their own. */
   readonly sharedTransactions: Pool;
   /** Takes a connection of one of these pools, when it has its settings. */
-  take: typeof takeReady;
+  take: Take;
+  /** The same for transactions. Their frame brings the connection to where it needs it. */
+  takeForTransactions: Take;
   /** How transactions begin and end on a connection of these. A failover can bring a server of another kind. */
   frame(connection: PoolConnection): Promise<Frame>;
   readonly hosts: DatabaseHosts;
@@ -121,7 +128,8 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
   return {
     pool,
     sharedTransactions,
-    take: takeReady,
+    take,
+    takeForTransactions,
     frame: frameFor,
     hosts,
     keepTo(node) {
@@ -134,7 +142,7 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
       const { database } = databaseAddress(access.current.url);
       const timeoutMs = isPatient ? undefined : statementTimeoutMs;
       source ??= import('./typeorm.ts').then(({ openSource }) =>
-        openSource({ pool, take: takeReady, database, tables, migrations, timeoutMs }),
+        openSource({ pool, take, database, tables, migrations, timeoutMs }),
       );
       source.catch(() => {
         source = undefined;
@@ -161,12 +169,25 @@ function frameFor(connection: PoolConnection): Promise<Frame> {
  * The driver hands out a new connection before it has its settings. One that is closed without them answers nothing that it
  * was asked meanwhile, so nobody gets it before.
  */
-function takeReady(pool: Pool, done: (error: unknown, connection?: PoolConnection) => void): void {
+function takeForTransactions(pool: Pool, done: Taken): void {
   pool.getConnection((error, connection) => {
     if (error) return done(error);
     frameFor(connection).then(() => done(null, connection), done);
   });
 }
+
+function take(pool: Pool, done: Taken): void {
+  pool.getConnection((error, connection) => {
+    if (error) return done(error);
+    const leave = (frame: Frame) => (frame.isEntered ? leaveTransactions(connection, frame) : undefined);
+    frameFor(connection)
+      .then(leave)
+      .then(() => done(null, connection), done);
+  });
+}
+
+type Taken = (error: unknown, connection?: PoolConnection) => void;
+type Take = (pool: Pool, done: Taken) => void;
 
 /** What is to be known of each new connection. */
 interface Note {

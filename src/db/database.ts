@@ -2,17 +2,6 @@ import type { Pool, PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import {
-  type Decided,
-  giveBack,
-  inTime,
-  isUsable,
-  mayGoOn,
-  runAlone,
-  runAtOnce,
-  runBatch,
-  runTransaction,
-} from './batch.ts';
 import { type Connections, connect, type Reached } from './data-source.ts';
 import {
   isOptimismWrong,
@@ -36,6 +25,19 @@ import {
 } from './partner-transaction.ts';
 import { type Decision, guard, joinLists, type SqlRow, type Statement, statement } from './statement.ts';
 
+import {
+  type Decided,
+  type Frame,
+  giveBack,
+  inTime,
+  isUsable,
+  leaveTransactions,
+  mayGoOn,
+  runAlone,
+  runAtOnce,
+  runBatch,
+  runTransaction,
+} from './transaction.ts';
 import { type ClusterNode, Writer } from './writer.ts';
 
 export type Environment = 'sandbox' | 'live';
@@ -165,8 +167,8 @@ export class Database {
    */
   async write(change: Statement): Promise<number> {
     return retrying(() =>
-      this.#withConnection(async (connection) => {
-        const result = await runAlone(connection, await this.connections.frame(connection), change);
+      this.#inTransaction(async (connection, frame) => {
+        const result = await runAlone(connection, frame, change);
         return (result as { affectedRows?: number }).affectedRows ?? 0;
       }),
     );
@@ -265,9 +267,7 @@ export class Database {
   /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
   async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<T>): Promise<T> {
     const decided = await retrying(() =>
-      this.#withConnection(async (connection) =>
-        runTransaction(connection, await this.connections.frame(connection), reads, decide),
-      ),
+      this.#inTransaction((connection, frame) => runTransaction(connection, frame, reads, decide)),
     );
     if ('refusal' in decided) throw decided.refusal;
     return decided.result;
@@ -279,15 +279,17 @@ export class Database {
    */
   async atNode<T>(work: (node: ClusterNode) => Promise<T>): Promise<T | undefined> {
     if (!this.connections.isCluster()) return undefined;
-    return this.#withConnection(async (connection) => {
-      const frame = await this.connections.frame(connection);
+    return this.#inTransaction(async (connection, frame) => {
       const { node, beginUnchecked } = frame;
       if (node === undefined) return undefined;
       return work({
         name: node,
-        ask: async (query) => (await runBatch(connection, [query]))[0] ?? [],
+        ask: async (query) => {
+          await leaveTransactions(connection, frame);
+          return (await runBatch(connection, [query]))[0] ?? [];
+        },
         write: (statements) => runAtOnce(connection, frame, statements),
-        writeUnchecked: (statements) => runAtOnce(connection, { ...frame, begin: beginUnchecked }, statements),
+        writeUnchecked: (statements) => runAtOnce(connection, frame, statements, beginUnchecked),
       });
     });
   }
@@ -333,10 +335,24 @@ export class Database {
     return this.connections.close();
   }
 
-  async #withConnection<T>(work: (connection: PoolConnection) => Promise<T>, pool = this.connections.pool): Promise<T> {
+  #inTransaction<T>(
+    work: (connection: PoolConnection, frame: Frame) => Promise<T>,
+    pool = this.connections.pool,
+  ): Promise<T> {
+    const { frame, takeForTransactions } = this.connections;
+    return this.#withConnection(
+      async (connection) => work(connection, await frame(connection)),
+      () => this.#acquire(pool, takeForTransactions),
+    );
+  }
+
+  async #withConnection<T>(
+    work: (connection: PoolConnection) => Promise<T>,
+    acquire = () => this.#acquire(),
+  ): Promise<T> {
     let connection: PoolConnection | undefined;
     try {
-      connection = await this.#acquire(pool);
+      connection = await acquire();
       this.#inUse += 1;
       const result = await work(connection);
       connection.release();
@@ -359,7 +375,7 @@ export class Database {
    */
   async #endAtServer(spent: PoolConnection): Promise<void> {
     const there = await this.connections.frame(spent);
-    const connection = await this.#acquire(this.connections.pool);
+    const connection = await this.#acquire();
     const here = await this.connections.frame(connection);
     if (there.place !== here.place) return connection.release();
     connection.query({ sql: `KILL ${Number(spent.threadId)}`, timeout: killTimeoutMs }, (error) => {
@@ -369,14 +385,11 @@ export class Database {
   }
 
   #runAtOnce(statements: readonly Statement[], pool: Pool): Promise<void> {
-    return this.#withConnection(
-      async (connection) => runAtOnce(connection, await this.connections.frame(connection), statements),
-      pool,
-    );
+    return this.#inTransaction((connection, frame) => runAtOnce(connection, frame, statements), pool);
   }
 
   /** A connection that has its settings. What is asked of one that never gets them would have no answer. */
-  #acquire(pool: Pool): Promise<PoolConnection> {
+  #acquire(pool = this.connections.pool, take = this.connections.take): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       let late = false;
       this.#waiting += 1;
@@ -385,7 +398,7 @@ export class Database {
         this.#waiting -= 1;
         reject(new ApiError('service_unavailable', { cause: new NotBegunError('no database connection became free') }));
       }, acquireTimeoutMs);
-      this.connections.take(pool, (error, connection) => {
+      take(pool, (error, connection) => {
         clearTimeout(timer);
         if (!late) this.#waiting -= 1;
         if (late) connection?.release();

@@ -19,7 +19,7 @@ export class NotBegunError extends Error {
 
 const deadlock = 1213;
 const lockWaitTimeout = 1205;
-/** A Galera node rolled the transaction back before its end (`db/frame`). The same number is for procedures. */
+/** A Galera node rolled the transaction back before its end (`db/transaction`). The same number is for procedures. */
 const noSavepoint = 1305;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;

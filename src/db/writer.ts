@@ -30,7 +30,7 @@ export interface Standing {
 
 /**
  * Keeps all gateways writing through one node of a Galera cluster. Each transaction checks that its node is the one in the
- * table `writer` (`db/frame`), so a gateway that an old address or proxy leads elsewhere is refused. When no gateway has
+ * table `writer` (`db/transaction`), so a gateway that an old address or proxy leads elsewhere is refused. When no gateway has
  * written through that node for five seconds, another node takes its place.
  */
 export class Writer {

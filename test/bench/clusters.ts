@@ -5,7 +5,7 @@ import { GaleraCluster } from '../cluster/support/galera.ts';
 import { GroupCluster } from '../cluster/support/group-replication.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
-import { frameRow } from './frames.ts';
+import { frameRows } from './frames.ts';
 import type { Turns } from './run.ts';
 import { compareSites, createOrders } from './support/compare-sites.ts';
 import type { Row } from './support/report.ts';
@@ -37,7 +37,7 @@ export async function benchClusters(_cluster: Cluster, turns: Turns): Promise<Ro
     ]);
     rows.push(...(await compareSites(sites, createOrders, turns, name, '≥ 0.7×')));
     await Promise.all(sites.map((site) => site.stop()));
-    rows.push(await frameRow(nodes.name, nodes.nodes[0].url, turns.rounds, turns.durationMs));
+    rows.push(...(await frameRows(nodes.name, nodes.nodes[0].url, turns)));
     await Promise.all([nodes.stop(), one.stop()]);
   }
   return rows;

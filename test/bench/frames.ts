@@ -1,23 +1,23 @@
 import type { PoolConnection } from 'mysql2';
-import { runAtOnce } from '../../src/db/batch.ts';
 import { type Connections, connect } from '../../src/db/data-source.ts';
-import type { Frame } from '../../src/db/frame.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { guard, type Statement, statement } from '../../src/db/statement.ts';
+import { type Frame, leaveTransactions, runAtOnce } from '../../src/db/transaction.ts';
 import { createTestDatabase, execute } from '../support/servers.ts';
+import type { Turns } from './run.ts';
 import { median } from './support/load.ts';
 import { type Row, ratioRow } from './support/report.ts';
 
 /** How many connections commit at once, each for rows of its own. */
 const atOnce = 4;
-/** How many of one kind follow each other: what comes after COMMIT takes the time of the next one. */
+/** How many of one kind follow each other. */
 const inTurn = 20;
 
 /**
  * What it costs on a cluster that a transaction cannot tear and is refused at another node: transactions like those of an
  * order, with what keeps them whole against the same without, in turns on each connection.
  */
-export async function frameRow(name: string, serverUrl: string, rounds: number, durationMs: number): Promise<Row> {
+export async function frameRows(name: string, serverUrl: string, turns: Turns): Promise<Row[]> {
   const { url, drop } = await createTestDatabase(serverUrl);
   await migrate(url);
   await execute(url, 'CREATE TABLE bench_counters (id INT NOT NULL PRIMARY KEY, n INT NOT NULL)');
@@ -25,41 +25,62 @@ export async function frameRow(name: string, serverUrl: string, rounds: number, 
     url,
     'CREATE TABLE bench_rows (own INT NOT NULL, id BIGINT NOT NULL, filler VARCHAR(800) NOT NULL, PRIMARY KEY (own, id))',
   );
+  for (let own = 0; own < atOnce; own += 1) await execute(url, `INSERT INTO bench_counters VALUES (${own}, 0)`);
   const connections = await connect({ url, poolSize: atOnce });
   const taken = await Promise.all(Array.from({ length: atOnce }, () => take(connections)));
-  const figures: [number[], number[]] = [[], []];
   try {
-    const [{ node, beginUnchecked }] = taken.map(({ frame }) => frame) as [Frame];
+    const node = taken[0]?.frame.node;
     if (node !== undefined) await execute(url, `UPDATE writer SET node = '${node}' WHERE id = 1`);
-    const unsafe: Pick<Frame, 'begin' | 'commit' | 'restore'> = {
-      begin: node === undefined ? beginUnchecked : [statement('START TRANSACTION')],
-      commit: node === undefined ? (taken[0]?.frame.commit ?? []) : [statement('COMMIT')],
-      restore: [],
-    };
-    for (const own of taken.keys()) await execute(url, `INSERT INTO bench_counters VALUES (${own}, 0)`);
-    for (let round = -1; round < rounds; round += 1) {
-      const times: [number[], number[]] = [[], []];
-      const end = performance.now() + durationMs;
-      await Promise.all(
-        taken.map(async ({ connection, frame }, own) => {
-          for (let turn = 0; performance.now() < end; turn += 1) {
-            const side = turn % 2 === 0 ? 0 : 1;
-            const from = performance.now();
-            for (let count = 0; count < inTurn; count += 1) {
-              await runAtOnce(connection, side === 0 ? frame : { ...frame, ...unsafe }, likeAnOrder(own));
-            }
-            times[side].push((performance.now() - from) / inTurn);
-          }
-        }),
-      );
-      if (round >= 0) for (const side of [0, 1] as const) figures[side].push(1_000 / median(times[side]));
-    }
+    const figures = await inTurns(taken, turns, [
+      (frame) => frame,
+      (frame) => ({ ...frame, begin: frame.beginUnchecked }),
+      (frame) => (node === undefined ? { ...frame, begin: frame.beginUnchecked } : { ...frame, ...plain }),
+    ]);
+    const [whole, unchecked, without] = figures as [number[], number[], number[]];
+    const rows = [ratioRow(`${name}: transactions with what a cluster needs, against plain ones`, whole, without)];
+    if (node === undefined) return rows;
+    return [...rows, ratioRow(`${name}: the part of it that keeps them from tearing`, unchecked, without, '≥ 0.97×')];
   } finally {
     for (const { connection } of taken) connection.release();
     await connections.close();
     await drop();
   }
-  return ratioRow(`${name}: transactions that cannot tear, against plain ones`, ...figures, '≥ 0.97×');
+}
+
+const plain: Pick<Frame, 'enter' | 'leave' | 'begin' | 'commit'> = {
+  enter: [],
+  leave: [],
+  begin: [statement('START TRANSACTION')],
+  commit: [statement('COMMIT')],
+};
+
+/** Transactions a second with each frame, in each round. */
+async function inTurns(
+  taken: readonly Taken[],
+  { rounds, durationMs }: Turns,
+  kinds: readonly ((frame: Frame) => Frame)[],
+): Promise<number[][]> {
+  const figures: number[][] = kinds.map(() => []);
+  for (let round = -1; round < rounds; round += 1) {
+    const times: number[][] = kinds.map(() => []);
+    const end = performance.now() + durationMs;
+    await Promise.all(
+      taken.map(async ({ connection, frame }, own) => {
+        for (let turn = 0; performance.now() < end; turn += 1) {
+          const kind = turn % kinds.length;
+          const its = (kinds[kind] as (frame: Frame) => Frame)(frame);
+          // As a connection is that has run such transactions before.
+          await runAtOnce(connection, its, likeAnOrder(own));
+          const from = performance.now();
+          for (let count = 0; count < inTurn; count += 1) await runAtOnce(connection, its, likeAnOrder(own));
+          times[kind]?.push((performance.now() - from) / inTurn);
+          await leaveTransactions(connection, its);
+        }
+      }),
+    );
+    if (round >= 0) for (const [kind, own] of times.entries()) figures[kind]?.push(1_000 / median(own));
+  }
+  return figures;
 }
 
 let lastId = 0;
@@ -80,7 +101,12 @@ function likeAnOrder(own: number): Statement[] {
   ];
 }
 
-async function take(connections: Connections): Promise<{ connection: PoolConnection; frame: Frame }> {
+interface Taken {
+  readonly connection: PoolConnection;
+  readonly frame: Frame;
+}
+
+async function take(connections: Connections): Promise<Taken> {
   const connection = await new Promise<PoolConnection>((resolve, reject) => {
     connections.take(connections.pool, (error, one) => (one === undefined ? reject(error) : resolve(one)));
   });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { connect, serverTimeoutMs, statementTimeoutMs } from '../../src/db/data-source.ts';
+import { connect, serverTimeoutMs } from '../../src/db/data-source.ts';
 import type { Database } from '../../src/db/database.ts';
 import { reading } from '../../src/db/facts.ts';
 import { type Statement, statement } from '../../src/db/statement.ts';
+import { statementTimeoutMs } from '../../src/db/transaction.ts';
 import { createPartner } from '../../src/dev/provision.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { withDatabase } from '../support/database.ts';

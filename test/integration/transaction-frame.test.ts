@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { PoolConnection } from 'mysql2';
-import { runAtOnce, runTransaction } from '../../src/db/batch.ts';
 import { type Connections, connect } from '../../src/db/data-source.ts';
 import { isRetryable } from '../../src/db/errors.ts';
-import { type Frame, frameOf } from '../../src/db/frame.ts';
 import { serverKind } from '../../src/db/server-kind.ts';
 import { statement } from '../../src/db/statement.ts';
+import { type Frame, frameOf, leaveTransactions, runAtOnce, runTransaction } from '../../src/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 /** As a Galera node undoes a transaction between two statements: it says nothing and goes on. */
@@ -58,8 +57,14 @@ describe('a transaction that the server undoes between its statements', () => {
     assert.deepEqual(await stored(), []);
   });
 
-  it('leaves a connection whose single statements commit by themselves', async () => {
-    await runAtOnce(connection, frame, [insert(3), insert(4)]);
+  it('is followed by others, and then by single statements that commit by themselves', async () => {
+    await runAtOnce(connection, frame, [insert(3)]);
+    await assert.rejects(runAtOnce(connection, frame, [insert(6), undoneByServer]), isRetryable);
+    await runAtOnce(connection, frame, [insert(4)]);
+    const decide = () => ({ writes: [insert(6)], result: undefined });
+    await assert.rejects(runTransaction(connection, frame, [undoneByServer], decide), isRetryable);
+    await runTransaction(connection, frame, [], () => ({ writes: [], result: undefined }));
+    await leaveTransactions(connection, frame);
     const [rows] = await ask('SELECT @@autocommit AS autocommit');
     assert.equal(Number((rows as { autocommit: number }[])[0]?.autocommit), 1);
     assert.deepEqual(await stored(), [3, 4]);

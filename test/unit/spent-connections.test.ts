@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isUsable } from '../../src/db/batch.ts';
 import { isOutcomeUnknown, toApiError } from '../../src/db/errors.ts';
+import { isUsable } from '../../src/db/transaction.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 
 const answer = (errno: number, message = 'as the server says it') =>

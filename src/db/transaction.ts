@@ -1,9 +1,72 @@
 import { format, type PoolConnection } from 'mysql2';
 import { ApiError } from '../lib/errors.ts';
-import { statementTimeoutMs } from './data-source.ts';
 import { CommitUnknownError, isConnectionSpent, isOutcomeUnknown } from './errors.ts';
-import type { Frame } from './frame.ts';
-import type { Decision, SqlRow, SqlValue, Statement } from './statement.ts';
+import type { ServerKind } from './server-kind.ts';
+import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+import { mayWriteGuard, onePrimaryGuard } from './writer-table.ts';
+
+/** How long one round trip may take. */
+export const statementTimeoutMs = 10_000;
+
+/** How transactions begin and end on a connection. Each list goes in one round trip with the statements that come before it. */
+export interface Frame {
+  /** What comes before the first of several transactions. */
+  readonly enter: readonly Statement[];
+  /** Whether the connection is where `enter` brings it. */
+  isEntered: boolean;
+  /** What comes after the last of them, before the connection is used for anything else. */
+  readonly leave: readonly Statement[];
+  readonly begin: readonly Statement[];
+  /** The same without the check that gateways write through this server. */
+  readonly beginUnchecked: readonly Statement[];
+  /** Ends with COMMIT: so an error of its round trip is one of the transaction, and never of something after it. */
+  readonly commit: readonly Statement[];
+  /** Ends with `leave`. */
+  readonly rollBack: readonly Statement[];
+  /** The node of a cluster in which each node takes writes. Undefined: the server is none. */
+  readonly node: string | undefined;
+  /** Which server it is, whatever address leads to it. */
+  readonly place: string;
+}
+
+/**
+ * How long a connection may be silent, in seconds. A machine that vanishes closes nothing, and its locks would stay for as
+ * long as the server believes in it. Longer than a connection is kept unused.
+ */
+export const silenceSeconds = 90;
+/** The same while a transaction is open. */
+export const idleTransactionSeconds = 4;
+
+/** MySQL knows only how long a connection may be silent, so each transaction lowers that while it is open. */
+const becomeImpatient = statement(`SET SESSION wait_timeout = ${idleTransactionSeconds}`);
+const becomePatient = statement(`SET SESSION wait_timeout = ${silenceSeconds}`);
+
+/**
+ * A Galera node can roll a transaction back between two statements of a round trip, and goes on with the next one. So that
+ * this statement does not commit by itself, `autocommit` is off, and the savepoint proves before COMMIT that it is still
+ * the transaction which began. A savepoint is gone when its transaction is. With `autocommit` off it also begins one.
+ */
+const savepoint = 'marina';
+
+export function frameOf({ isMariaDb, galeraNode: node, isOfGroup, place }: ServerKind): Frame {
+  const onGalera = (sql: string) => (node === undefined ? [] : [statement(sql)]);
+  const onMySql = (one: Statement) => (isMariaDb ? [] : [one]);
+  const start = statement(node === undefined ? 'START TRANSACTION' : `SAVEPOINT ${savepoint}`);
+  const beginUnchecked = [...onMySql(becomeImpatient), start];
+  const leave = onGalera('SET autocommit = 1');
+  const checks = [...(node === undefined ? [] : [mayWriteGuard(node)]), ...(isOfGroup ? [onePrimaryGuard] : [])];
+  return {
+    enter: onGalera('SET autocommit = 0'),
+    isEntered: false,
+    leave,
+    begin: [...beginUnchecked, ...checks],
+    beginUnchecked,
+    commit: [...onMySql(becomePatient), ...onGalera(`RELEASE SAVEPOINT ${savepoint}`), statement('COMMIT')],
+    rollBack: [statement('ROLLBACK'), ...onMySql(becomePatient), ...leave],
+    node,
+    place,
+  };
+}
 
 /** After an error that is no clean answer of the server, a connection may be in any state and is not used again. */
 export function giveBack(connection: PoolConnection, error: unknown): void {
@@ -27,8 +90,9 @@ export async function runTransaction<T>(
   reads: readonly Statement[],
   decide: (rows: SqlRow[][]) => Decision<T>,
 ): Promise<Decided<T>> {
-  const { begin } = frame;
+  const begin = beginningOf(frame, frame.begin);
   const rows = await rollingBack(connection, frame, () => runBatch(connection, [...begin, ...reads]));
+  frame.isEntered = frame.enter.length > 0;
   let decision: Decision<T>;
   try {
     decision = decide(rows.slice(begin.length));
@@ -46,14 +110,15 @@ export async function runAtOnce(
   connection: PoolConnection,
   frame: Frame,
   statements: readonly Statement[],
+  begin = frame.begin,
 ): Promise<void> {
-  await rollingBack(connection, frame, () => commit(connection, frame, [...frame.begin, ...statements]));
+  await rollingBack(connection, frame, () => commit(connection, frame, [...beginningOf(frame, begin), ...statements]));
 }
 
 /** One statement that commits by itself, or as a transaction where that must be. Answers what the server says of it. */
 export async function runAlone(connection: PoolConnection, frame: Frame, change: Statement): Promise<unknown> {
   if (frame.node === undefined) return (await runBatch(connection, [change]))[0];
-  const { begin } = frame;
+  const begin = beginningOf(frame, frame.begin);
   return rollingBack(
     connection,
     frame,
@@ -61,17 +126,33 @@ export async function runAlone(connection: PoolConnection, frame: Frame, change:
   );
 }
 
-/** Writes and commits in one round trip. What restores the connection goes before the next thing that it is asked. */
-async function commit(connection: PoolConnection, frame: Frame, writes: readonly Statement[]): Promise<SqlRow[][]> {
-  let results: SqlRow[][];
+/** How a transaction begins on a connection as it is. */
+function beginningOf({ enter, isEntered }: Frame, begin: readonly Statement[]): readonly Statement[] {
+  return isEntered ? begin : [...enter, ...begin];
+}
+
+/** Makes a connection ready for something else than transactions. If that fails, it is closed. */
+export async function leaveTransactions(connection: PoolConnection, frame: Frame): Promise<void> {
+  if (!frame.isEntered) return;
+  frame.isEntered = false;
   try {
-    results = await runBatch(connection, [...writes, ...frame.commit]);
+    await runBatch(connection, frame.leave);
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}
+
+/** Writes and commits in one round trip. */
+async function commit(connection: PoolConnection, frame: Frame, writes: readonly Statement[]): Promise<SqlRow[][]> {
+  try {
+    const results = await runBatch(connection, [...writes, ...frame.commit]);
+    frame.isEntered = frame.enter.length > 0;
+    return results;
   } catch (error) {
     if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
     throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
   }
-  if (frame.restore.length > 0) runBatch(connection, frame.restore).catch(() => connection.destroy());
-  return results;
 }
 
 async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: () => Promise<T>): Promise<T> {
@@ -84,8 +165,9 @@ async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: ()
 }
 
 /** Rolls back. If the server answers anything but that it did, the connection is destroyed, and the server rolls back. */
-async function undo(connection: PoolConnection, { rollBack }: Frame): Promise<void> {
-  await runBatch(connection, rollBack).catch(() => connection.destroy());
+async function undo(connection: PoolConnection, frame: Frame): Promise<void> {
+  await runBatch(connection, frame.rollBack).catch(() => connection.destroy());
+  frame.isEntered = false;
 }
 
 /** Several statements in one round trip; answers the rows of each. The first that fails ends the batch. */
