@@ -47,7 +47,7 @@ export class Authenticator {
     return this.#keysWithoutMac.worker;
   }
 
-  readonly identify: Identify = async (authorization, clientAddress) => {
+  readonly identify: Identify = (authorization, clientAddress) => {
     if (authorization === undefined) return refused('missing');
     const { environment, macKeys } = this.options;
     const token = bearer.exec(authorization)?.[1];

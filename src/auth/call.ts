@@ -110,8 +110,14 @@ export interface Permission {
   isLatest(): boolean;
 }
 
-/** Finds the caller of a request. `authorization` is undefined if the header is absent or repeated. */
-export type Identify = (authorization: string | undefined, clientAddress: string) => Promise<Identification>;
+/**
+ * Finds the caller of a request: at once, unless its key must be read. `authorization` is undefined if the header is absent
+ * or repeated.
+ */
+export type Identify = (
+  authorization: string | undefined,
+  clientAddress: string,
+) => Identification | Promise<Identification>;
 
 /** How often work is repeated because its caller may have changed meanwhile. */
 const mostTries = 4;

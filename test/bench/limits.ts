@@ -5,6 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import type { Turns } from './run.ts';
 import { startBaseline } from './support/processes.ts';
 import type { Row } from './support/report.ts';
+import { notKept } from './support/rest-calls.ts';
 import { atOnce, inTurns } from './support/turns.ts';
 
 /** What is agreed with the partner: more than is sent, so that nothing is refused, and counted like any other limit. */
@@ -55,7 +56,7 @@ export async function benchLimits(cluster: Cluster, { rounds, durationMs }: Turn
   let turn = 0;
   const getOrder = (port: number) => {
     const pool = poolOf(port);
-    const headers = { authorization: `Bearer ${partner.key}` };
+    const headers = { ...notKept, authorization: `Bearer ${partner.key}` };
     return async () => {
       turn += 1;
       const answer = await pool.request({ path: `/v1/orders/${placed[turn % placed.length]}`, method: 'GET', headers });
@@ -64,7 +65,7 @@ export async function benchLimits(cluster: Cluster, { rounds, durationMs }: Turn
   };
   const estimate = ({ restPort }: GatewayProcess) => {
     const pool = poolOf(restPort);
-    const headers = { authorization: `Bearer ${partner.key}`, 'content-type': 'application/json' };
+    const headers = { ...notKept, authorization: `Bearer ${partner.key}`, 'content-type': 'application/json' };
     const order = { account: partner.account, symbol: 'SIM-REST', side: 'buy', quantity: 10, type: 'market' };
     const body = JSON.stringify(order);
     return async () => expectOk(await pool.request({ path: '/v1/orders/estimate', method: 'POST', headers, body }));

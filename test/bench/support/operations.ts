@@ -3,7 +3,7 @@ import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { createGrpcClient } from '../../../src/lib/grpc-client.ts';
 import type { GatewayProcess, Partner } from '../../support/cluster.ts';
 import { goodFields } from '../../support/documents.ts';
-import { RestCalls } from './rest-calls.ts';
+import { notKept, RestCalls } from './rest-calls.ts';
 
 /** A call that is measured, and how many are in progress at once. Any version of the gateway can serve it. */
 export interface Operation {
@@ -87,6 +87,7 @@ function apply(rest: RestCalls, partner: Partner): Promise<string> {
 export function getOrderOverGrpc(port: number, { key }: Pick<Partner, 'key'>, nextId: () => string) {
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${key}`);
+  for (const [name, value] of Object.entries(notKept)) metadata.set(name, value);
   const clients = Array.from({ length: 4 }, () => createGrpcClient(Orders, `127.0.0.1:${port}`));
   let turn = 0;
   return async (): Promise<unknown> =>
