@@ -4,9 +4,8 @@ import { createOperators } from './app/operators.ts';
 import { createServers } from './app/partners.ts';
 import { createParts } from './app/parts.ts';
 import { createTelemetry } from './app/telemetry.ts';
-
-import { isLoopback } from './auth/addresses.ts';
 import type { Config } from './config.ts';
+import { isLoopback } from './lib/addresses.ts';
 import { createLogger, type Logger } from './lib/log.ts';
 import type { LogOutput } from './lib/log-output.ts';
 import { Supervisor } from './lib/worker.ts';

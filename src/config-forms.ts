@@ -1,5 +1,5 @@
-import { isAddressOrRange } from './auth/addresses.ts';
 import { databaseAddress } from './db/address.ts';
+import { isAddressOrRange } from './lib/addresses.ts';
 import { type CrashPoint, isCrashPoint } from './lib/crash.ts';
 import { parseLinkUrl } from './lib/link-url.ts';
 import { natsAddress } from './lib/nats-address.ts';

@@ -17,9 +17,9 @@ import {
   port,
   roles,
 } from './config-forms.ts';
+import { addressDetails } from './lib/addresses.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { linkFileSettings, linkSettings } from './lib/link-settings.ts';
-import { addressDetails } from './lib/network.ts';
 import {
   certificateFile,
   changingSecret,

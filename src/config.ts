@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
-import { isLoopback } from './auth/addresses.ts';
 import { type LinkName, linkNames, type Role } from './config-forms.ts';
 import { links, settings } from './config-settings.ts';
 import { databaseAddress } from './db/address.ts';
+import { isLoopback } from './lib/addresses.ts';
 import { type LinkFiles, linkProblems } from './lib/link-settings.ts';
 import { natsAddress } from './lib/nats-address.ts';
 import {

@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Statement } from '../db/statement.ts';
 import { defineTable, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
-import { toMilliseconds } from '../lib/timestamps.ts';
+import { toMilliseconds } from '../lib/clock.ts';
 import { type AdminCall, type AdminParts, adminService, listed } from './call.ts';
 import { invalidField } from './errors.ts';
 

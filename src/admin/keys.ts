@@ -1,5 +1,4 @@
 import { status } from '@grpc/grpc-js';
-import { normalAddresses } from '../auth/addresses.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import { reading } from '../db/facts.ts';
@@ -16,6 +15,7 @@ import {
   toKeyLine,
   toShownKey,
 } from '../keys/store.ts';
+import { normalAddresses } from '../lib/addresses.ts';
 import { enumWords } from '../lib/enums.ts';
 import type { Keys as SecretKeys } from '../lib/key-ring.ts';
 import { audit } from './audit.ts';

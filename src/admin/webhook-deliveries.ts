@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { type SqlRow, type Statement, toBigInt } from '../db/statement.ts';
 import { DeliveryState, DeliveryStateSchema, type Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
+import { toMilliseconds } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import { groupBy } from '../lib/group.ts';
-import { toMilliseconds } from '../lib/timestamps.ts';
 import {
   findAttempts,
   findPosition,

@@ -5,7 +5,7 @@ import { reading } from '../db/facts.ts';
 import type { Decision, SqlRow, Statement } from '../db/statement.ts';
 import { AttemptOutcome, type Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import { atMost } from '../lib/at-most.ts';
-import type { Seal } from '../lib/seal.ts';
+import type { Seal } from '../lib/key-ring.ts';
 import { findAdopted, lockEndpoints, moved, newEndpoint, resumed, saveEndpoint } from '../webhooks/endpoint-store.ts';
 import { type Outcome, rotationMs, rowServesMs, type SendResult, signsWithOld } from '../webhooks/rules.ts';
 import { type Endpoint, endpoints } from '../webhooks/table.ts';

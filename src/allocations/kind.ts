@@ -10,11 +10,10 @@ import {
   type CreateAllocationRequest,
   CreateAllocationRequestSchema,
 } from '../gen/marina/gateway/v1/allocations_pb.ts';
-import { type Clock, lagosDay } from '../lib/clock.ts';
+import { type Clock, lagosDay, statedInstant } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import { type StoredFields, storedFields } from '../lib/shown-message.ts';
-import { statedInstant } from '../lib/timestamps.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import { checkDayLimit } from '../submission/rules.ts';
 import { objectHistory, usage } from '../submission/table.ts';

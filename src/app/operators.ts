@@ -19,7 +19,7 @@ import { webhookDeliveryCalls } from '../admin/webhook-deliveries.ts';
 import { type WebhookAdminParts, webhookEndpointCalls } from '../admin/webhook-endpoints.ts';
 import { Diagnostics } from '../gen/marina/admin/v1/diagnostics_pb.ts';
 import { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
-import { addressShower } from '../lib/network.ts';
+import { addressShower } from '../lib/addresses.ts';
 import { IdentityCredentials } from '../lib/server-identity.ts';
 import type { Health } from '../telemetry/health.ts';
 import { checkEndpointUrl } from '../webhooks/addresses.ts';

@@ -15,7 +15,7 @@ import { Reference } from '../gen/marina/gateway/v1/reference_pb.ts';
 import { Sandbox } from '../gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import { keyHandlers } from '../keys/handlers.ts';
-import { addressShower } from '../lib/network.ts';
+import { addressShower } from '../lib/addresses.ts';
 import { IdentityCredentials } from '../lib/server-identity.ts';
 import { limitHandlers } from '../limits/handlers.ts';
 import { orderHandlers } from '../orders/handlers.ts';

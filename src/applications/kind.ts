@@ -12,9 +12,8 @@ import {
   ApplicationReportKind,
 } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { CreateApplicationRequest } from '../gen/marina/gateway/v1/applications_pb.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, statedInstant } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { statedInstant } from '../lib/timestamps.ts';
 import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';

@@ -1,8 +1,8 @@
 import type { Database, Environment } from '../db/database.ts';
+import { isRegistered } from '../lib/addresses.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Keys } from '../lib/key-ring.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import { isRegistered } from './addresses.ts';
 import type { Caller, CredentialRefusal, Identification, Identify } from './call.ts';
 import { type KeyParts, parseKey, sameHash } from './keys.ts';
 import { KeysWithoutMac } from './keys-without-mac.ts';

@@ -1,8 +1,8 @@
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { bytes, count, defineTable, flag, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { addressesFrom } from '../lib/addresses.ts';
 import { enumWords } from '../lib/enums.ts';
-import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { PartnerLimits } from './call.ts';
 
 /** Partners. A partner's row is the lock for everything the partner owns. A null limit means the default. */

@@ -13,9 +13,8 @@ import {
   writeObstacle,
 } from './errors.ts';
 import type { Shared } from './facts.ts';
-import { GroupCommit } from './group-commit.ts';
+import { GroupCommit, PartnerQueue, type PartnerWork, type WaitingWork } from './group-commit.ts';
 import type { DatabaseHosts } from './hosts.ts';
-import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
 import {
   lockPartner,
   lockPartnerAtOnce,

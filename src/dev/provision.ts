@@ -1,11 +1,11 @@
 import { insertAccount } from '../accounts/store.ts';
 import { recordCredit } from '../admin/wallets.ts';
-import { isAddressOrRange } from '../auth/addresses.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import { keyMacKeys, makeKey } from '../auth/keys.ts';
 import { featureList, insertKey, insertPartner, partners } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
+import { isAddressOrRange } from '../lib/addresses.ts';
 import { IdMaker } from '../lib/ids.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import { fixed } from '../lib/watched-files.ts';

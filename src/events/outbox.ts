@@ -5,13 +5,13 @@ import { joined, type SqlRow, type Statement, sql, statement } from '../db/state
 import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
+import { toSecond } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
-import { toSecond } from '../lib/timestamps.ts';
 import { outbox } from './table.ts';
 
 /** An event to append. */

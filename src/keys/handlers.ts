@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import { badAddress, isWithin, normalAddresses } from '../auth/addresses.ts';
 import type { KeyUses } from '../auth/authenticate.ts';
 import type { Call, HandlersOf } from '../auth/call.ts';
 import { makeKey } from '../auth/keys.ts';
@@ -16,14 +15,14 @@ import {
   NewKeySchema,
 } from '../gen/marina/gateway/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
-import type { Clock } from '../lib/clock.ts';
+import { badAddress, isWithin, normalAddresses } from '../lib/addresses.ts';
+import { type Clock, toSecond } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Keys as SecretKeys } from '../lib/key-ring.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import { toSecond } from '../lib/timestamps.ts';
 import { activeChildren, mostActiveKeys, mostGenerations } from './rules.ts';
 import {
   countActiveKeys,

@@ -1,8 +1,8 @@
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { defineTable, instant, text } from '../db/table.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { addressesFrom } from '../lib/addresses.ts';
 import { enumWords } from '../lib/enums.ts';
-import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { KeyLine } from './rules.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);

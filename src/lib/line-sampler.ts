@@ -1,5 +1,5 @@
+import { networkOf } from './addresses.ts';
 import type { Logger } from './log.ts';
-import { networkOf } from './network.ts';
 
 /** Lines in a minute. */
 const perAddress = 20;

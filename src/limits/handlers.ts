@@ -11,8 +11,7 @@ import {
 } from '../gen/marina/gateway/v1/limits_pb.ts';
 import { CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
-import { type Clock, lagosDay, nextLagosMidnight } from '../lib/clock.ts';
-import { toSecond } from '../lib/timestamps.ts';
+import { type Clock, lagosDay, nextLagosMidnight, toSecond } from '../lib/clock.ts';
 import { remaining } from '../submission/rules.ts';
 import { readDay, type UsageKind } from '../submission/table.ts';
 import type { CallerLimits } from './caller-limits.ts';

@@ -17,9 +17,8 @@ import { roundKoboDecimal } from '../lib/money.ts';
 import { shownMessage, storedFields } from '../lib/shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
 import type { Canceller } from './cancel.ts';
-import type { OrderKind, WantedOrder } from './kind.ts';
+import type { OrderKind, TradingContexts, WantedOrder } from './kind.ts';
 import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
-import type { TradingContexts } from './trading-context.ts';
 
 interface OrderHandlerParts extends SubmissionHandlerParts {
   readonly broker: Broker;

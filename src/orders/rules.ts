@@ -1,7 +1,7 @@
 import { type RejectReason, RejectReasonSchema, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { OrderRejectReason, OrderState } from '../gen/marina/gateway/v1/orders_pb.ts';
+import { statedInstant } from '../lib/clock.ts';
 import type { EnumName } from '../lib/enums.ts';
-import { statedInstant } from '../lib/timestamps.ts';
 import {
   type Applied,
   changed,

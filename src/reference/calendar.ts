@@ -6,10 +6,9 @@ import {
   MarketDayKindSchema,
 } from '../gen/marina/broker/v1/reference_pb.ts';
 import { type MarketDay, MarketDayKind, MarketDaySchema } from '../gen/marina/gateway/v1/reference_pb.ts';
-import { daysAfter, isDate, lagosDay } from '../lib/clock.ts';
+import { daysAfter, isDate, lagosDay, toSecond } from '../lib/clock.ts';
 import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
-import { toSecond } from '../lib/timestamps.ts';
 
 /** The most days in a range, and how many days after its first one it ends unless a request says otherwise. */
 const mostDays = 366;

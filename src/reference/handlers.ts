@@ -16,12 +16,11 @@ import {
   MarketSession,
   type Reference,
 } from '../gen/marina/gateway/v1/reference_pb.ts';
-import { type Clock, daysAfter } from '../lib/clock.ts';
+import { type Clock, daysAfter, toSecond } from '../lib/clock.ts';
 import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { Cursors } from '../lib/paging.ts';
-import { toSecond } from '../lib/timestamps.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 import { type Calendar, calendarRange, toMarketDay } from './calendar.ts';
 import { Instruments } from './instruments.ts';

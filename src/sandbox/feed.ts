@@ -9,9 +9,8 @@ import {
   SandboxClockSchema,
 } from '../gen/marina/gateway/v1/sandbox_pb.ts';
 import { storedMessage } from '../json/stored.ts';
-import { type Clock, lagosDay } from '../lib/clock.ts';
+import { type Clock, lagosDay, toSecond } from '../lib/clock.ts';
 import type { Cursors } from '../lib/paging.ts';
-import { toSecond } from '../lib/timestamps.ts';
 
 export interface FeedToolParts {
   readonly database: Database;

@@ -7,8 +7,8 @@ import {
   RequestRecordSchema,
   type Sandbox,
 } from '../gen/marina/gateway/v1/sandbox_pb.ts';
+import { toSecond } from '../lib/clock.ts';
 import type { Cursors } from '../lib/paging.ts';
-import { toSecond } from '../lib/timestamps.ts';
 
 /** A request that is kept for its partner. */
 export interface KeptRequest {

@@ -13,11 +13,11 @@ import {
   WebhookOutcome,
   WebhookTestSchema,
 } from '../gen/marina/gateway/v1/sandbox_pb.ts';
+import { toSecond } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { Cursors } from '../lib/paging.ts';
-import { toSecond } from '../lib/timestamps.ts';
 import { findAttempts, listDeliveries } from '../webhooks/delivery-store.ts';
 import type { Outcome, SendResult } from '../webhooks/rules.ts';
 import * as tables from '../webhooks/table.ts';

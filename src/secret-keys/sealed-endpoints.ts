@@ -1,7 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import { type KeyRing, keysFor } from '../lib/key-ring.ts';
-import { Seal } from '../lib/seal.ts';
+import { type KeyRing, keysFor, Seal } from '../lib/key-ring.ts';
 import { fixed } from '../lib/watched-files.ts';
 import { endpoints } from '../webhooks/table.ts';
 

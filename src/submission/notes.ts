@@ -1,6 +1,6 @@
 import type { Column } from '../db/table.ts';
-import type { Seal } from '../lib/seal.ts';
-import { instantRange } from '../lib/timestamps.ts';
+import { instantRange } from '../lib/clock.ts';
+import type { Seal } from '../lib/key-ring.ts';
 import type { KindOf, NewSubmission } from './kind.ts';
 import type { Submission } from './table.ts';
 

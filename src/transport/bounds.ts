@@ -1,9 +1,8 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { clientAddressBehind, isRegistered } from '../auth/addresses.ts';
+import { clientAddressBehind, isRegistered, networkOf } from '../lib/addresses.ts';
 import { Counts } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
-import { networkOf } from '../lib/network.ts';
 
 /** How many connections may be open at the partners' ports of this process. */
 const defaultBounds = {

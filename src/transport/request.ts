@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Message } from '@bufbuild/protobuf';
 import type { Caller, Identification } from '../auth/call.ts';
 import type { ByteText } from '../json/encoder.ts';
+import { addressShower } from '../lib/addresses.ts';
 import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import { addressShower } from '../lib/network.ts';
 import { passingTracer, readTraceParent, type Span, type Tracer, traceIdOf } from '../lib/trace.ts';
 import type { Operation } from './operations.ts';
 

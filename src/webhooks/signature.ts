@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
-import type { Seal } from '../lib/seal.ts';
+import type { Seal } from '../lib/key-ring.ts';
 import { signsWithOld } from './rules.ts';
 import type { Endpoint } from './table.ts';
 

@@ -4,8 +4,7 @@ import { allocations, type StoredAllocation } from '../../src/allocations/table.
 import type { Taken } from '../../src/broker/back-office.ts';
 import { statement } from '../../src/db/statement.ts';
 import { creditWallet } from '../../src/dev/provision.ts';
-import { onlyKey } from '../../src/lib/key-ring.ts';
-import { Seal } from '../../src/lib/seal.ts';
+import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
 import { Kinds, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { Recovery } from '../../src/submission/recovery.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { isAddressOrRange, isLoopback, isRegistered } from '../../src/auth/addresses.ts';
 import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
+import { isAddressOrRange, isLoopback, isRegistered } from '../../src/lib/addresses.ts';
 import { onlyKey } from '../../src/lib/key-ring.ts';
 
 const macKeys = onlyKey(randomBytes(32));

@@ -9,10 +9,10 @@ import {
   keysFor,
   onlyKey,
   parseKeyRing,
+  Seal,
   subkey,
 } from '../../src/lib/key-ring.ts';
 import { Cursors } from '../../src/lib/paging.ts';
-import { Seal } from '../../src/lib/seal.ts';
 import { fixed } from '../../src/lib/watched-files.ts';
 
 const [one, two] = ['11'.repeat(32), '22'.repeat(32)];

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onlyKey } from '../../src/lib/key-ring.ts';
-import { Seal } from '../../src/lib/seal.ts';
+import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
 import type { StoredOrder } from '../../src/orders/table.ts';
 import { FactReader, Notes, readFacts, UnreadableNote } from '../../src/submission/notes.ts';
 import { orderKind } from '../support/kinds.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { noFact } from '../../src/db/facts.ts';
-import { PartnerQueue, type WaitingWork } from '../../src/db/partner-queue.ts';
+import { PartnerQueue, type WaitingWork } from '../../src/db/group-commit.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 
 /** A queue whose transactions end when they are told to. Each has the names of the work in it. */

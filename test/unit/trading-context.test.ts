@@ -6,7 +6,7 @@ import {
   type GetTradingContextResponse,
   GetTradingContextResponseSchema,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { TradingContexts } from '../../src/orders/trading-context.ts';
+import { TradingContexts } from '../../src/orders/kind.ts';
 
 const origin = { partnerId: 'par_a', requestId: null, traceParent: null };
 const instrument = { symbol: 'SIM-REST', upperPriceKobo: 1_000n };

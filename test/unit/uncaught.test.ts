@@ -41,7 +41,7 @@ describe('an error that nobody caught', () => {
   });
 
   it('stops the process when work of the gateway may stay unfinished', () => {
-    const cases: unknown[] = [errorIn(`${source}db/partner-queue.ts`), 'a text', undefined, { message: 'an object' }];
+    const cases: unknown[] = [errorIn(`${source}db/group-commit.ts`), 'a text', undefined, { message: 'an object' }];
     for (const error of cases) {
       const { handle, outcomes, stops, lines } = handled();
       handle(error, 'unhandledRejection');

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { onlyKey } from '../../src/lib/key-ring.ts';
-import { Seal } from '../../src/lib/seal.ts';
+import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
 import {
   type AttemptFacts,
   attemptsKeptMs,

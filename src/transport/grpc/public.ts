@@ -8,9 +8,9 @@ import {
   HealthCheckResponseSchema,
   HealthListResponseSchema,
 } from '../../gen/grpc/health/v1/health_pb.ts';
+import { networkOf } from '../../lib/addresses.ts';
 import { Counts } from '../../lib/counts.ts';
 import { type GrpcImplementation, serviceDefinition } from '../../lib/grpc-service.ts';
-import { networkOf } from '../../lib/network.ts';
 
 export interface MethodRules {
   /** How many bytes a call may send, with the prefix of each message. */

@@ -1,5 +1,43 @@
 import ipaddr from 'ipaddr.js';
-import { ApiError } from '../lib/errors.ts';
+import { ApiError } from './errors.ts';
+
+/**
+ * The network for counting an address: an IPv4 address alone, an IPv6 address with its /64, because one customer of a
+ * provider has a whole /64. Any other text counts as ''.
+ */
+export function networkOf(address: string): string {
+  // The usual case first, because parsing an address costs more than the rest of the count.
+  if (plainIpv4.test(address)) return address;
+  if (!ipaddr.isValid(address)) return '';
+  const parsed = ipaddr.process(address); // An IPv4 address mapped into IPv6 is the IPv4 address.
+  return parsed instanceof ipaddr.IPv4 ? parsed.toString() : prefixOf(parsed, 4);
+}
+
+const plainIpv4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
+
+/** How much of a client's address is logged. */
+export type AddressDetail = (typeof addressDetails)[number];
+export const addressDetails = ['full', 'network', 'none'] as const;
+
+/**
+ * Shows a client's address in logs: whole, cut to its /24 (IPv4) or /48 (IPv6), or not at all. Other text is not shown,
+ * because a client may have written it.
+ */
+export function addressShower(detail: AddressDetail): (address: string) => string | undefined {
+  return (address) => {
+    if (detail === 'none') return undefined;
+    if (detail === 'full' && plainIpv4.test(address)) return address;
+    if (!ipaddr.isValid(address)) return undefined;
+    const parsed = ipaddr.process(address);
+    if (detail === 'full') return parsed.toString();
+    if (parsed instanceof ipaddr.IPv4) return `${parsed.octets.slice(0, 3).join('.')}.0/24`;
+    return `${ipaddr.parse(prefixOf(parsed, 3))}/48`;
+  };
+}
+
+function prefixOf(address: ipaddr.IPv6, parts: number): string {
+  return address.parts.map((part, at) => (at < parts ? part : 0).toString(16)).join(':');
+}
 
 /** An address and the number of its leading bits that count; all bits for a single address. */
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -114,4 +152,23 @@ function firstAddress(address: ipaddr.IPv4 | ipaddr.IPv6, bits: number): ipaddr.
     return byte & (0xff << (8 - kept)) & 0xff;
   });
   return ipaddr.fromByteArray(bytes);
+}
+
+/**
+ * The addresses from which a key may be used, as stored. An entry in another version's form stays in the list as a text
+ * that matches no address, because a key without addresses may be used from everywhere.
+ */
+export function addressesFrom(stored: unknown): string[] {
+  const text = String(stored);
+  const entries = listFrom(text) ?? [`unknown form: ${text}`];
+  return entries.map((entry) => (typeof entry === 'string' ? entry : JSON.stringify(entry)));
+}
+
+function listFrom(text: string): unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
