@@ -96,12 +96,6 @@ const formatByte = 1;
 const nonceLength = 12;
 const tagLength = 16;
 
-/** An opened seal, with the id of the secret that it is under. */
-interface Opened {
-  readonly text: string;
-  readonly keyId: string;
-}
-
 /**
  * Encrypts texts that must be read again, such as signing secrets in the database, with AES-256-GCM under the current key.
  * A sealed text opens under any key of the ring, but only for its owner: one that was copied to another owner's row is
@@ -123,8 +117,8 @@ export class Seal {
     return this.openNamed(owner, bytes).text;
   }
 
-  /** Opens a seal in the same way, and says which key it is under. */
-  openNamed(owner: string, bytes: Buffer): Opened {
+  /** Opens a seal in the same way, and says which key it is under, by its id. */
+  openNamed(owner: string, bytes: Buffer): { text: string; keyId: string } {
     if (bytes[0] !== formatByte) throw new Error('what is sealed has a form that is not known');
     let cause: unknown;
     for (const { id: keyId, key } of this.keys.all) {
