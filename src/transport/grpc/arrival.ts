@@ -43,6 +43,7 @@ export class Arrival {
   readonly id = randomUUID();
   readonly path: string;
   #answerTimer: NodeJS.Timeout | undefined;
+  readonly #whenClosed: (() => void)[] = [];
 
   constructor(
     readonly stream: ServerHttp2Stream,
@@ -52,6 +53,14 @@ export class Arrival {
   ) {
     this.path = String(headers[':path']);
     headers[arrivalHeader] = this.id;
+    stream.once('close', () => {
+      for (const notify of this.#whenClosed) notify();
+    });
+  }
+
+  /** Calls this when the stream has closed. A listener of the stream for each who waits for that would take longer. */
+  whenClosed(notify: () => void): void {
+    this.#whenClosed.push(notify);
   }
 
   /** All values of a header in the order sent. Node keeps the first of some headers and joins others. */
@@ -81,7 +90,7 @@ export class Arrival {
     if (this.isGone) return;
     clearTimeout(this.#answerTimer);
     this.#answerTimer = setTimeout(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM), withinMs);
-    stream.once('close', () => clearTimeout(this.#answerTimer));
+    this.whenClosed(() => clearTimeout(this.#answerTimer));
   }
 
   /** Ends the call with a status only. */

@@ -86,10 +86,10 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       connection.opened(stream);
       const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
       const serve = ({ maxBytes, isOpenEnded }: MethodRules) => {
-        if (isOpenEnded !== true) limitTime(stream, rules.messageTimeoutMs ?? messageMs);
+        if (isOpenEnded !== true) limitTime(arrival, rules.messageTimeoutMs ?? messageMs);
         limitBytes(stream, maxBytes, connection);
         arrivals.set(arrival.id, arrival);
-        stream.once('close', () => arrivals.delete(arrival.id));
+        arrival.whenClosed(() => arrivals.delete(arrival.id));
         serveStream(stream, headers, flags, rawHeaders);
       };
       const publicMethod = publicMethods.get(arrival.path);
@@ -136,7 +136,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       if (isUnread && wasUnread) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
       wasUnread = isUnread;
     }, unreadMs);
-    stream.once('close', () => {
+    arrival.whenClosed(() => {
       clearTimeout(timer);
       clearInterval(reading);
       giveBack();
@@ -192,10 +192,12 @@ function limitBytes(stream: ServerHttp2Stream, maxBytes: number, connection: Grp
   });
 }
 
-function limitTime(stream: ServerHttp2Stream, timeoutMs: number): void {
+function limitTime(arrival: Arrival, timeoutMs: number): void {
+  const { stream } = arrival;
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeoutMs);
   const stop = () => clearTimeout(timer);
-  stream.once('end', stop).once('close', stop);
+  stream.once('end', stop);
+  arrival.whenClosed(stop);
 }
 
 const acceptEncoding = new Metadata();

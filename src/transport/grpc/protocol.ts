@@ -78,7 +78,7 @@ export class GrpcProtocol {
   async #authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const { pipeline } = this.#options;
     const context = pipeline.begin('grpc', pipeline.connectionLimits.clientOf(arrival.peer, arrival.forwardedFor));
-    arrival.stream.once('close', context.leaves());
+    arrival.whenClosed(context.leaves());
     if (pipeline.keepsRequests) {
       const isUnlisted = arrival.only(unlistedHeader) === 'true';
       context.exchanged = { method: 'POST', path: arrival.path, query: '', isUnlisted };
@@ -104,7 +104,7 @@ export class GrpcProtocol {
     };
     this.#admitted.set(arrival, context);
     if (arrival.isGone) leave();
-    else arrival.stream.once('close', leave);
+    else arrival.whenClosed(leave);
     return undefined;
   }
 
