@@ -10,6 +10,7 @@ export default {
     'src/*/rules.ts',
     'src/applications/documents/rules.ts',
     'src/{submission,db,limits,events,webhooks,auth}/*.ts',
+    'src/lib/addresses.ts',
   ]),
   // An empty text in place of a text: mostly a log line or SQL, which says little.
   mutator: { excludedMutations: ['StringLiteral'] },

@@ -22,6 +22,9 @@ const sessionSettings = [
   "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   "time_zone = '+00:00'",
   `wait_timeout = ${silenceSeconds}`,
+  // Otherwise a statement that nobody commits would look stored, and be gone.
+  'autocommit = 1',
+  'completion_type = 0',
 ];
 /**
  * MariaDB can tell a transaction that stands still from a connection that is not used; for MySQL this is a comment. So what a

@@ -3,7 +3,7 @@ import { ApiError } from '../lib/errors.ts';
 import { CommitUnknownError, isConnectionSpent, isOutcomeUnknown } from './errors.ts';
 import type { ServerKind } from './server-kind.ts';
 import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
-import { mayWriteGuard, onePrimaryGuard } from './writer-table.ts';
+import { mayWriteGuard, noAutocommitGuard, onePrimaryGuard } from './writer-table.ts';
 
 /** How long one round trip may take. */
 export const statementTimeoutMs = 10_000;
@@ -51,16 +51,18 @@ const savepoint = 'marina';
 export function frameOf({ isMariaDb, galeraNode: node, isOfGroup, place }: ServerKind): Frame {
   const onGalera = (sql: string) => (node === undefined ? [] : [statement(sql)]);
   const onMySql = (one: Statement) => (isMariaDb ? [] : [one]);
-  const start = statement(node === undefined ? 'START TRANSACTION' : `SAVEPOINT ${savepoint}`);
-  const beginUnchecked = [...onMySql(becomeImpatient), start];
+  const start = [
+    ...onMySql(becomeImpatient),
+    statement(node === undefined ? 'START TRANSACTION' : `SAVEPOINT ${savepoint}`),
+  ];
   const leave = onGalera('SET autocommit = 1');
   const checks = [...(node === undefined ? [] : [mayWriteGuard(node)]), ...(isOfGroup ? [onePrimaryGuard] : [])];
   return {
     enter: onGalera('SET autocommit = 0'),
     isEntered: false,
     leave,
-    begin: [...beginUnchecked, ...checks],
-    beginUnchecked,
+    begin: [...start, ...checks],
+    beginUnchecked: [...start, ...(node === undefined ? [] : [noAutocommitGuard])],
     commit: [...onMySql(becomePatient), ...onGalera(`RELEASE SAVEPOINT ${savepoint}`), statement('COMMIT')],
     rollBack: [statement('ROLLBACK'), ...onMySql(becomePatient), ...leave],
     node,

@@ -22,14 +22,17 @@ export const writerCheck = 'marina_writer';
 
 /**
  * Fails a transaction unless gateways write through this node. The lock on the row makes a change that comes meanwhile undo
- * the transaction.
+ * the transaction. It also fails if `autocommit` is on, as a proxy between could leave it: each statement would commit by itself.
  */
 export function mayWriteGuard(node: string): Statement {
   return statement(
-    'INSERT INTO writer_guards (ok) SELECT 0 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM writer WHERE id = 1 AND node = ? LOCK IN SHARE MODE)',
+    'INSERT INTO writer_guards (ok) SELECT 0 FROM DUAL WHERE @@autocommit OR NOT EXISTS (SELECT 1 FROM writer WHERE id = 1 AND node = ? LOCK IN SHARE MODE)',
     node,
   );
 }
+
+/** Only the part about `autocommit`, for a gateway that makes another node the one that is written through. */
+export const noAutocommitGuard = statement('INSERT INTO writer_guards (ok) SELECT 0 FROM DUAL WHERE @@autocommit');
 
 /**
  * The same of a member of a group that was switched to several primaries after its connection was made. Row locks are those

@@ -33,7 +33,7 @@ export async function frameRows(name: string, serverUrl: string, turns: Turns): 
     if (node !== undefined) await execute(url, `UPDATE writer SET node = '${node}' WHERE id = 1`);
     const figures = await inTurns(taken, turns, [
       (frame) => frame,
-      (frame) => ({ ...frame, begin: frame.beginUnchecked }),
+      (frame) => ({ ...frame, begin: frame.begin.slice(0, 1) }),
       (frame) => (node === undefined ? { ...frame, begin: frame.beginUnchecked } : { ...frame, ...plain }),
     ]);
     const [whole, unchecked, without] = figures as [number[], number[], number[]];

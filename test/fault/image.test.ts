@@ -120,9 +120,9 @@ describe('the image that the Dockerfile makes', { skip: missing ?? false }, () =
     assert.ok(tookMs < drainMs + 5_000, `it took ${tookMs} ms`);
     assert.ok(placed.length > 20, `${placed.length} orders`);
     const [row] = await cluster.database.read(
-      statement('SELECT COUNT(*) AS stored FROM orders WHERE partner_id = ?', partner.id),
+      statement('SELECT COUNT(*) AS count FROM orders WHERE partner_id = ?', partner.id),
     );
-    assert.ok(Number(row?.stored) >= placed.length, 'every order that was answered is stored');
+    assert.ok(Number(row?.count) >= placed.length, 'every order that was answered is stored');
     assert.equal(await isHealthy(running), false, 'nothing is healthy that has stopped');
   });
 

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../src/db/statement.ts';
+import { OrderSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { compileEncoder } from '../../src/json/encoder.ts';
 import { onlyKey, subkey } from '../../src/lib/key-ring.ts';
 import { Cursors } from '../../src/lib/paging.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';
 import { secretKey } from '../support/keys.ts';
+import { order } from '../unit/transport-fixture.ts';
 
 const dayMs = 86_400_000;
 const own = 4_000;
@@ -22,6 +25,7 @@ describe('a gateway that is killed while it removes old events', () => {
     cluster = await Cluster.start();
     partners = await Promise.all(Array.from({ length: 12 }, () => cluster.newPartner()));
     const now = Date.now();
+    const data = JSON.parse(compileEncoder(OrderSchema)(order));
     const columns = ['partner_id', 'version', 'id', 'body', 'occurred_at'];
     for (const [at, { id }] of partners.entries()) {
       await cluster.database.write(statement('UPDATE partners SET version = ? WHERE id = ?', own, id));
@@ -34,6 +38,7 @@ describe('a gateway that is killed while it removes old events', () => {
           type: 'order.pending',
           timestamp: new Date(occurredAt),
           version,
+          data,
         };
         return [id, version, `msg_${at}_${version}`, JSON.stringify(body), new Date(occurredAt)];
       });
@@ -82,6 +87,7 @@ describe('a gateway that is killed while it removes old events', () => {
     for (const afterMs of [60, 250, 700]) {
       const gateway = await cluster.startGateway();
       await eventually(async () => assert.ok((await assertNothingBetween()) < left, 'nothing is removed'), 20_000);
+      await delay(afterMs);
       await delay(afterMs);
       await assertPromise(gateway);
       await gateway.kill();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { PoolConnection } from 'mysql2';
 import { type Connections, connect } from '../../src/db/data-source.ts';
-import { isRetryable } from '../../src/db/errors.ts';
+import { isNotWriter, isRetryable } from '../../src/db/errors.ts';
 import { serverKind } from '../../src/db/server-kind.ts';
 import { statement } from '../../src/db/statement.ts';
 import { type Frame, frameOf, leaveTransactions, runAtOnce, runTransaction } from '../../src/db/transaction.ts';
@@ -25,6 +25,7 @@ describe('a transaction that the server undoes between its statements', () => {
     const [rows] = await ask('SHOW VARIABLES');
     const onGalera = frameOf({ ...serverKind(rows as []), galeraNode: 'one' });
     frame = { ...onGalera, begin: onGalera.beginUnchecked };
+    await ask('CREATE TABLE writer_guards (ok INT NOT NULL, CONSTRAINT marina_writer CHECK (ok = 1))');
     await ask('CREATE TABLE torn (part INT NOT NULL PRIMARY KEY)');
   });
   after(async () => {
@@ -39,6 +40,11 @@ describe('a transaction that the server undoes between its statements', () => {
   async function stored(): Promise<number[]> {
     const [rows] = await ask('SELECT part FROM torn ORDER BY part');
     return (rows as { part: number }[]).map(({ part }) => part);
+  }
+
+  async function autocommitOf(one: PoolConnection): Promise<number> {
+    const [rows] = await one.promise().query('SELECT @@autocommit AS autocommit');
+    return Number((rows as { autocommit: number }[])[0]?.autocommit);
   }
 
   it('writes nothing in one round trip, and is tried again', async () => {
@@ -65,9 +71,37 @@ describe('a transaction that the server undoes between its statements', () => {
     await assert.rejects(runTransaction(connection, frame, [undoneByServer], decide), isRetryable);
     await runTransaction(connection, frame, [], () => ({ writes: [], result: undefined }));
     await leaveTransactions(connection, frame);
-    const [rows] = await ask('SELECT @@autocommit AS autocommit');
-    assert.equal(Number((rows as { autocommit: number }[])[0]?.autocommit), 1);
+    assert.equal(await autocommitOf(connection), 1);
     assert.deepEqual(await stored(), [3, 4]);
+  });
+
+  it('writes nothing if autocommit is on, as something between could leave it', async () => {
+    await runAtOnce(connection, frame, [insert(7)]);
+    await ask('SET autocommit = 1');
+    await assert.rejects(runAtOnce(connection, frame, [insert(8), insert(9)]), isNotWriter);
+    assert.deepEqual(await stored(), [3, 4, 7]);
+    await ask('DELETE FROM torn WHERE part = 7');
+  });
+
+  it('leaves no read in a transaction, whoever takes the connection next', async () => {
+    const own = await connect({ url: test.url, poolSize: 1 });
+    const take = (how: Connections['take']) =>
+      new Promise<PoolConnection>((resolve, reject) => {
+        how(own.pool, (error, taken) => (taken === undefined ? reject(error) : resolve(taken)));
+      });
+    const writer = await take(own.takeForTransactions);
+    const its = Object.assign(await own.frame(writer), frame, { isEntered: false });
+    await runAtOnce(writer, its, [insert(10)]);
+    writer.release();
+    const stays = await take(own.takeForTransactions);
+    assert.equal(await autocommitOf(stays), 0, 'the next transaction need not switch it off');
+    stays.release();
+    const reader = await take(own.take);
+    assert.equal(reader, writer);
+    assert.equal(await autocommitOf(reader), 1);
+    reader.release();
+    await own.close();
+    await ask('DELETE FROM torn WHERE part = 10');
   });
 
   it('closes a connection on which a refused one cannot be rolled back as a whole', async () => {
@@ -79,7 +113,9 @@ describe('a transaction that the server undoes between its statements', () => {
     const decide = () => {
       throw refusal;
     };
-    assert.deepEqual(await runTransaction(own, { ...frame, rollBack }, [insert(5)], decide), { refusal });
+    assert.deepEqual(await runTransaction(own, { ...frame, isEntered: false, rollBack }, [insert(5)], decide), {
+      refusal,
+    });
     await assert.rejects(own.promise().query('DO 1'), 'its autocommit may be off');
     assert.deepEqual(await stored(), [3, 4]);
   });

@@ -17,9 +17,19 @@ const clientPackages: PackageSet = {
   advice: 'Install mariadb-client, for mariadb and mariadb-dump.',
 };
 
+/** MariaDB's clients cannot sign in to MySQL. */
+const mySqlClientPackages: PackageSet = {
+  what: "MySQL's clients",
+  ownLoader: true,
+  choose: (existing) => existing('mysql-client-core').filter((name) => name === 'mysql-client-core'),
+  programs: [join('usr/bin', 'mysqldump')],
+  advice: 'They are packages of Debian sid, which must be reachable.',
+};
+
 /** Dumps a database to a file as docs/operations/backup.md says, while it is used. */
 export async function dump(url: string, file: string): Promise<void> {
-  const { path, env } = await findClient('mariadb-dump');
+  const isMySql = process.env.MARINA_TEST_SERVER === 'mysql';
+  const { path, env } = isMySql ? await unpacked(mySqlClientPackages, 'mysqldump') : await findClient('mariadb-dump');
   const { hostname, port, username, password, pathname } = new URL(url);
   const args = ['--single-transaction', '--hex-blob', `--host=${hostname}`, `--port=${port}`, `--user=${username}`];
   const dumping = spawn(path, [...args, pathname.slice(1)], {
@@ -50,7 +60,15 @@ export async function restore(file: string, url: string): Promise<void> {
 export async function findClient(name: keyof typeof clients): Promise<{ path: string; env: NodeJS.ProcessEnv }> {
   const installed = findInstalled([name, clients[name]]);
   if (installed !== undefined) return installed;
-  const folder = resolve(process.env.MARINA_DATA_DIR || '.local', 'mariadb-clients');
-  await unpackPackages(folder, clientPackages);
-  return { path: join(folder, 'usr/bin', name), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(folder) } };
+  const { path, env } = await unpacked(clientPackages, name);
+  return { path, env: { ...env, LD_LIBRARY_PATH: libraryPath(resolve(path, '../../..')) } };
+}
+
+async function unpacked(set: PackageSet, name: string): Promise<{ path: string; env: NodeJS.ProcessEnv }> {
+  const folder = resolve(
+    process.env.MARINA_DATA_DIR || '.local',
+    set === clientPackages ? 'mariadb-clients' : 'mysql-clients',
+  );
+  await unpackPackages(folder, set);
+  return { path: join(folder, 'usr/bin', name), env: process.env };
 }

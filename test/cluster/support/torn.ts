@@ -38,6 +38,7 @@ export interface Verdict {
 export class TornTransactions {
   readonly #attempts = new Map<number, Attempt>();
   readonly #outcomes = new Map<number, Outcome>();
+  readonly #wrongReads: string[] = [];
   #lastTransaction = 0;
   #lastAttempt = 0;
 
@@ -83,6 +84,10 @@ export class TornTransactions {
       if (kind === 1) return writer.atOnce(chosen, write());
       return writer.inPartner(partnerId, write);
     };
+    if (kind !== 1) {
+      const state = await writer.readingState();
+      if (state !== undefined && state !== 'autocommit 1, in a transaction 0') this.#wrongReads.push(state);
+    }
     this.#outcomes.set(transaction, 'unknown');
     this.#outcomes.set(transaction, await work().then(() => 'committed' as const, outcomeOf));
   }
@@ -131,7 +136,7 @@ export class TornTransactions {
   }
 
   #judge(marks: ReadonlyMap<number, number>, totals: ReadonlyMap<number, number>): Verdict {
-    const wrong: string[] = [];
+    const wrong = this.#wrongReads.map((state) => `a read was made with ${state}`);
     const whole = new Map<number, number>();
     const expected = new Map<number, number>();
     for (const [attempt, { transaction, counters: chosen }] of this.#attempts) {
@@ -187,6 +192,14 @@ export class Writer {
 
   async close(): Promise<void> {
     await Promise.all([this.database.close(), this.connections.close()]);
+  }
+
+  /** The state of a connection that reads, which transactions used before: undefined if the server ended the read. */
+  async readingState(): Promise<string | undefined> {
+    const inside = '/*M!100000 , @@in_transaction AS is_inside */';
+    const state = statement(`SELECT @@autocommit AS autocommit ${inside}`);
+    const [row] = await this.database.read(state).catch(() => []);
+    return row && `autocommit ${Number(row.autocommit)}, in a transaction ${Number(row.is_inside ?? 0)}`;
   }
 
   /** Two round trips: it locks rows and reads them, then writes. */
