@@ -1,8 +1,8 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../db/database.ts';
 import { randomBase32 } from '../lib/ids.ts';
-import { type KeyRing, type Keys, keysFor } from '../lib/key-ring.ts';
+import { hmacUnder, type KeyRing, type Keys, keysFor } from '../lib/key-ring.ts';
 import type { Live } from '../lib/watched-files.ts';
 
 /**
@@ -78,7 +78,7 @@ function hashOf(secret: string): Buffer {
 }
 
 function macOf(macSecret: Buffer, prefix: string, head: string, secret: string): string {
-  const code = createHmac('sha256', macSecret).update(`${prefix}${head}${secret}`).digest();
+  const code = hmacUnder(macSecret).update(`${prefix}${head}${secret}`).digest();
   return base32(code.readUInt32BE(), macLength);
 }
 

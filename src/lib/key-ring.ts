@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHmac, type Hmac, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type Hmac,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import type { Live } from './watched-files.ts';
 
 /** One of the gateway's secrets, or a key that is derived from it for one use. */
@@ -60,6 +69,18 @@ export function subkey(secret: Buffer, use: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', `marina ${use}`, 32));
 }
 
+const prepared = new WeakMap<Buffer, KeyObject>();
+
+/** Begins an HMAC-SHA256. From a key that is not prepared Node 24 takes six times as long. */
+export function hmacUnder(key: Buffer): Hmac {
+  let object = prepared.get(key);
+  if (object === undefined) {
+    object = createSecretKey(key);
+    prepared.set(key, object);
+  }
+  return createHmac('sha256', object);
+}
+
 /** A digest under the current key, which is also found if another key of the ring made the stored one. */
 export class KeyedDigest {
   readonly current: Buffer;
@@ -79,7 +100,7 @@ export class KeyedDigest {
   }
 
   #under({ key }: NamedKey): Buffer {
-    return this.write(createHmac('sha256', key)).digest();
+    return this.write(hmacUnder(key)).digest();
   }
 }
 

@@ -1,6 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { ApiError } from './errors.ts';
-import type { Keys } from './key-ring.ts';
+import { hmacUnder, type Keys } from './key-ring.ts';
 
 const tagLength = 16;
 
@@ -51,7 +51,5 @@ export class Cursors {
 }
 
 function tagOf(key: Buffer, issuedFor: readonly string[], position: Buffer): Buffer {
-  const hmac = createHmac('sha256', key);
-  hmac.update(JSON.stringify(issuedFor)).update(position);
-  return hmac.digest().subarray(0, tagLength);
+  return hmacUnder(key).update(JSON.stringify(issuedFor)).update(position).digest().subarray(0, tagLength);
 }
