@@ -4,14 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { neededWalls, tryWalls } from '../../src/applications/images/decoder.ts';
 import { statement } from '../../src/db/statement.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
 import { Cluster, type Partner } from '../support/cluster.ts';
 import { listOf, onlyStep, variablesOf } from '../support/dockerfile.ts';
-import { ready } from '../support/eventually.ts';
+import { eventually, ready } from '../support/eventually.ts';
 import { buildImage, type Image, missingForImages } from '../support/image.ts';
 import { createTestDatabase } from '../support/servers.ts';
 
@@ -108,17 +107,17 @@ describe('the image that the Dockerfile makes', { skip: missing ?? false }, () =
     );
     assert.ok(await isHealthy(running));
     const partner = await cluster.newPartner();
-    const load = placeOrders(running, partner);
-    await delay(1_500);
+    const placed: string[] = [];
+    const load = placeOrders(running, partner, placed);
+    await eventually(() => assert.ok(placed.length > 20, `${placed.length} orders`), 20_000);
     const askedAt = performance.now();
     process.kill(running.pid, 'SIGTERM');
     const { code } = await running.kept.wait();
     const tookMs = performance.now() - askedAt;
-    const placed = await load;
+    await load;
     context.diagnostic(`${placed.length} orders; stopped after ${Math.round(tookMs)} ms`);
     assert.equal(code, 0);
     assert.ok(tookMs < drainMs + 5_000, `it took ${tookMs} ms`);
-    assert.ok(placed.length > 20, `${placed.length} orders`);
     const [row] = await cluster.database.read(
       statement('SELECT COUNT(*) AS count FROM orders WHERE partner_id = ?', partner.id),
     );
@@ -129,9 +128,8 @@ describe('the image that the Dockerfile makes', { skip: missing ?? false }, () =
   const mebibytes = (path: string) => Math.round(image.size(path) / 2 ** 20);
 });
 
-/** Places orders, eight at once, until nothing answers. Returns the ids that were answered. */
-async function placeOrders({ restPort }: Running, { key, account }: Partner): Promise<string[]> {
-  const ids: string[] = [];
+/** Places orders, eight at once, until nothing answers, and notes the ids that were answered. */
+async function placeOrders({ restPort }: Running, { key, account }: Partner, ids: string[]): Promise<void> {
   const body = JSON.stringify({
     ...{ account, symbol: 'SIM-REST', side: 'buy', quantity: 100, type: 'limit', price_kobo: 1000 },
   });
@@ -157,5 +155,4 @@ async function placeOrders({ restPort }: Running, { key, account }: Partner): Pr
     }
   };
   await Promise.all(Array.from({ length: 8 }, one));
-  return ids;
 }

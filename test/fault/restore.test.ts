@@ -11,7 +11,9 @@ import { goodApplication } from '../support/applications.ts';
 import { type Answer, Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { dump, restore } from '../support/dump.ts';
 import { eventually } from '../support/eventually.ts';
+import { patient } from '../support/patience.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+import { allExchangeOrders } from './support/checker.ts';
 
 /** A request with its key, and what it was answered with before the database was lost. */
 interface Sent {
@@ -99,7 +101,7 @@ describe('a database that is lost while orders flow, and restored from a backup 
       // Partners whose requests broke off, and those who are not sure, repeat them at once.
       const repeated = await Promise.all(
         sent.map(async (one) => {
-          for (const end = performance.now() + 60_000; ; ) {
+          for (const end = performance.now() + patient(120_000); ; ) {
             assert.ok(performance.now() < end, 'it is not answered in time');
             const answer = await send(gateway, one);
             // A connection can be refused while hundreds come at once, and says nothing of the request.
@@ -129,11 +131,10 @@ describe('a database that is lost while orders flow, and restored from a backup 
         }
         assert.deepEqual(await database.read(statement('SELECT id FROM outbox')), [], 'events are on their way');
         const stored = await database.read(statement('SELECT id, filled_quantity FROM orders ORDER BY id'));
-        const there = await cluster.controls.listExchangeOrders({}, callTimeout);
-        assert.equal(there.hasMore, false);
+        const there = await allExchangeOrders(cluster);
         assert.deepEqual(
           stored.map((row) => [row.id, BigInt(String(row.filled_quantity))]),
-          there.orders
+          there
             .map((order) => [order.clientOrderId, order.filledQuantity] as const)
             .sort(([one], [other]) => (one < other ? -1 : 1)),
           'every order of the exchange is stored, with what has filled',

@@ -253,9 +253,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 /** `.js` in a built gateway. */
 const extension = extname(import.meta.url);
 const entry = join(here, `checker-process${extension}`);
-/** The folder of the gateway's code, and the file that tells Node that it consists of modules. */
+/** The folder of the gateway's code. */
 const sources = join(here, '../..');
-const packageFile = join(sources, '../package.json');
 
 /** The files Node itself reads when it starts. That of Debian has parts of its own code in /usr/share/nodejs. */
 const systemReads = [
@@ -274,7 +273,9 @@ export function decoderProgram(): Promise<DecoderProgram> {
 async function makeProgram(): Promise<DecoderProgram> {
   const packages = packagesFolder();
   const folder = dirname(packages);
-  if (extension === '.js') return { args: [entry], folder, reads: [sources, packages, packageFile] };
+  // These tell Node that code consists of modules. There are two if `node_modules` is a link, and Node 24 ends without either.
+  const packageFiles = [dirname(sources), folder].map((each) => join(each, 'package.json'));
+  if (extension === '.js') return { args: [entry], folder, reads: [sources, packages, ...packageFiles] };
   // A TypeScript runner starts processes and writes files, which a decoder may not. So the program is translated here.
   const { build } = await import('esbuild');
   const built = await build({
@@ -287,7 +288,7 @@ async function makeProgram(): Promise<DecoderProgram> {
     logLevel: 'silent',
   });
   const args = ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? ''];
-  return { args, folder, reads: [packages, packageFile] };
+  return { args, folder, reads: [packages, ...packageFiles] };
 }
 
 function packagesFolder(): string {

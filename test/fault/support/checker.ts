@@ -192,7 +192,7 @@ async function allMessages(cluster: Cluster): Promise<ReceivedMessage[]> {
   }
 }
 
-async function allExchangeOrders(cluster: Cluster): Promise<ExchangeOrder[]> {
+export async function allExchangeOrders(cluster: Cluster): Promise<ExchangeOrder[]> {
   const all: ExchangeOrder[] = [];
   for (let afterSequence = 0n; ; ) {
     const { orders, hasMore } = await cluster.controls.listExchangeOrders({ afterSequence }, callTimeout);
