@@ -83,8 +83,9 @@ describe('a transaction that the server undoes between its statements', () => {
     await ask('DELETE FROM torn WHERE part = 7');
   });
 
-  it('leaves no read in a transaction, whoever takes the connection next', async () => {
+  it('leaves no read in a transaction, whoever takes the connection next', async (t) => {
     const own = await connect({ url: test.url, poolSize: 1 });
+    t.after(() => own.close());
     const take = (how: Connections['take']) =>
       new Promise<PoolConnection>((resolve, reject) => {
         how(own.pool, (error, taken) => (taken === undefined ? reject(error) : resolve(taken)));
@@ -100,7 +101,6 @@ describe('a transaction that the server undoes between its statements', () => {
     assert.equal(reader, writer);
     assert.equal(await autocommitOf(reader), 1);
     reader.release();
-    await own.close();
     await ask('DELETE FROM torn WHERE part = 10');
   });
 
