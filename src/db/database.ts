@@ -23,7 +23,6 @@ import {
   partnerGuard,
 } from './partner-transaction.ts';
 import { type Decision, guard, joinLists, type SqlRow, type Statement, statement } from './statement.ts';
-
 import {
   type Decided,
   type Frame,

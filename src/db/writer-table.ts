@@ -35,7 +35,7 @@ export function mayWriteGuard(node: string): Statement {
 export const noAutocommitGuard = statement('INSERT INTO writer_guards (ok) SELECT 0 FROM DUAL WHERE @@autocommit');
 
 /**
- * The same of a member of a group that was switched to several primaries after its connection was made. Row locks are those
+ * Fails a transaction on a member of a group that was switched to several primaries after its connection was made. Row locks are those
  * of one member, and a member that was read-only takes writes then.
  */
 export const onePrimaryGuard = statement(
