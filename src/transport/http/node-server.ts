@@ -1,12 +1,15 @@
 import { createServer, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { handshakeTimeoutMs, type ServerIdentity } from '../../lib/server-identity.ts';
+import { takeOver } from '../bounds.ts';
 import { maxBodyBytes } from '../operations.ts';
 
 /** The limits of the HTTP server. Tests shorten the times. */
 export const defaultHttpLimits = {
   /** The request line and all headers together. */
   headerBytes: 16_384,
+  /** How long a new connection has for its first byte, and each request for its head. */
   headersTimeoutMs: 10_000,
   /** From the request's head to the last byte of its body. */
   bodyTimeoutMs: 30_000,
@@ -48,10 +51,29 @@ export function createNodeServer(limits: HttpLimits, identity: ServerIdentity | 
   const secure = identity && createSecureServer(secured);
   identity?.onChange((changed) => secure?.setSecureContext(changed));
   const server = secure ?? createServer(settings);
+  awaitFirstBytes(server, secure ? 'secureConnection' : 'connection', limits.headersTimeoutMs);
   // Node would silently drop headers above its count. We limit their bytes and number.
   server.maxHeadersCount = 0;
   server.timeout = limits.idleMs;
   // A client that half-closes after its last request still reads the answer. Node's types lack this option.
   Object.assign(server, { httpAllowHalfOpen: true });
   return server;
+}
+
+/**
+ * Gives a connection to Node's server when its first bytes have come, and closes it if none come in time. Node makes a
+ * parser for each connection that it is given, several KB that the C library does not give back when thousands close.
+ */
+function awaitFirstBytes(server: Server, event: 'connection' | 'secureConnection', withinMs: number): void {
+  const serve = takeOver(server, event);
+  server.on(event, (socket: Socket) => {
+    const timer = setTimeout(() => socket.destroy(), withinMs);
+    socket.once('close', () => clearTimeout(timer));
+    socket.on('error', () => {});
+    // Also when the client ends its side without a byte.
+    socket.once('readable', () => {
+      clearTimeout(timer);
+      if (!socket.destroyed) serve(socket);
+    });
+  });
 }
