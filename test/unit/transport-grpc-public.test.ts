@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
@@ -13,6 +15,16 @@ import { Events } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { grpcMethod } from '../../src/lib/grpc-service.ts';
 import { ConnectionLimits } from '../../src/transport/bounds.ts';
+import {
+  callFields,
+  type Frame,
+  flag,
+  frame,
+  frameType,
+  grpcMessage,
+  Http2Wire,
+} from '../hostile/support/http2-wire.ts';
+import { eventually } from '../support/eventually.ts';
 import { openServers, type Servers, withServers } from './transport-fixture.ts';
 
 let servers: Servers;
@@ -49,6 +61,33 @@ test('health tells of every service, and that the server is about to close', asy
     assert.equal(await healthOf(grpcPort, 'other'), 'NOT_FOUND');
     grpc.drain();
     for (const name of names) assert.equal(await healthOf(grpcPort, name), 'NOT_SERVING', name);
+  });
+});
+
+test('a call that crosses the server sending its client away is not begun, which its client can tell', async () => {
+  await withServers({}, async ({ grpc, grpcPort }) => {
+    const socket = connect(grpcPort, '127.0.0.1');
+    await once(socket, 'connect');
+    try {
+      const wire = new Http2Wire(socket);
+      const call = callFields('/grpc.health.v1.Health/Check');
+      const frames: Frame[] = [];
+      wire.onFrame = (each) => frames.push(each);
+      const seen = (type: number) => frames.find((each) => each.type === type);
+      const first = await wire.open(call);
+      await wire.write(frame(frameType.data, flag.endStream, first, grpcMessage(Buffer.alloc(0))));
+      await eventually(() => assert.ok(seen(frameType.data), 'the first call is not answered'));
+      grpc.drain();
+      await eventually(() => assert.ok(seen(frameType.goaway), 'the client is not sent away'));
+      const late = await wire.open(call);
+      await wire.write(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+      await eventually(() => assert.ok(seen(frameType.ping), 'the connection is gone'));
+      const last = seen(frameType.goaway)?.payload.readUInt32BE(0) ?? 0;
+      assert.ok(first <= last && last < late, `${last} is named as the last of ${first} and ${late}`);
+      assert.ok(!frames.some(({ stream }) => stream === late));
+    } finally {
+      socket.destroy();
+    }
   });
 });
 

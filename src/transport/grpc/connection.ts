@@ -1,4 +1,5 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
 import { Allowance } from '../bounds.ts';
 
 /** Allowances in addition to calls with a valid key: a burst, and a rate per second. */
@@ -28,9 +29,11 @@ const fewCalls = 10;
 
 /**
  * One client's HTTP/2 connection to a gRPC port: its open calls, and whether it sends more than they can need. nghttp2
- * stops most floods itself, but late, and leaves the connection open after its GOAWAY.
+ * stops most floods itself, but late, and leaves the connection open after its GOAWAY. Up to 2 MiB of one connection are
+ * read at once, so the socket of a flood is closed as soon as a call of it is seen.
  */
 export class GrpcConnection {
+  readonly peer: string;
   openCalls = 0;
   /** Open calls with a valid key. */
   #openKnownCalls = 0;
@@ -52,12 +55,13 @@ export class GrpcConnection {
 
   constructor(
     readonly session: ServerHttp2Session,
-    readonly peer: string,
-    private readonly bytesRead: () => number,
+    /** The session's own one, not the one that Node shows, which cannot be closed. */
+    private readonly socket: Socket,
     /** Called when the connection is ended for abuse. */
     private readonly onAbuse: () => void = () => undefined,
   ) {
     const now = performance.now();
+    this.peer = socket.remoteAddress ?? '';
     this.#lastCallAt = now;
     this.#bytes = new Allowance(...allowances.bytes, now);
     this.#resets = new Allowance(...allowances.resets, now);
@@ -79,6 +83,7 @@ export class GrpcConnection {
       this.#lastCallAt = performance.now();
       const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR && !stream.headersSent;
       if (isReset && !this.#admitted.has(stream) && !this.#resets.take(1, this.#lastCallAt)) this.end();
+      if (this.#isEnding && this.openCalls === 0) this.session.close();
     });
   }
 
@@ -115,16 +120,9 @@ export class GrpcConnection {
 
   /** Ends the connection if it sends too much, was idle for too long, or nghttp2 reads it no more. */
   check(now = performance.now()): void {
-    if (this.session.destroyed || this.#isEnding) return;
-    const read = this.bytesRead();
-    const isActive = read > this.#seenBytes;
-    const sent = read - this.#seenBytes;
-    if (!this.#bytes.take(sent, now)) {
-      // Bytes of undecided calls are judged once they are decided.
-      if (!this.#bytes.has(sent - this.#undecided * windowBytes, now)) this.end();
-      return;
-    }
-    this.#seenBytes = read;
+    if (this.socket.destroyed) return;
+    const isActive = this.socket.bytesRead > this.#seenBytes;
+    if (!this.#countBytes(now) || this.#isEnding || this.session.destroyed) return;
     if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs.known : idleMs.stranger)) {
       this.retire();
       return;
@@ -141,10 +139,12 @@ export class GrpcConnection {
 
   /** Closes the connection at once, because each further byte of a flood costs as much. */
   end(): void {
-    if (this.session.destroyed) return;
+    if (this.socket.destroyed) return;
     this.#isEnding = true;
     this.onAbuse();
     this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    // The session would close it only when all that has come is read.
+    this.socket.destroy();
   }
 
   /** Ends the connection for calls without a valid key. Its calls with one may finish. */
@@ -154,21 +154,36 @@ export class GrpcConnection {
     else this.retire(retiredMs.stranger);
   }
 
-  /** Notes a call that is refused because the connection ends. */
-  calledWhileEnding(): void {
+  /** Notes a call that is refused because the connection ends, or has too many. Its bytes are counted at once. */
+  refusedAtOnce(): void {
     this.#calls += 1;
-    if (!this.#isKnown && this.#calls > fewCalls) this.end();
+    if (this.#isEnding && !this.#isKnown && this.#calls > fewCalls) this.end();
+    else this.#countBytes(performance.now());
   }
 
   /** Makes the client open a new connection for its next call. Started calls may finish, in bounded time. */
   retire(withinMs = retiredMs.known): void {
     if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
-    const { session } = this;
-    session.goaway(constants.NGHTTP2_NO_ERROR);
-    session.close();
-    const timer = setTimeout(() => session.destroy(), withinMs);
-    session.once('close', () => clearTimeout(timer));
+    const { session, socket } = this;
+    // After the GOAWAY nghttp2 still inflates the heads of further calls, and we see none of them. A stranger gets it when
+    // its calls have ended, which is soon.
+    if (this.#isKnown || this.openCalls === 0) session.close();
+    const timer = setTimeout(() => socket.destroy(), withinMs);
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  /** Ends the connection if it has sent more than its calls can need. Returns whether it has not. */
+  #countBytes(now: number): boolean {
+    const read = this.socket.bytesRead;
+    const sent = read - this.#seenBytes;
+    if (this.#bytes.take(sent, now)) {
+      this.#seenBytes = read;
+      return true;
+    }
+    // Bytes of undecided calls are judged once they are decided.
+    if (!this.#bytes.has(sent - this.#undecided * windowBytes, now)) this.end();
+    return false;
   }
 
   /** Checks that nghttp2 still reads this connection: it stops after a client's error. */
@@ -192,7 +207,7 @@ export class GrpcConnection {
       clearTimeout(this.#pongTimer);
       this.#pongTimer = undefined;
       // The answer itself is no reason for another ping.
-      if (!session.destroyed) this.#seenBytes = this.bytesRead();
+      if (!session.destroyed) this.#seenBytes = this.socket.bytesRead;
     });
   }
 }

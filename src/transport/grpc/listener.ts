@@ -5,6 +5,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
+import type { Socket } from 'node:net';
 import { Metadata, type Server, status } from '@grpc/grpc-js';
 import { type ConnectionLimits, takeOver } from '../bounds.ts';
 import type { GrpcStatus, RichStatus } from './arrival.ts';
@@ -29,14 +30,15 @@ export interface ListenerRules {
 export interface Listener {
   /** The arrival of a call that grpc-js hands to its handler; undefined if its client has left. */
   arrivalOf(metadata: Metadata): Arrival | undefined;
-  /** Tells clients to open a new connection for their next call. Calls that run or start meanwhile are served. */
+  /**
+   * Tells clients to open a new connection for their next call. Calls that run are served. One that is on its way is not
+   * begun, which the client knows by its number, and sends it again on the new connection.
+   */
   sendAway(): void;
   close(): void;
 }
 
 const messageMs = 30_000;
-/** As the last stream in a GOAWAY, it refuses none. */
-const lastStreamThereCanBe = 2 ** 31 - 1;
 /** How often connections are checked, if they are few and if they are many. */
 const checkEveryMs = 50;
 /** How long an answer of a public method may stay unread. */
@@ -64,13 +66,12 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
   const publicCalls = new PublicCalls();
 
   const take = (http2Server: Http2Server) => {
+    const accepted = lastAccepted(http2Server);
     rules.connections.guard(http2Server);
     http2Server.on('session', (session) => {
-      const { socket } = session;
-      const peer = socket.remoteAddress ?? '';
-      const onAbuse = () => rules.connections.blame(peer);
-      const connection = new GrpcConnection(session, peer, () => socket.bytesRead ?? 0, onAbuse);
-      connections.set(session, connection);
+      const socket = accepted();
+      const onAbuse = () => rules.connections.blame(socket.remoteAddress ?? '');
+      connections.set(session, new GrpcConnection(session, socket, onAbuse));
       session.once('close', () => connections.delete(session));
     });
     const serveStream = takeOver(http2Server, 'stream') as StreamListener;
@@ -80,7 +81,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       const connection = stream.session && connections.get(stream.session as ServerHttp2Session);
       if (connection === undefined || connection.isEnding || connection.openCalls >= rules.callsPerConnection) {
         stream.close(constants.NGHTTP2_REFUSED_STREAM);
-        if (connection?.isEnding === true) connection.calledWhileEnding();
+        connection?.refusedAtOnce();
         return;
       }
       connection.opened(stream);
@@ -154,7 +155,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
     arrivalOf: (metadata) => arrivals.get(arrivalId(metadata)),
     sendAway: () => {
       for (const session of connections.keys()) {
-        if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamThereCanBe);
+        if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR);
       }
     },
     close: () => clearTimeout(timer),
@@ -181,6 +182,20 @@ function http2Servers(server: Server): Http2Server[] {
   const { http2Servers: known } = server as unknown as { http2Servers?: ReadonlyMap<Http2Server, unknown> };
   if (!(known instanceof Map) || known.size === 0) throw new Error('this grpc-js does not show its HTTP/2 servers');
   return [...known.keys()];
+}
+
+/** The socket whose session Node begins: it does so at once. The session itself shows one that cannot be closed. */
+function lastAccepted(http2Server: Http2Server): () => Socket {
+  let accepted: Socket;
+  for (const event of ['connection', 'secureConnection']) {
+    if (http2Server.listenerCount(event) === 0) continue;
+    const serve = takeOver(http2Server, event);
+    http2Server.on(event, (socket: Socket) => {
+      accepted = socket;
+      serve(socket);
+    });
+  }
+  return () => accepted;
 }
 
 function limitBytes(stream: ServerHttp2Stream, maxBytes: number, connection: GrpcConnection): void {
