@@ -12,6 +12,7 @@ import { progressLines } from '../src/dev/progress.ts';
 import { startMariaDb, startNats } from '../src/dev/servers.ts';
 import { compareStatements } from './scale/support/registry.ts';
 import { temporaryFolder } from './support/folders.ts';
+import { filesInPart } from './support/part.ts';
 import { slownessNow } from './support/patience.ts';
 
 /** Where what was promised is compared with what is. */
@@ -39,7 +40,7 @@ main().then(finish, (error: unknown) => {
 async function main(): Promise<number> {
   const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
   const names = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
-  const files = names.flatMap(testFiles);
+  const files = filesInPart(names.flatMap(testFiles));
   if (files.length === 0) throw new Error(`There are no tests in: ${names.join(', ') || 'nothing was named'}`);
   const folder = temporaryFolder();
   keeper.removeAtEnd(folder);

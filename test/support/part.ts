@@ -1,23 +1,30 @@
 /**
- * Which part of the long tables of tests is run: `MARINA_TEST_PART=2/4` runs every fourth one, from the second on. All are
- * run without it.
+ * Which part of the tests is run: `MARINA_TEST_PART=2/4` runs every fourth case of the long tables, from the second on, and
+ * `MARINA_TEST_FILES=2/2` every second file. All are run without them.
  */
-const [part, parts] = readPart(process.env.MARINA_TEST_PART ?? '1/1');
+const cases = readPart('MARINA_TEST_PART');
+const files = readPart('MARINA_TEST_FILES');
 
 /** The cases of a table that are run now. */
-export function inPart<T>(cases: readonly T[]): T[] {
-  return cases.filter((_, at) => isInPart(at));
+export function inPart<T>(table: readonly T[]): T[] {
+  return table.filter((_, at) => cases(at));
 }
 
 /** Whether the case at a place of a table, from 0, is run now. */
 export function isInPart(at: number): boolean {
-  return at % parts === part - 1;
+  return cases(at);
 }
 
-function readPart(text: string): [number, number] {
+/** The test files that are run now. */
+export function filesInPart(all: readonly string[]): string[] {
+  return all.filter((_, at) => files(at));
+}
+
+function readPart(name: string): (at: number) => boolean {
+  const text = process.env[name] ?? '1/1';
   const [part = 0, parts = 0] = text.split('/').map(Number);
   if (!(Number.isInteger(part) && Number.isInteger(parts) && part >= 1 && part <= parts)) {
-    throw new Error(`MARINA_TEST_PART is ${text}, and not 1/4 or the like`);
+    throw new Error(`${name} is ${text}, and not 1/4 or the like`);
   }
-  return [part, parts];
+  return (at) => at % parts === part - 1;
 }
