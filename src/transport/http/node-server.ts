@@ -67,13 +67,17 @@ export function createNodeServer(limits: HttpLimits, identity: ServerIdentity | 
 function awaitFirstBytes(server: Server, event: 'connection' | 'secureConnection', withinMs: number): void {
   const serve = takeOver(server, event);
   server.on(event, (socket: Socket) => {
-    const timer = setTimeout(() => socket.destroy(), withinMs);
+    const end = () => socket.destroy();
+    const timer = setTimeout(end, withinMs);
     socket.once('close', () => clearTimeout(timer));
-    socket.on('error', () => {});
+    // TLS leaves it open at an error such as one handshake after the other.
+    socket.on('error', end);
     // Also when the client ends its side without a byte.
     socket.once('readable', () => {
       clearTimeout(timer);
-      if (!socket.destroyed) serve(socket);
+      if (socket.destroyed) return;
+      socket.off('error', end);
+      serve(socket);
     });
   });
 }
