@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { apply } from '../support/documents.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { patient } from '../support/patience.ts';
 
 describe('clients on bad lines, and those that close early', { concurrency: true }, () => {
   let gateway: TestGateway;
@@ -49,6 +50,25 @@ describe('clients on bad lines, and those that close early', { concurrency: true
     const path = `/v1/applications/app_${'a'.repeat(20)}/documents/photo`;
     const answer = await sendSlowly(gateway.app.restPort, path, { bytes: 200_000, forMs: 6_000 });
     assert.match(answer, /^HTTP\/1\.1 404 /);
+  });
+
+  it('a client that sends a whole file at once, and closes, is read to its end, and its connection is closed', async () => {
+    // More than the buffers of the system take.
+    const bytes = 20_000_000;
+    const path = `/v1/applications/app_${'a'.repeat(20)}/documents/photo`;
+    const inTime = { signal: AbortSignal.timeout(patient(10_000)) };
+    const socket = connect({ port: gateway.app.restPort, host: '127.0.0.1' });
+    socket.on('error', () => {});
+    socket.pause();
+    const head = `PUT ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${partner.key}\r\nContent-Type: image/jpeg\r\n`;
+    socket.write(`${head}Content-Length: ${bytes}\r\n\r\n`);
+    socket.end(Buffer.alloc(bytes));
+    await once(socket, 'finish', inTime);
+    const closed = once(socket, 'close', inTime);
+    socket.resume();
+    const [answer] = await once(socket, 'data', inTime);
+    assert.match(String(answer), /^HTTP\/1\.1 404 /);
+    await closed;
   });
 
   it('a client that ends its side of the connection behind its requests reads every answer', async () => {

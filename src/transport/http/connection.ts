@@ -47,6 +47,7 @@ export class Connection {
   isLingering = false;
   /** The last request has come: later bytes are never read as a request. */
   #isSealed = false;
+  #isDetached = false;
 
   constructor(
     readonly socket: Socket,
@@ -131,9 +132,15 @@ export class Connection {
 
   /** Detaches Node's parser: further data is dropped. Served requests are complete, or their body is not wanted. */
   #stopParsing(): void {
+    if (this.#isDetached) return;
+    this.#isDetached = true;
     const { socket } = this;
-    // A new `data` listener makes Node's parser let go. Then Node's own listener is removed too.
-    socket.on('data', drop).removeAllListeners('data').on('data', drop);
+    // If Node has stopped reading for a body that nobody read, it must begin again first: without its parser it never does.
+    socket.resume();
+    process.nextTick(() => {
+      // A new `data` listener makes Node's parser let go. Then Node's own listener is removed too.
+      socket.on('data', drop).removeAllListeners('data').on('data', drop);
+    });
   }
 
   /** Ends our side and reads on for `lingerMs`, because a reset could cost the client its answer. */
@@ -143,7 +150,6 @@ export class Connection {
     this.isLingering = true;
     socket.end();
     this.#stopParsing();
-    socket.resume();
     const timer = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(timer));
   }
