@@ -71,6 +71,23 @@ describe('clients on bad lines, and those that close early', { concurrency: true
     await closed;
   });
 
+  it('what follows a request that ends its connection is read, so that the client gets the answer', async () => {
+    const bytes = 20_000_000;
+    const inTime = { signal: AbortSignal.timeout(patient(2_500)) };
+    const socket = connect({ port: gateway.app.restPort, host: '127.0.0.1' });
+    await once(socket, 'connect');
+    socket.pause();
+    const refused = 'GET /v1/orders HTTP/1.1\r\nHost: not a host\r\n\r\n';
+    const next = `POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`;
+    socket.end(Buffer.concat([Buffer.from(`${refused}${next}`), Buffer.alloc(bytes)]));
+    await once(socket, 'finish', inTime);
+    const closed = once(socket, 'close', inTime);
+    socket.resume();
+    const [answer] = await once(socket, 'data', inTime);
+    assert.match(String(answer), /^HTTP\/1\.1 400 /);
+    await closed;
+  });
+
   it('a client that ends its side of the connection behind its requests reads every answer', async () => {
     const socket = connect({ port: gateway.app.restPort, host: '127.0.0.1' });
     const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${partner.key}\r\n`;

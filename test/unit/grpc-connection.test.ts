@@ -45,6 +45,36 @@ it('a connection that is asked again and again whether its client is there gathe
   }
 });
 
+it('a client that says goodbye and never closes loses its connection', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connectSocket({
+    port: (server.address() as AddressInfo).port,
+    host: '127.0.0.1',
+    allowHalfOpen: true,
+  });
+  try {
+    client.resume();
+    const wire = new Http2Wire(client);
+    const [[session], [socket]] = (await Promise.all([
+      once(server, 'session'),
+      once(server, 'connection'),
+      wire.write(frame(frameType.goaway, 0, 0, Buffer.alloc(8))),
+    ])) as [[ServerHttp2Session], [Socket], unknown];
+    const connection = new GrpcConnection(session, socket);
+    await eventually(() => assert.ok(session.destroyed, 'the session goes on'));
+    const now = performance.now();
+    connection.check(now);
+    connection.check(now + 29_000);
+    assert.ok(!socket.destroyed);
+    connection.check(now + 31_000);
+    assert.ok(socket.destroyed);
+  } finally {
+    client.destroy();
+    server.close();
+  }
+});
+
 describe('a client that goes on with calls after its connection was sent away', () => {
   const call = headerBlock(callFields('/grpc.health.v1.Health/Check'));
   const fields = headerBlock(Array.from({ length: 500 }, () => ['', ''] as const));

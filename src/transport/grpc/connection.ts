@@ -24,6 +24,8 @@ const pingEveryMs = 500;
 const pongMs = 1_500;
 /** How long started calls may run before a retired connection is closed, with a valid key and without. */
 const retiredMs = { known: 60_000, stranger: 5_000 };
+/** How long a client may take to read the last answers and to close, once the session has ended. */
+const closingMs = 30_000;
 /** More calls than this without a valid key, on a connection that ends for such calls, count as abuse. */
 const fewCalls = 10;
 
@@ -49,6 +51,9 @@ export class GrpcConnection {
   #seenBytes = 0;
   #calledSince = false;
   #pongTimer: NodeJS.Timeout | undefined;
+  #retiredTimer: NodeJS.Timeout | undefined;
+  /** When the session was first seen to have ended. The socket is open until the client closes it. */
+  #closingSince: number | undefined;
   #pingedAt = Number.NEGATIVE_INFINITY;
   /** The client has sent data since it last answered a ping. */
   #isUnproven = false;
@@ -65,7 +70,10 @@ export class GrpcConnection {
     this.#lastCallAt = now;
     this.#bytes = new Allowance(...allowances.bytes, now);
     this.#resets = new Allowance(...allowances.resets, now);
-    session.once('close', () => clearTimeout(this.#pongTimer));
+    session.once('close', () => {
+      clearTimeout(this.#pongTimer);
+      clearTimeout(this.#retiredTimer);
+    });
   }
 
   /** Whether new calls are refused because the connection ends. */
@@ -83,7 +91,7 @@ export class GrpcConnection {
       this.#lastCallAt = performance.now();
       const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR && !stream.headersSent;
       if (isReset && !this.#admitted.has(stream) && !this.#resets.take(1, this.#lastCallAt)) this.end();
-      if (this.#isEnding && this.openCalls === 0) this.session.close();
+      if (this.#isEnding && this.openCalls === 0) this.sendAway();
     });
   }
 
@@ -106,6 +114,7 @@ export class GrpcConnection {
       });
     }
     this.#bytes.give(bytesPerCall + windowBytes);
+    if (this.#isEnding) this.#sendAway(retiredMs.known);
   }
 
   /** Notes a refused call: the part of its message that may have been sent is not read. */
@@ -122,7 +131,13 @@ export class GrpcConnection {
   check(now = performance.now()): void {
     if (this.socket.destroyed) return;
     const isActive = this.socket.bytesRead > this.#seenBytes;
-    if (!this.#countBytes(now) || this.#isEnding || this.session.destroyed) return;
+    if (!this.#countBytes(now)) return;
+    if (this.session.destroyed) {
+      this.#closingSince ??= now;
+      if (now - this.#closingSince > closingMs) this.socket.destroy();
+      return;
+    }
+    if (this.#isEnding) return;
     if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs.known : idleMs.stranger)) {
       this.retire();
       return;
@@ -142,35 +157,54 @@ export class GrpcConnection {
     if (this.socket.destroyed) return;
     this.#isEnding = true;
     this.onAbuse();
-    this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // The session would close it only when all that has come is read.
+    this.destroy();
+  }
+
+  /** Closes the connection with its calls. The session alone would wait for what is still to be read or written. */
+  destroy(): void {
+    this.session.destroy();
     this.socket.destroy();
   }
 
   /** Ends the connection for calls without a valid key. Its calls with one may finish. */
-  endStrangers(): void {
-    if (this.#isKnown) this.retire();
-    else if (this.#calls > fewCalls) this.end();
-    else this.retire(retiredMs.stranger);
+  endStrangers(isKnownAddress: boolean): void {
+    if (!this.#isKnown && this.#calls > fewCalls) this.end();
+    else this.retire(this.#isKnown || isKnownAddress);
   }
 
   /** Notes a call that is refused because the connection ends, or has too many. Its bytes are counted at once. */
   refusedAtOnce(): void {
     this.#calls += 1;
+    if (this.#calls <= fewCalls) this.refusedUnread();
     if (this.#isEnding && !this.#isKnown && this.#calls > fewCalls) this.end();
     else this.#countBytes(performance.now());
   }
 
-  /** Makes the client open a new connection for its next call. Started calls may finish, in bounded time. */
-  retire(withinMs = retiredMs.known): void {
+  /**
+   * Makes the client open a new connection for its next call. Started calls may finish, in bounded time. A stranger is sent
+   * away when its calls have ended: after the GOAWAY nghttp2 still inflates the heads of further calls, and shows us none.
+   */
+  retire(isKnown = this.#isKnown): void {
     if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
-    const { session, socket } = this;
-    // After the GOAWAY nghttp2 still inflates the heads of further calls, and we see none of them. A stranger gets it when
-    // its calls have ended, which is soon.
-    if (this.#isKnown || this.openCalls === 0) session.close();
-    const timer = setTimeout(() => socket.destroy(), withinMs);
-    socket.once('close', () => clearTimeout(timer));
+    if (isKnown) this.#sendAway(retiredMs.known);
+    else if (this.openCalls === 0) this.#sendAway(retiredMs.stranger);
+    else this.#closeWithin(retiredMs.stranger);
+  }
+
+  /** Sends the client away: begins no more calls, and closes when the started ones have ended. */
+  sendAway(): void {
+    this.session.close();
+  }
+
+  #sendAway(withinMs: number): void {
+    this.sendAway();
+    this.#closeWithin(withinMs);
+  }
+
+  #closeWithin(ms: number): void {
+    clearTimeout(this.#retiredTimer);
+    this.#retiredTimer = setTimeout(() => this.socket.destroy(), ms);
   }
 
   /** Ends the connection if it has sent more than its calls can need. Returns whether it has not. */
@@ -199,11 +233,11 @@ export class GrpcConnection {
         return;
       }
       this.onAbuse();
-      session.destroy();
+      this.destroy();
     };
     this.#pongTimer = setTimeout(isLate, pongMs);
-    session.ping((error) => {
-      if (error !== null) return;
+    // Without an answer too, if the session ends.
+    session.ping(() => {
       clearTimeout(this.#pongTimer);
       this.#pongTimer = undefined;
       // The answer itself is no reason for another ping.

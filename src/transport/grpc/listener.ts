@@ -35,6 +35,7 @@ export interface Listener {
    * begun, which the client knows by its number, and sends it again on the new connection.
    */
   sendAway(): void;
+  /** Closes all connections. */
   close(): void;
 }
 
@@ -98,7 +99,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       else if (publicMethod === undefined) void authorize(connection, arrival, serve);
       else {
         countStranger(connection);
-        servePublic(arrival, publicMethod, serve);
+        if (!arrival.isGone) servePublic(arrival, publicMethod, serve);
       }
     };
     http2Server.on('stream', onStream as (...args: unknown[]) => void);
@@ -106,7 +107,9 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
 
   /** Counts a call without a valid key. An address with too many loses the connection. */
   function countStranger(connection: GrpcConnection) {
-    if (!rules.connections.takeStranger(connection.peer, strangersCallCost)) connection.endStrangers();
+    const { peer } = connection;
+    if (!rules.connections.takeStranger(peer, strangersCallCost))
+      connection.endStrangers(rules.connections.isKnown(peer));
   }
 
   async function authorize(connection: GrpcConnection, arrival: Arrival, serve: (method: MethodRules) => void) {
@@ -154,11 +157,13 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
   return {
     arrivalOf: (metadata) => arrivals.get(arrivalId(metadata)),
     sendAway: () => {
-      for (const session of connections.keys()) {
-        if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR);
-      }
+      for (const connection of connections.values()) connection.sendAway();
     },
-    close: () => clearTimeout(timer),
+    close: () => {
+      clearTimeout(timer);
+      // grpc-js would leave them open.
+      for (const connection of connections.values()) connection.destroy();
+    },
   };
 }
 

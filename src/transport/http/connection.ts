@@ -25,6 +25,8 @@ function asksForUpgrade({ headers }: IncomingMessage): boolean {
 
 /** How many pipelined requests may wait on one connection. */
 const maxWaiting = 32;
+/** How often reading is begun again before Node's parser lets go. It never is while the client reads no answer. */
+const mostResumes = 3;
 /** How long a new connection has for its first request when the port closes, because one may be on its way. */
 const firstRequestMs = 500;
 
@@ -134,12 +136,18 @@ export class Connection {
   #stopParsing(): void {
     if (this.#isDetached) return;
     this.#isDetached = true;
+    this.#detach(mostResumes);
+  }
+
+  /** Lets go of Node's parser once the socket is read: if Node has stopped that, nothing begins it again without the parser. */
+  #detach(triesLeft: number): void {
     const { socket } = this;
-    // If Node has stopped reading for a body that nobody read, it must begin again first: without its parser it never does.
     socket.resume();
     process.nextTick(() => {
+      // Node stops again for the body of a further request in the same packet.
+      if (socket.isPaused() && triesLeft > 0) this.#detach(triesLeft - 1);
       // A new `data` listener makes Node's parser let go. Then Node's own listener is removed too.
-      socket.on('data', drop).removeAllListeners('data').on('data', drop);
+      else socket.on('data', drop).removeAllListeners('data').on('data', drop);
     });
   }
 
