@@ -32,11 +32,6 @@ const failureLastsMs = 60_000;
 const partnerHeader = 'Marina-Partner';
 const versionHeader = 'Marina-Version';
 
-/** Batching window in milliseconds, so that events share a round trip. It is longer under load. */
-export function batchingWindow(eventsBefore: number): number {
-  return eventsBefore >= 4 ? 30 : 10;
-}
-
 /**
  * How long a consumer gathers messages, in milliseconds. The relay has made batches of them already, so it waits for the rest
  * of one: for longer if batches are large.

@@ -52,40 +52,35 @@ describe('clients on bad lines, and those that close early', { concurrency: true
     assert.match(answer, /^HTTP\/1\.1 404 /);
   });
 
-  it('a client that sends a whole file at once, and closes, is read to its end, and its connection is closed', async () => {
-    // More than the buffers of the system take.
-    const bytes = 20_000_000;
-    const path = `/v1/applications/app_${'a'.repeat(20)}/documents/photo`;
-    const inTime = { signal: AbortSignal.timeout(patient(10_000)) };
+  /**
+   * Sends heads with a body of more than the system's buffers take, closes, and only then reads. Resolves with the answer when
+   * the gateway has read all and closed too.
+   */
+  async function sendAtOnce(heads: string, withinMs: number) {
+    const inTime = { signal: AbortSignal.timeout(patient(withinMs)) };
     const socket = connect({ port: gateway.app.restPort, host: '127.0.0.1' });
-    socket.on('error', () => {});
+    await once(socket, 'connect', inTime);
     socket.pause();
-    const head = `PUT ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${partner.key}\r\nContent-Type: image/jpeg\r\n`;
-    socket.write(`${head}Content-Length: ${bytes}\r\n\r\n`);
-    socket.end(Buffer.alloc(bytes));
+    socket.end(Buffer.concat([Buffer.from(heads), Buffer.alloc(bodyBytes)]));
     await once(socket, 'finish', inTime);
     const closed = once(socket, 'close', inTime);
     socket.resume();
     const [answer] = await once(socket, 'data', inTime);
-    assert.match(String(answer), /^HTTP\/1\.1 404 /);
     await closed;
+    return String(answer);
+  }
+  const bodyBytes = 20_000_000;
+
+  it('a client that sends a whole file at once, and closes, is read to its end, and its connection is closed', async () => {
+    const path = `/v1/applications/app_${'a'.repeat(20)}/documents/photo`;
+    const head = `PUT ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${partner.key}\r\nContent-Type: image/jpeg\r\n`;
+    assert.match(await sendAtOnce(`${head}Content-Length: ${bodyBytes}\r\n\r\n`, 10_000), /^HTTP\/1\.1 404 /);
   });
 
   it('what follows a request that ends its connection is read, so that the client gets the answer', async () => {
-    const bytes = 20_000_000;
-    const inTime = { signal: AbortSignal.timeout(patient(2_500)) };
-    const socket = connect({ port: gateway.app.restPort, host: '127.0.0.1' });
-    await once(socket, 'connect');
-    socket.pause();
     const refused = 'GET /v1/orders HTTP/1.1\r\nHost: not a host\r\n\r\n';
-    const next = `POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`;
-    socket.end(Buffer.concat([Buffer.from(`${refused}${next}`), Buffer.alloc(bytes)]));
-    await once(socket, 'finish', inTime);
-    const closed = once(socket, 'close', inTime);
-    socket.resume();
-    const [answer] = await once(socket, 'data', inTime);
-    assert.match(String(answer), /^HTTP\/1\.1 400 /);
-    await closed;
+    const next = `POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodyBytes}\r\n\r\n`;
+    assert.match(await sendAtOnce(`${refused}${next}`, 2_500), /^HTTP\/1\.1 400 /);
   });
 
   it('a client that ends its side of the connection behind its requests reads every answer', async () => {

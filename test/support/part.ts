@@ -2,22 +2,19 @@
  * Which part of the tests is run: `MARINA_TEST_PART=2/4` runs every fourth case of the long tables, from the second on, and
  * `MARINA_TEST_FILES=2/2` every second file. All are run without them.
  */
-const cases = readPart('MARINA_TEST_PART');
-const files = readPart('MARINA_TEST_FILES');
-
-/** The cases of a table that are run now. */
-export function inPart<T>(table: readonly T[]): T[] {
-  return table.filter((_, at) => cases(at));
-}
 
 /** Whether the case at a place of a table, from 0, is run now. */
-export function isInPart(at: number): boolean {
-  return cases(at);
+export const isInPart = readPart('MARINA_TEST_PART');
+const isFileInPart = readPart('MARINA_TEST_FILES');
+
+/** The cases of a table that are run now. */
+export function inPart<T>(cases: readonly T[]): T[] {
+  return cases.filter((_, at) => isInPart(at));
 }
 
 /** The test files that are run now. */
-export function filesInPart(all: readonly string[]): string[] {
-  return all.filter((_, at) => files(at));
+export function filesInPart(files: readonly string[]): string[] {
+  return files.filter((_, at) => isFileInPart(at));
 }
 
 function readPart(name: string): (at: number) => boolean {

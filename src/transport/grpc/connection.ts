@@ -63,7 +63,7 @@ export class GrpcConnection {
     /** The session's own one, not the one that Node shows, which cannot be closed. */
     private readonly socket: Socket,
     /** Called when the connection is ended for abuse. */
-    private readonly onAbuse: () => void = () => undefined,
+    private readonly onAbuse: (peer: string) => void = () => undefined,
   ) {
     const now = performance.now();
     this.peer = socket.remoteAddress ?? '';
@@ -114,7 +114,9 @@ export class GrpcConnection {
       });
     }
     this.#bytes.give(bytesPerCall + windowBytes);
-    if (this.#isEnding) this.#sendAway(retiredMs.known);
+    if (!this.#isEnding) return;
+    this.#closeWithin(retiredMs.known);
+    this.sendAway();
   }
 
   /** Notes a refused call: the part of its message that may have been sent is not read. */
@@ -156,7 +158,7 @@ export class GrpcConnection {
   end(): void {
     if (this.socket.destroyed) return;
     this.#isEnding = true;
-    this.onAbuse();
+    this.onAbuse(this.peer);
     this.destroy();
   }
 
@@ -187,19 +189,13 @@ export class GrpcConnection {
   retire(isKnown = this.#isKnown): void {
     if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
-    if (isKnown) this.#sendAway(retiredMs.known);
-    else if (this.openCalls === 0) this.#sendAway(retiredMs.stranger);
-    else this.#closeWithin(retiredMs.stranger);
+    this.#closeWithin(isKnown ? retiredMs.known : retiredMs.stranger);
+    if (isKnown || this.openCalls === 0) this.sendAway();
   }
 
   /** Sends the client away: begins no more calls, and closes when the started ones have ended. */
   sendAway(): void {
     this.session.close();
-  }
-
-  #sendAway(withinMs: number): void {
-    this.sendAway();
-    this.#closeWithin(withinMs);
   }
 
   #closeWithin(ms: number): void {
@@ -232,7 +228,7 @@ export class GrpcConnection {
         this.#pongTimer = setTimeout(isLate, pongMs);
         return;
       }
-      this.onAbuse();
+      this.onAbuse(this.peer);
       this.destroy();
     };
     this.#pongTimer = setTimeout(isLate, pongMs);

@@ -70,9 +70,8 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
     const accepted = lastAccepted(http2Server);
     rules.connections.guard(http2Server);
     http2Server.on('session', (session) => {
-      const socket = accepted();
-      const onAbuse = () => rules.connections.blame(socket.remoteAddress ?? '');
-      connections.set(session, new GrpcConnection(session, socket, onAbuse));
+      const onAbuse = (peer: string) => rules.connections.blame(peer);
+      connections.set(session, new GrpcConnection(session, accepted(), onAbuse));
       session.once('close', () => connections.delete(session));
     });
     const serveStream = takeOver(http2Server, 'stream') as StreamListener;
