@@ -132,6 +132,9 @@ export class EndpointQueue {
     // Retries from the pause must be at the front first, so that the oldest is sent first.
     if (this.#endpoint.draining || this.#endpoint.pausedAt !== null) return [];
     const slots = this.#slots(0);
+    // An endpoint that has answered nothing yet may hang, and what is in memory is enough for its next attempts.
+    const isUnproven = this.#answerMs === undefined;
+    if (isUnproven && this.#underWay.size >= slots && this.#new.length >= slots) return [];
     const reads: QueueRead[] = [];
     const readAhead = Math.min(readAheadCount, mostNew);
     if (this.#unread.has('new') && this.#new.length * 2 <= readAhead) {

@@ -147,6 +147,23 @@ describe('what of an endpoint is held in memory', () => {
     assert.deepEqual(wanted(33, 3), []);
   });
 
+  it('is nothing while an endpoint that has answered nothing yet has enough for its next attempts', () => {
+    const queue = start();
+    take(queue, range(1, 9));
+    assert.deepEqual(parts(queue), ['new', 'retries'], 'its slots are free');
+    const { tries } = beginAll(queue);
+    assert.deepEqual(parts(queue), [], 'four are under way, and five wait');
+    queue.reread();
+    assert.deepEqual(parts(queue), [], 'nor if there may be more');
+    for (const next of tries.slice(0, 2)) end(queue, next, 'event-failed');
+    beginAll(queue);
+    assert.deepEqual(parts(queue), ['new', 'retries'], 'three wait, which is less than four');
+    const answering = proven();
+    take(answering, range(2, 20));
+    beginAll(answering);
+    assert.deepEqual(parts(answering), ['new', 'retries'], 'an endpoint that answers is read ahead');
+  });
+
   it('is read until the database has no more, and again when new events come', () => {
     const queue = start();
     const reads = queue.beginReading(0, plenty);

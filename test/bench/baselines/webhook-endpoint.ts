@@ -1,12 +1,14 @@
 /**
  * Partners' endpoints as bare https servers are: paths under /hang/ never answer, all others answer 200 at once. Told
- * `ask`, it says how many events came since it was asked before, when the first and the last came, and each one's time.
+ * `ask`, it says how many events came since it was asked before, when the first and the last came, and each one's time. Told
+ * `tellAfter`, it says when so many have come since then.
  */
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 let times: [id: string, atMs: number][] = [];
 let hanging = 0;
+let tellAfter: number | undefined;
 const server = createServer(
   { cert: process.env.BASELINE_CERT ?? '', key: process.env.BASELINE_KEY ?? '' },
   (request, response) => {
@@ -15,11 +17,16 @@ const server = createServer(
       return;
     }
     times.push([String(request.headers['webhook-id']), Date.now()]);
+    if (times.length === tellAfter) process.send?.({ came: tellAfter });
     request.resume().on('end', () => response.end());
   },
 );
 server.keepAliveTimeout = 60_000;
-process.on('message', (question: { ask: number }) => {
+process.on('message', (question: { ask: number } | { tellAfter: number }) => {
+  if ('tellAfter' in question) {
+    tellAfter = question.tellAfter;
+    return;
+  }
   process.send?.({ ask: question.ask, times: times.length > 20_000 ? [] : times, ...span(), hanging });
   times = [];
 });

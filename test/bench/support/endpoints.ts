@@ -38,6 +38,8 @@ export interface Endpoints {
   queue(partnerId: string, count: number): Promise<void>;
   /** Asks what has arrived since it was asked before. */
   ask(): Promise<Arrived>;
+  /** Waits until so many have arrived since it was last asked, and does not disturb before: ask that before they are sent. */
+  whenCame(count: number): Promise<void>;
   /** Lets the bare loop send the same bytes to the same server. */
   loop(count: number): Promise<LoopTurn>;
   stop(): Promise<void>;
@@ -58,8 +60,10 @@ export async function startEndpoints(cluster: Cluster, main?: string): Promise<E
   const admin = adminClient(gateway.adminPort);
   let asked = 0;
   let answer: (Arrived & { ask?: number }) | undefined;
+  let came = 0;
   server.process.onMessage((message) => {
-    answer = message as Arrived;
+    if ('came' in (message as object)) came = (message as { came: number }).came;
+    else answer = message as Arrived;
   });
   const queued = new Map<string, number>();
   return {
@@ -82,6 +86,13 @@ export async function startEndpoints(cluster: Cluster, main?: string): Promise<E
         if (answer?.ask !== asked) throw new Error('the endpoint does not say');
         return answer;
       });
+    },
+    async whenCame(count) {
+      came = 0;
+      server.process.send({ tellAfter: count });
+      await eventually(() => {
+        if (came !== count) throw new Error('not all have come');
+      }, 300_000);
     },
     loop: (count) => bareLoop(`${url}/loop`, authority.cert, count),
     async stop() {
