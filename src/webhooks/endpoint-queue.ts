@@ -181,10 +181,11 @@ export class EndpointQueue {
       return probe === undefined ? 'nothing' : this.#begin({ delivery: probe, isProbe: true });
     }
     const slots = this.#slots(totalUnderWay);
-    const retries = [...this.#underWay].filter(({ delivery, isProbe }) => delivery.queue === 2 && !isProbe).length;
+    if (this.#underWay.size >= slots) return 'nothing';
+    const retries = this.#retries.length === 0 ? 0 : this.#retriesUnderWay();
     // At least half of the slots are for new events.
     const mayRetry = this.#retries.length > 0 && retries < Math.max(1, Math.floor(slots / 2));
-    if (this.#underWay.size >= slots || (this.#new.length === 0 && !mayRetry)) return 'nothing';
+    if (this.#new.length === 0 && !mayRetry) return 'nothing';
     if (totalUnderWay >= (this.#answerMs === undefined ? mostUnproven : mostUnderWay)) return 'no shared slot';
     // A retry goes first if none is in progress, so that a stream of new events cannot starve retries.
     const isRetry = mayRetry && (this.#new.length === 0 || (retries === 0 && this.#underWay.size > 0));
@@ -228,6 +229,10 @@ export class EndpointQueue {
     if (this.#answerMs === undefined) return firstSlots - this.#health.streak;
     const needed = Math.ceil((deliveriesPerSecond * this.#answerMs) / 1_000);
     return totalUnderWay < crowdedFrom ? Math.min(Math.max(needed, firstSlots), mostSlots) : firstSlots;
+  }
+
+  #retriesUnderWay(): number {
+    return [...this.#underWay].filter(({ delivery, isProbe }) => delivery.queue === 2 && !isProbe).length;
   }
 
   #begin(next: NextTry): NextTry {
