@@ -20,7 +20,7 @@ import { noteRestored } from './secret-keys/open-ring.ts';
 import { declareRestored } from './submission/recovery.ts';
 
 // Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
-setFlagsFromString('--heap-growing-percent=40');
+setFlagsFromString('--heap-growing-percent=80');
 
 /** How long a stop may take in addition to the times of the servers and of background work. */
 const closingMs = 9_000;
