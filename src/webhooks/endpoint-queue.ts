@@ -46,6 +46,8 @@ export class EndpointQueue {
   #unrecorded = 0;
   /** Response time without queueing: a slowly growing minimum. Undefined unless the last attempt was delivered. */
   #answerMs: number | undefined;
+  /** Whether it answered the last attempt, with a status that is about the event. */
+  #isAnswering = false;
   /** The attempt that a later one could overtake. */
   #blockedBy: NextTry | undefined;
 
@@ -115,7 +117,10 @@ export class EndpointQueue {
     this.#endpoint = endpoint;
     // Only this process knows the attempts that are not recorded yet.
     if (this.#unrecorded === 0 || isMoved) this.#health = endpoint;
-    if (isMoved) this.#answerMs = undefined;
+    if (isMoved) {
+      this.#answerMs = undefined;
+      this.#isAnswering = false;
+    }
     if (this.isPaused || endpoint.heldAt !== null) this.#forgetWaiting();
     if (isMoved || wasStill) this.reread();
   }
@@ -132,9 +137,8 @@ export class EndpointQueue {
     // Retries from the pause must be at the front first, so that the oldest is sent first.
     if (this.#endpoint.draining || this.#endpoint.pausedAt !== null) return [];
     const slots = this.#slots(0);
-    // An endpoint that has answered nothing yet may hang, and what is in memory is enough for its next attempts.
-    const isUnproven = this.#answerMs === undefined;
-    if (isUnproven && this.#underWay.size >= slots && this.#new.length >= slots) return [];
+    // What is in memory is enough for the next attempts of an endpoint that may hang.
+    if (!this.#isAnswering && this.#underWay.size >= slots && this.#new.length >= slots) return [];
     const reads: QueueRead[] = [];
     const readAhead = Math.min(readAheadCount, mostNew);
     if (this.#unread.has('new') && this.#new.length * 2 <= readAhead) {
@@ -212,7 +216,8 @@ export class EndpointQueue {
     if (generation !== this.#endpoint.generation) return;
     const { outcome, durationMs } = attempt;
     this.#health = healthAfter(this.#health, attempt);
-    if (outcome === 'endpoint-failed') this.#answerMs = undefined;
+    this.#isAnswering = outcome !== 'endpoint-failed';
+    if (!this.#isAnswering) this.#answerMs = undefined;
     if (outcome === 'delivered') this.#answerMs = Math.min(durationMs, (this.#answerMs ?? durationMs) * 1.02 + 0.1);
     if (this.isPaused) this.#forgetWaiting();
   }
