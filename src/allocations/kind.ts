@@ -72,7 +72,7 @@ export class AllocationKind
   /** It needs no other system: everything is decided in the transaction that stores it. */
   prepareCached(_: string, request: CreateAllocationRequest): Draft<StoredAllocation> {
     const wanted = storedFields(CreateAllocationRequestSchema, request) as WantedAllocation;
-    return { ...this.blank, ...wanted, countedDay: lagosDay(this.parts.clock.now()) };
+    return { countedDay: lagosDay(this.parts.clock.now()), ...this.blank, ...wanted };
   }
 
   facts(row: StoredAllocation): Fact<AllocationFacts> {
@@ -105,7 +105,7 @@ export class AllocationKind
   }
 
   send(row: StoredAllocation, _: CreateAllocationRequest, note: Buffer): Promise<Sent<AllocationRecord>> {
-    return this.parts.broker.submitAllocation({ ...row, origin: row, note }, row.notAfter);
+    return this.parts.broker.submitAllocation({ origin: row, note, ...row }, row.notAfter);
   }
 
   isRejection({ outcome }: AllocationRecord): boolean {

@@ -94,11 +94,11 @@ export class Broker {
   submitOrder(order: OrderToSend & Noted, notAfterMs: number): Promise<Sent<Report>> {
     const { id, origin, note } = order;
     const request = {
-      ...toRequest(order),
       clientOrderId: id,
       timeInForce: timesInForce[order.timeInForce],
       notAfter: timestampFromMs(notAfterMs),
       note,
+      ...toRequest(order),
     };
     return this.#orders.send('submitOrder', request, notAfterMs, { origin, objectId: id }, ({ report }) => {
       const answers = report?.kind === ReportKind.ACCEPTED || report?.kind === ReportKind.REJECTED;

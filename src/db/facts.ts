@@ -72,7 +72,7 @@ export function found<Value>(query: Statement, value: (rows: readonly SqlRow[]) 
 
 /** Shared values, without a value of their own. */
 export function sharing(...shared: readonly Shared<unknown>[]): Fact<undefined> {
-  return { ...noFact, shared };
+  return { shared, ...noFact };
 }
 
 /** Several facts as one. It has an expected value if each of them has one. */

@@ -112,7 +112,7 @@ export async function readOutbox(
     sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body
       FROM outbox FORCE INDEX (outbox_publish_at) ${others} ORDER BY publish_at, partner_id, version LIMIT ${most}`,
   ]);
-  const events = rows.map((row) => ({ ...published.read(row), body: row.body as Buffer }));
+  const events = rows.map((row) => ({ body: row.body as Buffer, ...published.read(row) }));
   return events.sort((one, other) => Number(one.version - other.version));
 }
 

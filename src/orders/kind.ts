@@ -21,7 +21,7 @@ import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { checkDayLimit } from '../submission/rules.ts';
-import { type NewStep, usage } from '../submission/table.ts';
+import { type ReportedStep, usage } from '../submission/table.ts';
 import { applyReport, countedKobo, orderStates } from './rules.ts';
 import {
   findSimilarOrder,
@@ -162,12 +162,8 @@ export class OrderKind
   #draft(wanted: WantedOrder, { upperPriceKobo }: Instrument): Draft<StoredOrder> {
     // A limit purchase costs at most its limit. The day's upper price bounds every other order.
     const countedPriceKobo = wanted.side === 'buy' ? (wanted.priceKobo ?? upperPriceKobo) : upperPriceKobo;
-    return {
-      ...this.blank,
-      ...wanted,
-      countedDay: lagosDay(this.parts.clock.now()),
-      countedPriceKobo,
-    };
+    const countedDay = lagosDay(this.parts.clock.now());
+    return { countedDay, countedPriceKobo, ...this.blank, ...wanted };
   }
 
   facts(row: StoredOrder): Fact<OrderFacts> {
@@ -189,7 +185,7 @@ export class OrderKind
   }
 
   send(row: StoredOrder, _: CreateOrderRequest, note: Buffer): Promise<Sent<Report>> {
-    return this.parts.broker.submitOrder({ ...row, origin: row, note }, row.notAfter);
+    return this.parts.broker.submitOrder({ origin: row, note, ...row }, row.notAfter);
   }
 
   isRejection({ kind }: Report): boolean {
@@ -208,7 +204,7 @@ export class OrderKind
     return clientOrderId;
   }
 
-  reportStep({ kind, number, at, quantity, priceKobo }: Report): Partial<NewStep> {
+  reportStep({ kind, number, at, quantity, priceKobo }: Report): ReportedStep {
     const trade = kind === ReportKind.TRADE ? { quantity, priceKobo } : {};
     return { reportNumber: number, upstreamAt: statedInstant(at), ...trade };
   }

@@ -2,7 +2,7 @@ import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
 import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
 import { isUnsettled } from './rules.ts';
-import { earliestAfter, isBehind, type NewStep, type Submission } from './table.ts';
+import { earliestAfter, isBehind, type NewStep, type ReportedStep, type Submission } from './table.ts';
 
 /** The history's sentence for an object whose sender recorded no outcome in time. */
 const leaseRanOutDetail = 'the time to send it ran out without a recorded outcome';
@@ -50,10 +50,10 @@ export class Change<Row extends Submission, Report = unknown> {
     return this;
   }
 
-  step(kind: NewStep['kind'], detail: string, report: Partial<NewStep> = {}): this {
-    this.steps.push({ ...report, kind, at: this.now, state: this.after.state, detail });
+  step(kind: NewStep['kind'], detail: string, report: ReportedStep = {}): this {
+    this.steps.push({ kind, at: this.now, state: this.after.state, detail, ...report });
     const counted = { steps: this.after.steps + 1 } as Partial<Row>;
-    return this.note(this.#isEvidence(kind) ? { ...counted, evidence: detail } : counted);
+    return this.note(this.#isEvidence(kind) ? { evidence: detail, ...counted } : counted);
   }
 
   /** Moves the object to a state, and emits an event. */

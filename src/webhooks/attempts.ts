@@ -133,7 +133,7 @@ export class Attempts {
     const { partnerId, version, number, isProbe, outcome, status, errorClass, durationMs } = attempt;
     const traceId = traceIdOf(span.traceParent);
     const about = { requestId, partnerId, objectId, eventId, type, version: version.toString(), attempt: number };
-    log.info({ ...about, isProbe, outcome, status, errorClass, durationMs, traceId }, 'webhook attempt');
+    log.info(Object.assign(about, { isProbe, outcome, status, errorClass, durationMs, traceId }), 'webhook attempt');
     span.end({
       failed: outcome !== 'delivered',
       attributes: {
