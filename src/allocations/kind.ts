@@ -72,7 +72,8 @@ export class AllocationKind
   /** It needs no other system: everything is decided in the transaction that stores it. */
   prepareCached(_: string, request: CreateAllocationRequest): Draft<StoredAllocation> {
     const wanted = storedFields(CreateAllocationRequestSchema, request) as WantedAllocation;
-    return { countedDay: lagosDay(this.parts.clock.now()), ...this.blank, ...wanted };
+    // What is decided here comes last, whatever a request holds.
+    return { ...this.blank, ...wanted, countedDay: lagosDay(this.parts.clock.now()) };
   }
 
   facts(row: StoredAllocation): Fact<AllocationFacts> {

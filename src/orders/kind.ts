@@ -163,7 +163,8 @@ export class OrderKind
     // A limit purchase costs at most its limit. The day's upper price bounds every other order.
     const countedPriceKobo = wanted.side === 'buy' ? (wanted.priceKobo ?? upperPriceKobo) : upperPriceKobo;
     const countedDay = lagosDay(this.parts.clock.now());
-    return { countedDay, countedPriceKobo, ...this.blank, ...wanted };
+    // What is decided here comes last, whatever a request holds.
+    return { ...this.blank, ...wanted, countedDay, countedPriceKobo };
   }
 
   facts(row: StoredOrder): Fact<OrderFacts> {

@@ -137,7 +137,7 @@ export class EndpointQueue {
     // Retries from the pause must be at the front first, so that the oldest is sent first.
     if (this.#endpoint.draining || this.#endpoint.pausedAt !== null) return [];
     const slots = this.#slots(0);
-    // What is in memory is enough for the next attempts of an endpoint that may hang.
+    // An endpoint that may hang has enough events in memory for its next attempts.
     if (!this.#isAnswering && this.#underWay.size >= slots && this.#new.length >= slots) return [];
     const reads: QueueRead[] = [];
     const readAhead = Math.min(readAheadCount, mostNew);

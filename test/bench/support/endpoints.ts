@@ -38,7 +38,7 @@ export interface Endpoints {
   queue(partnerId: string, count: number): Promise<void>;
   /** Asks what has arrived since it was asked before. */
   ask(): Promise<Arrived>;
-  /** Waits until so many have arrived since it was last asked, and does not disturb before: ask that before they are sent. */
+  /** Waits until so many have arrived since the last `ask`, without asking meanwhile. Call it before they are sent. */
   whenCame(count: number): Promise<void>;
   /** Lets the bare loop send the same bytes to the same server. */
   loop(count: number): Promise<LoopTurn>;
