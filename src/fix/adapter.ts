@@ -204,7 +204,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
         messages.flatMap(({ kept }) => (kept.kind === 'order' ? [kept.row.id] : [])),
         messages.flatMap(({ kept }) => (kept.kind === 'cancel' ? [kept.row.id] : [])),
       ),
-    received: (messages, nextIn) => trading.received(messages, nextIn),
+    received: (messages, nextIn, passedOver) => trading.received(messages, nextIn, passedOver),
   };
   const session: Session<OwnMessage> = new Session<OwnMessage>({
     settings: {

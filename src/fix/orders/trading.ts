@@ -8,7 +8,7 @@ import { RpcError } from '../service/rpc.ts';
 import type { Outgoing } from '../session/types.ts';
 import type { FixStore, Kept } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport } from '../store/table.ts';
-import type { Field } from '../wire/message.ts';
+import type { Field, FixMessage } from '../wire/message.ts';
 import { messageTypes } from '../wire/tags.ts';
 import {
   type Answers,
@@ -213,8 +213,10 @@ export class Trading {
   }
 
   /** Processes messages of the exchange: stores what they change, and resolves the calls that wait for it. */
-  async received(messages: readonly Message[], nextIn: number): Promise<void> {
+  async received(all: readonly FixMessage[], nextIn: number, _passedOver: boolean): Promise<void> {
     const { store, toKobo, timeOf, now, onReports } = this.options;
+    // Fields that could not be read may change what the others mean.
+    const messages = all.filter(({ isWhole }) => isWhole);
     if (messages.length > 0) crash('fix-report.before-apply');
     let findings: readonly Finding[] = [];
     const { reports, result } = await store.received<Answers>(nextIn, subjectsOf(messages), (known) => {

@@ -5,6 +5,7 @@ import { type Framed, Framing } from '../wire/framing.ts';
 import { type Field, type FixMessage, wholeNumber } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { readUtcTimestamp } from '../wire/times.ts';
+import { PassedOver } from './gap.ts';
 import { Sender } from './sender.ts';
 import type { Numbers, Outgoing, SessionEvents, SessionRecord, SessionSettings } from './types.ts';
 
@@ -13,6 +14,15 @@ const tickMs = 100;
 const furthestClockMs = 120_000;
 /** FIX50SP2, as DefaultApplVerID names it. */
 const fix50Sp2 = '9';
+/** BusinessRejectReason (380). */
+const unsupportedMessageType = '3';
+/** The messages that the record applies. */
+const appliedTypes: readonly string[] = [
+  messageTypes.ExecutionReport,
+  messageTypes.OrderCancelReject,
+  messageTypes.BusinessMessageReject,
+  messageTypes.Reject,
+];
 /** SessionRejectReason (373). */
 const rejectReasons = { valueIsIncorrect: '5', compIdProblem: '9', sendingTimeAccuracy: '10', other: '99' } as const;
 
@@ -28,6 +38,8 @@ export interface ConnectionOptions<Message> {
   readonly mayWrite: () => boolean;
   /** Whether there should be a session now. */
   readonly isInHours: () => boolean;
+  /** Whether an earlier connection ended before `missed` could be called. */
+  readonly hasMissed: boolean;
   readonly events: SessionEvents;
   readonly log: Logger;
 }
@@ -47,6 +59,11 @@ export class Connection<Message extends Outgoing> {
   #nextIn: number;
   #storedNextIn: number;
   #batch: FixMessage[] = [];
+  readonly #skipped = new PassedOver();
+  /** Messages between the last stored number and `#nextIn` were passed over, and the record does not have that yet. */
+  #hasPassedOver = false;
+  /** The record has it, and `missed` was not called since. */
+  #hasMissed: boolean;
   #isLoggedOn = false;
   #isUp = false;
   #isLeaving = false;
@@ -65,6 +82,7 @@ export class Connection<Message extends Outgoing> {
     const { socket, settings, record, numbers, now, mayWrite, events } = options;
     this.#nextIn = numbers.nextIn;
     this.#storedNextIn = numbers.nextIn;
+    this.#hasMissed = options.hasMissed;
     this.#sender = new Sender<Message>({
       ...{ socket, settings, record, now, mayWrite },
       nextOut: numbers.nextOut,
@@ -79,6 +97,11 @@ export class Connection<Message extends Outgoing> {
 
   get isUp(): boolean {
     return this.#isUp && !this.#isEnding;
+  }
+
+  /** Whether messages were passed over, and `missed` was not called since. */
+  get hasMissed(): boolean {
+    return this.#hasMissed;
   }
 
   send(message: Message): void {
@@ -186,6 +209,8 @@ export class Connection<Message extends Outgoing> {
     if (!this.#isLoggedOn) return this.#handleLogon(message);
     if (type === messageTypes.SequenceReset && message.get(tags.GapFillFlag) !== 'Y') return this.#reset(message);
     if (number < this.#nextIn) {
+      // A gap fill that begins before what is missing ends behind it.
+      if (message.isPossDup && type === messageTypes.SequenceReset) return this.#fillGap(message);
       if (message.isPossDup) return;
       await this.#refuse(`MsgSeqNum too low, expecting ${this.#nextIn} but received ${number}`, 'number_too_low');
     }
@@ -193,6 +218,7 @@ export class Connection<Message extends Outgoing> {
       // Answered although it comes too early: both sides may be asking for something.
       if (type === messageTypes.ResendRequest) this.#resend(message);
       if (type === messageTypes.Logout) await this.#handleLogout(message);
+      if (isAdministrative(type)) this.#skipped.see(number);
       return this.#miss(number);
     }
     if (isWhole) await this.#handleNext(message);
@@ -214,9 +240,8 @@ export class Connection<Message extends Outgoing> {
         return this.#resend(message);
       case messageTypes.SequenceReset: {
         const next = wholeNumber(message.get(tags.NewSeqNo)) ?? 0;
-        if (next >= this.#nextIn) this.#nextIn = next;
-        else this.#reject(message, rejectReasons.valueIsIncorrect);
-        return;
+        if (next < this.#nextIn) return this.#reject(message, rejectReasons.valueIsIncorrect);
+        return this.#moveTo(message, message.number, next);
       }
       case messageTypes.Logout:
         return this.#handleLogout(message);
@@ -224,18 +249,34 @@ export class Connection<Message extends Outgoing> {
         return;
       default:
         if (message.type === messageTypes.Reject) this.options.events.trouble('rejected');
+        if (!appliedTypes.includes(message.type)) this.#rejectType(message);
         this.#batch.push(message);
     }
   }
 
-  /** A message that cannot be read would come the same again, so it is rejected. */
+  /** A message that cannot be read would come the same again, so it is rejected, and passed over once. The record notes it. */
   #passOver(message: FixMessage): void {
     const { log, events } = this.options;
     this.#nextIn += 1;
+    this.#hasPassedOver = true;
+    this.#batch.push(message);
     log.error({ number: message.number, type: message.type }, 'a message of the other side cannot be read');
     events.trouble('garbage');
-    events.missed();
     this.#reject(message, rejectReasons.other);
+  }
+
+  /** A gap fill that was asked for, from a number that was received. */
+  #fillGap(message: FixMessage): void {
+    const next = wholeNumber(message.get(tags.NewSeqNo)) ?? 0;
+    if (next <= this.#nextIn) return;
+    this.#moveTo(message, this.#nextIn, next);
+    this.#closeGap();
+  }
+
+  /** Goes on with a number, as a SequenceReset demands. */
+  #moveTo({ number, isPossDup }: FixMessage, from: number, to: number): void {
+    this.#hasPassedOver ||= this.#skipped.isBy({ number, from, to, isPossDup });
+    this.#nextIn = to;
   }
 
   async #handleLogon(message: FixMessage): Promise<void> {
@@ -254,10 +295,11 @@ export class Connection<Message extends Outgoing> {
       await this.#refuse(`MsgSeqNum too low, expecting ${this.#nextIn} but received ${number}`, 'number_too_low');
     }
     this.#isLoggedOn = true;
+    this.#skipped.see(number);
     if (number > this.#nextIn) this.#miss(number + 1);
     else this.#nextIn += 1;
     // From now on the other side sends messages that another reset would lose.
-    if (resets) await this.options.record.received([], this.#nextIn);
+    if (resets) await this.#commit();
     this.#testLink();
   }
 
@@ -283,8 +325,7 @@ export class Connection<Message extends Outgoing> {
     }
     this.options.log.error({ from: this.#nextIn, to: next }, 'the other side passes over messages for good');
     this.options.events.trouble('numbers_reset');
-    this.options.events.missed();
-    this.#nextIn = next;
+    this.#moveTo(message, this.#nextIn, next);
     this.#closeGap();
   }
 
@@ -304,9 +345,7 @@ export class Connection<Message extends Outgoing> {
   #closeGap(): void {
     if (this.#gap === undefined || this.#nextIn < this.#gap.to) return;
     this.#gap = undefined;
-    // The other side may have filled it without the messages.
-    if (this.#isUp) this.options.events.missed();
-    else this.#testLink();
+    if (!this.#isUp) this.#testLink();
   }
 
   /** Answers that nothing comes again. */
@@ -341,6 +380,14 @@ export class Connection<Message extends Outgoing> {
     await this.#storeBatch();
     this.#isUp = true;
     this.options.events.up();
+    this.#tellMissed();
+  }
+
+  /** Nobody asks about orders before nothing is missing any more. */
+  #tellMissed(): void {
+    if (!this.#hasMissed || !this.#isUp || this.#gap !== undefined) return;
+    this.#hasMissed = false;
+    this.options.events.missed();
   }
 
   async #checkHeader(message: FixMessage): Promise<void> {
@@ -360,8 +407,24 @@ export class Connection<Message extends Outgoing> {
     }
   }
 
+  /** Says that a message of the application is not of our business. The record notes it. */
+  #rejectType(message: FixMessage): void {
+    const { log, events } = this.options;
+    log.error(
+      { number: message.number, type: message.type },
+      'a message of the other side has a type that is not supported',
+    );
+    events.trouble('unsupported');
+    this.#sender.courtesy(
+      messageTypes.BusinessMessageReject,
+      [tags.RefSeqNum, String(message.number)],
+      [tags.RefMsgType, message.type],
+      [tags.BusinessRejectReason, unsupportedMessageType],
+    );
+  }
+
   #reject(message: FixMessage, reason: string): void {
-    this.#sender.administrative(
+    this.#sender.courtesy(
       messageTypes.Reject,
       [tags.RefSeqNum, String(message.number)],
       [tags.RefMsgType, message.type],
@@ -403,18 +466,30 @@ export class Connection<Message extends Outgoing> {
   }
 
   async #storeBatch(): Promise<void> {
-    if (this.#batch.length === 0) return;
-    // If this fails, they stay, and the number of the next one is not stored without them.
-    await this.options.record.received(this.#batch, this.#nextIn);
+    if (this.#batch.length > 0 || this.#hasPassedOver) await this.#commit();
+    this.#tellMissed();
+  }
+
+  /** If this fails, the messages stay, and the number of the next one is not stored without them. */
+  async #commit(): Promise<void> {
+    const hadPassedOver = this.#hasPassedOver;
+    await this.options.record.received(this.#batch, this.#nextIn, hadPassedOver);
     this.#batch = [];
     this.#storedNextIn = this.#nextIn;
+    this.#hasPassedOver = false;
+    this.#hasMissed ||= hadPassedOver;
   }
 
   /** Administrative messages are not stored one by one. If this fails, they are asked for again. */
   async #storeNextIn(): Promise<void> {
     if (this.#batch.length > 0 || this.#storedNextIn === this.#nextIn) return;
-    await this.options.record.received([], this.#nextIn).catch((error: unknown) => {
+    await this.#commit().catch((error: unknown) => {
       this.options.log.warn({ err: error }, "the number of the other side's next message was not stored");
     });
   }
+}
+
+/** Whether a message is of the session, and not of the application. */
+function isAdministrative(type: string): boolean {
+  return /^[0-5A]$/.test(type) && type !== messageTypes.Reject;
 }

@@ -11,6 +11,8 @@ const mostWaiting = 5_000;
 const mostAtOnce = 500;
 /** More answers than the other side can want while one commit lasts. */
 const mostAdministrative = 1_000;
+/** So that messages which are answered by a reject cannot use up the room for what must be answered. */
+const maxCourtesies = 500;
 /** How many bytes may wait for the other side to read them. */
 const mostUnflushed = 1_048_576;
 /** How long the other side may leave bytes unread before an order would come too late to be trusted. */
@@ -69,6 +71,11 @@ export class Sender<Message extends Outgoing> {
   administrative(type: string, ...fields: readonly Field[]): void {
     // Some echo what the other side sent, which may be no text.
     this.#answer({ kind: 'administrative', type, fields: fields.filter((field) => canEncode([field])) });
+  }
+
+  /** An answer that the other side can do without: it is left out while many others wait. */
+  courtesy(type: string, ...fields: readonly Field[]): void {
+    if (this.#administrative < maxCourtesies) this.administrative(type, ...fields);
   }
 
   /** Tells the other side that nothing of these numbers comes again. */

@@ -26,6 +26,8 @@ const goodAfterMs = 10_000;
 /** A FIX session as its initiator: connects in the session's hours, and again whenever the connection ends. */
 export class Session<Message extends Outgoing> {
   #connection: Connection<Message> | undefined;
+  /** Messages were passed over on a connection that ended before this could be told. */
+  #hasMissed = false;
   /** Whether the last connection was up before it ended. */
   #wasUp = false;
 
@@ -80,8 +82,10 @@ export class Session<Message extends Outgoing> {
     const isNew = stored.startedAt < started || isUnanswered;
     const numbers = isNew ? await record.startDay(started) : stored;
     if (isNew) log.info({ startedAt: new Date(started).toISOString() }, 'the numbers of the session begin with 1');
-    this.#connection = new Connection({
-      ...{ settings, record, numbers, now, mayWrite, log },
+    const socket = await connect(signal);
+    const connection = new Connection({
+      ...{ settings, record, numbers, now, mayWrite, log, socket },
+      hasMissed: this.#hasMissed,
       events: {
         ...events,
         up: () => {
@@ -89,11 +93,15 @@ export class Session<Message extends Outgoing> {
           events.up();
         },
       },
-      socket: await connect(signal),
       resets: settings.resetsByLogon && numbers.nextIn === 1,
       // A new session day is a new connection too.
       isInHours: () => sessionStartAt(this.options.schedule, now()) === started,
     });
-    await this.#connection.run(signal);
+    this.#connection = connection;
+    try {
+      await connection.run(signal);
+    } finally {
+      this.#hasMissed = connection.hasMissed;
+    }
   }
 }

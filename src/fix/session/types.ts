@@ -40,8 +40,17 @@ export interface SessionRecord<Message> {
   sending(messages: readonly Numbered<Message>[], nextOut: number): Promise<readonly Message[]>;
   /** These were given numbers, and were not written. */
   unwritten(messages: readonly Message[]): Promise<void>;
-  /** Commits what messages of the other side change, and the number of the next one. Messages may come again. */
-  received(messages: readonly FixMessage[], nextIn: number): Promise<void>;
+  /**
+   * Commits what messages of the other side change, and the number of the next one, in one transaction. Messages may come
+   * again. A message that is not whole, and one of a type that the session does not support, are among them, so that the
+   * record notes them.
+   *
+   * `passedOver`: some numbers between the last stored one and `nextIn` were passed over, and their messages were not applied.
+   * This is so after a SequenceReset of either mode that covers a number besides its own, and after a message that cannot be
+   * read or is too long. A gap fill with PossDupFlag stands for an earlier message, so its own number counts too. A number
+   * whose message this connection has seen, and that was administrative, does not count.
+   */
+  received(messages: readonly FixMessage[], nextIn: number, passedOver: boolean): Promise<void>;
 }
 
 /** How the session is spoken. */
@@ -75,7 +84,10 @@ export interface SessionEvents {
    * come up, so that some may be on their way to it.
    */
   gapFilled(from: number, to: number, wasUp: boolean): void;
-  /** Messages of the other side were passed over, and some may have been reports. */
+  /**
+   * Messages of the other side were passed over (see `SessionRecord.received`), and some may have been reports. Called when
+   * the record has that, nothing is missing any more and the session is up; right after `up` if it was not.
+   */
   missed(): void;
   /** A fault that operators are notified of. */
   trouble(what: SessionTrouble): void;
@@ -90,4 +102,5 @@ export type SessionTrouble =
   | 'garbage'
   | 'not_ours'
   | 'silent'
-  | 'rejected';
+  | 'rejected'
+  | 'unsupported';

@@ -7,12 +7,19 @@ const separator = '\x01';
 const separatorByte = 1;
 const equalsByte = 0x3d;
 
+/** How many bytes of an unreadable message are kept: more than a report has, and few enough to store. */
+export const maxKeptBytes = 4_096;
+
+const noBytes = Buffer.alloc(0);
+
 /** A message as it was received: its fields in their order, and nothing interpreted. */
 export class FixMessage {
   constructor(
     readonly fields: readonly Field[],
-    /** False: what follows the fields could not be read. */
+    /** False: some of its bytes are no field, or are not kept. It must not be applied. */
     readonly isWhole = true,
+    /** The first bytes of a message that is not whole, at most 4,096; empty for a whole one. */
+    readonly bytes: Buffer = noBytes,
   ) {}
 
   /** The value of the first field with this tag. */
@@ -71,12 +78,12 @@ export function decode(bytes: Buffer): FixMessage {
   let data: { tag: number; length: number } | undefined;
   while (at < bytes.length) {
     const equals = bytes.indexOf(equalsByte, at);
-    if (equals < 0) return new FixMessage(fields, false);
+    if (equals < 0) return new FixMessage(fields, false, firstBytes(bytes));
     const tag = wholeNumber(bytes.toString('latin1', at, Math.min(equals, at + 16)));
-    if (tag === undefined || tag === 0) return new FixMessage(fields, false);
+    if (tag === undefined || tag === 0) return new FixMessage(fields, false, firstBytes(bytes));
     const from = equals + 1;
     const end = data?.tag === tag ? from + data.length : bytes.indexOf(separatorByte, from);
-    if (end < from || bytes[end] !== separatorByte) return new FixMessage(fields, false);
+    if (end < from || bytes[end] !== separatorByte) return new FixMessage(fields, false, firstBytes(bytes));
     const value = bytes.toString('latin1', from, end);
     const follows = lengthOf.get(tag);
     const length = wholeNumber(value);
@@ -85,4 +92,9 @@ export function decode(bytes: Buffer): FixMessage {
     at = end + 1;
   }
   return new FixMessage(fields);
+}
+
+/** A copy, so that it does not hold the memory of what was received with it. */
+function firstBytes(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.subarray(0, maxKeptBytes));
 }

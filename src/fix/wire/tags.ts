@@ -46,6 +46,7 @@ export const tags = {
   RefMsgType: 372,
   SessionRejectReason: 373,
   BusinessRejectRefID: 379,
+  BusinessRejectReason: 380,
   CxlRejResponseTo: 434,
   Username: 553,
   Password: 554,
