@@ -16,16 +16,17 @@ import type { IdMaker } from '../lib/ids.ts';
 import { type StoredFields, storedFields } from '../lib/shown-message.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import { checkDayLimit } from '../submission/rules.ts';
+import { isSimilarUnsettled } from '../submission/similar.ts';
 import { objectHistory, usage } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { transfer, wallet } from '../wallet/store.ts';
 import { allocationStates, applyRecord, countedKobo, settlementOf } from './rules.ts';
 import {
   allocations,
-  findSimilarAllocation,
   notedAllocation,
   type ShownAllocation,
   type StoredAllocation,
+  similarAllocations,
   toAllocationMessage,
 } from './table.ts';
 
@@ -73,14 +74,18 @@ export class AllocationKind
   prepareCached(_: string, request: CreateAllocationRequest): Draft<StoredAllocation> {
     const wanted = storedFields(CreateAllocationRequestSchema, request) as WantedAllocation;
     // What is decided here comes last, whatever a request holds.
-    return { ...this.blank, ...wanted, countedDay: lagosDay(this.parts.clock.now()) };
+    return { ...this.blank, ...wanted };
+  }
+
+  dated(createdAt: number) {
+    return { countedDay: lagosDay(createdAt) };
   }
 
   facts(row: StoredAllocation): Fact<AllocationFacts> {
     const { partnerId, account, countedDay } = row;
     return together({
       isOwnAccount: whether(accounts.find({ partnerId, account }), true),
-      isSimilar: whether(findSimilarAllocation(row, this.parts.clock.realNow()), false),
+      isSimilar: isSimilarUnsettled(similarAllocations(row), this.parts.clock),
       shared: sharing(usage(partnerId, countedDay, 'allocations'), wallet(partnerId)),
     });
   }
@@ -91,7 +96,7 @@ export class AllocationKind
     if (isSimilar) throw new ApiError('similar_allocation_unresolved');
     const { allocationsKoboPerDay } = toDayLimits(partner.row);
     const used = partner.get(usage(partnerId, countedDay, 'allocations'));
-    checkDayLimit('allocations per day', allocationsKoboPerDay, used, amountKobo, this.parts.clock.now());
+    checkDayLimit('allocations per day', allocationsKoboPerDay, used, amountKobo, row.createdAt);
   }
 
   take(row: StoredAllocation, partner: PartnerTransaction): void {

@@ -7,7 +7,7 @@ import {
   AllocationStateSchema,
 } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import { defineSubmissions, findSimilarUnsettled } from '../submission/table.ts';
+import { defineSubmissions, findSimilarUnsettled, type SimilarTo } from '../submission/table.ts';
 
 /** Allocations: each moves money from its partner's wallet to an account. Amounts are in kobo. */
 export const allocations = defineSubmissions(
@@ -54,8 +54,13 @@ export function toAllocationMessage(allocation: ShownAllocation): Allocation {
   return shownMessage(AllocationSchema, allocation);
 }
 
+/** The earlier allocations that a new one is held back by while they are not settled. */
+export function similarAllocations(allocation: StoredAllocation): SimilarTo<StoredAllocation> {
+  const { partnerId, account, amountKobo } = allocation;
+  return { table: allocations, alike: { partnerId, account, amountKobo }, hint: 'FORCE INDEX (allocations_state)' };
+}
+
 /** Finds an allocation alike that may or may not be at the broker. `now` is real time. */
-export function findSimilarAllocation({ partnerId, account, amountKobo }: StoredAllocation, now: number): Statement {
-  const alike = { partnerId, account, amountKobo };
-  return findSimilarUnsettled(allocations, alike, now, 'FORCE INDEX (allocations_state)');
+export function findSimilarAllocation(allocation: StoredAllocation, now: number): Statement {
+  return findSimilarUnsettled(similarAllocations(allocation), now);
 }

@@ -223,9 +223,10 @@ export class Database {
    */
   async #runOptimistic(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[] | undefined> {
     const state = this.#cache.expected(partnerId);
+    if (state === undefined) return undefined;
     const expected = group.flatMap(({ work }) => work.fact.expected ?? []);
     const shared = sharedOf(group);
-    if (state === undefined || expected.length < group.length) return undefined;
+    if (expected.length < group.length) return undefined;
     if (!shared.every(({ name }) => state.shared.has(name))) return undefined;
     const partner = new PartnerTransaction({
       row: state.row,

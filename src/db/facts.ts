@@ -8,7 +8,7 @@ export interface Fact<Value> {
   /** Run under the lock. A statement object that several facts share is run once. */
   readonly reads: readonly Statement[];
   value(rows: readonly SqlRow[][]): Value;
-  /** Absent: it must be read. */
+  /** Absent: it must be read. Asked for when the transaction is made, which can be seconds after the fact was named. */
   readonly expected?: Expected<Value> | undefined;
   /** The shared values that the decision reads and changes through the transaction. */
   readonly shared?: readonly Shared<unknown>[];
@@ -85,19 +85,9 @@ export function together<Values extends Readonly<Record<string, unknown>>>(
   // Loops rather than chains of `flatMap`, because each order makes several of these.
   const reads: Statement[] = [];
   const shared: Shared<unknown>[] = [];
-  const guards: Statement[] = [];
-  const locks: Statement[] = [];
-  const expectedValues: Record<string, unknown> = {};
-  let isExpected = true;
-  for (const [name, fact] of named) {
+  for (const [, fact] of named) {
     reads.push(...fact.reads);
     if (fact.shared !== undefined) shared.push(...fact.shared);
-    if (fact.expected === undefined) isExpected = false;
-    else {
-      expectedValues[name] = fact.expected.value;
-      guards.push(...fact.expected.guards);
-      if (fact.expected.locks !== undefined) locks.push(...fact.expected.locks);
-    }
   }
   return {
     reads,
@@ -110,7 +100,23 @@ export function together<Values extends Readonly<Record<string, unknown>>>(
       }
       return values as Values;
     },
-    expected: isExpected ? { value: expectedValues as Values, guards, locks } : undefined,
+    get expected() {
+      return expectedOf<Values>(named);
+    },
     shared,
   };
+}
+
+/** The expected value of several facts, if each of them has one. */
+function expectedOf<Values>(named: readonly [string, Fact<unknown>][]): Expected<Values> | undefined {
+  const guards: Statement[] = [];
+  const locks: Statement[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, { expected }] of named) {
+    if (expected === undefined) return undefined;
+    values[name] = expected.value;
+    guards.push(...expected.guards);
+    if (expected.locks !== undefined) locks.push(...expected.locks);
+  }
+  return { value: values as Values, guards, locks };
 }

@@ -2,7 +2,7 @@ import { accounts } from '../accounts/store.ts';
 import { toDayLimits } from '../auth/store.ts';
 import type { Broker } from '../broker/orders.ts';
 import type { LookedUp, Sent } from '../broker/port.ts';
-import { type Fact, sharing, together, whether } from '../db/facts.ts';
+import { type Fact, sharing, together } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
 import {
@@ -21,16 +21,17 @@ import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { checkDayLimit } from '../submission/rules.ts';
+import { isSimilarUnsettled } from '../submission/similar.ts';
 import { type ReportedStep, usage } from '../submission/table.ts';
 import { applyReport, countedKobo, orderStates } from './rules.ts';
 import {
-  findSimilarOrder,
   notedOrder,
   openCancels,
   orderHistory,
   orders,
   type ShownOrder,
   type StoredOrder,
+  similarOrders,
   toOrderMessage,
 } from './table.ts';
 
@@ -162,14 +163,17 @@ export class OrderKind
   #draft(wanted: WantedOrder, { upperPriceKobo }: Instrument): Draft<StoredOrder> {
     // A limit purchase costs at most its limit. The day's upper price bounds every other order.
     const countedPriceKobo = wanted.side === 'buy' ? (wanted.priceKobo ?? upperPriceKobo) : upperPriceKobo;
-    const countedDay = lagosDay(this.parts.clock.now());
     // What is decided here comes last, whatever a request holds.
-    return { ...this.blank, ...wanted, countedDay, countedPriceKobo };
+    return { ...this.blank, ...wanted, countedPriceKobo };
+  }
+
+  dated(createdAt: number) {
+    return { countedDay: lagosDay(createdAt) };
   }
 
   facts(row: StoredOrder): Fact<OrderFacts> {
     return together({
-      isSimilar: whether(findSimilarOrder(row, this.parts.clock.realNow()), false),
+      isSimilar: isSimilarUnsettled(similarOrders(row), this.parts.clock),
       shared: sharing(usage(row.partnerId, row.countedDay, 'orders')),
     });
   }
@@ -178,7 +182,7 @@ export class OrderKind
     if (isSimilar) throw new ApiError('similar_order_unresolved');
     const { ordersKoboPerDay } = toDayLimits(partner.row);
     const used = partner.get(usage(row.partnerId, row.countedDay, 'orders'));
-    checkDayLimit('order value per day', ordersKoboPerDay, used, countedKobo(row), this.parts.clock.now());
+    checkDayLimit('order value per day', ordersKoboPerDay, used, countedKobo(row), row.createdAt);
   }
 
   take(row: StoredOrder, partner: PartnerTransaction): void {

@@ -27,7 +27,13 @@ import {
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import { defineSubmissions, findSimilarUnsettled, historyIn, stepColumns } from '../submission/table.ts';
+import {
+  defineSubmissions,
+  findSimilarUnsettled,
+  historyIn,
+  type SimilarTo,
+  stepColumns,
+} from '../submission/table.ts';
 
 /** Orders. Instants marked real are not business time; amounts are in kobo. */
 export const orders = defineSubmissions(
@@ -122,10 +128,15 @@ export function toStepMessage(step: StoredStep): OrderStep {
   return shownMessage(OrderStepSchema, step, { sequence: BigInt(step.sequence) });
 }
 
-/** Finds an order alike that may or may not be at the exchange. `now` is real time. */
-export function findSimilarOrder(order: StoredOrder, now: number): Statement {
+/** The earlier orders that a new one is held back by while they are not settled. */
+export function similarOrders(order: StoredOrder): SimilarTo<StoredOrder> {
   const { partnerId, account, symbol, side, type, quantity, priceKobo } = order;
   const alike = { partnerId, account, symbol, side, type, quantity, priceKobo };
   // Named because the server would weigh all indexes first, which takes longer than the query.
-  return findSimilarUnsettled(orders, alike, now, 'FORCE INDEX (orders_state)');
+  return { table: orders, alike, hint: 'FORCE INDEX (orders_state)' };
+}
+
+/** Finds an order alike that may or may not be at the exchange. `now` is real time. */
+export function findSimilarOrder(order: StoredOrder, now: number): Statement {
+  return findSimilarUnsettled(similarOrders(order), now);
 }

@@ -13,8 +13,11 @@ import type { History, ReportedStep, Submission } from './table.ts';
 /** The fields of a new row that the mechanism sets; the kind sets the rest. */
 type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'>;
 
+/** The fields of a new row that the kind sets from the instant of its creation. */
+type Dated = 'countedDay';
+
 /** The fields of a new row that the kind sets from the request. */
-export type Draft<Row extends Submission> = Omit<Row, Given>;
+export type Draft<Row extends Submission> = Omit<Row, Given | Dated>;
 
 /**
  * One kind of submission (order, application, allocation), for the mechanism that all kinds share: what is stored, how it is
@@ -72,6 +75,8 @@ export interface CreatedKind<Row extends Submission, Report, Request, Facts> ext
   prepareCached(partnerId: string, request: Request): Draft<Row> | undefined;
   /** Checks the request against other systems, before the lock. Throws an ApiError to refuse: then nothing is stored. */
   prepare?(origin: Origin, request: Request, rows: readonly SqlRow[][]): Promise<Draft<Row>>;
+  /** The fields that follow from when it was created, such as the Lagos day that it counts for. Business time. */
+  dated?(createdAt: number): Partial<Row>;
   /** The facts that the decision to store it depends on. */
   facts(row: Row): Fact<Facts>;
   /** Decides on the facts. Throws an ApiError to refuse: then nothing is stored. */

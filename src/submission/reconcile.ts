@@ -12,9 +12,9 @@ import { pause, type Worker } from '../lib/worker.ts';
 import { applyFound, applyLeaseEnd, applyMissing, applyUnanswered, type Change } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import type { Recorder } from './record.ts';
-import { isUnsettled } from './rules.ts';
+import { farAheadMs, isUnsettled } from './rules.ts';
 import type { StuckPartners } from './stuck-partners.ts';
-import { farAheadMs, isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp } from './table.ts';
+import { isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp } from './table.ts';
 
 const mostAtOnce = 50;
 const lookUpsAtOnce = 8;

@@ -44,6 +44,28 @@ export function isUnsettled(state: string): boolean {
   return state === 'sending' || state === 'uncertain';
 }
 
+/** The longest time until the next query about an object, in milliseconds. A later one was set by a clock that was ahead. */
+export const farAheadMs = 300_000;
+
+/** The earlier objects like a new one that the upstream may have and that are not settled. Instants are real time. */
+export interface SimilarObjects {
+  /** Whether the outcome of one is unknown. */
+  readonly hasUnknown: boolean;
+  /** When the first of the senders that still have time runs out of it; null if there is none. */
+  readonly firstLeaseEnd: number | null;
+  /** The latest `not_after` of those that are being sent; null if there is none. */
+  readonly lastNotAfter: number | null;
+}
+
+/**
+ * Whether an earlier object holds back a new one like it: its outcome is unknown, or the time of its sender is over.
+ * The end of a sender's time counts for nothing if it is further ahead than any sender's, because that clock was ahead.
+ */
+export function isHeldBack({ hasUnknown, firstLeaseEnd, lastNotAfter }: SimilarObjects, realNow: number): boolean {
+  const isOverdue = firstLeaseEnd !== null && firstLeaseEnd <= realNow;
+  return hasUnknown || isOverdue || (lastNotAfter !== null && lastNotAfter > realNow + farAheadMs);
+}
+
 /** The effect of one report of the upstream on an object. */
 export interface Applied<Row> {
   readonly row: Row;
@@ -96,16 +118,19 @@ const counted = {
   'allocations per day': 'allocations_per_day',
 } as const;
 
-/** Refuses what would go above a daily limit. Exactly at the limit passes. Amounts in kobo. */
+/**
+ * Refuses what would go above a daily limit. Exactly at the limit passes. Amounts in kobo. `createdAt` is in the Lagos day
+ * that it counts for.
+ */
 export function checkDayLimit(
   name: keyof typeof counted,
   limit: bigint,
   used: bigint,
   wanted: bigint,
-  now: number,
+  createdAt: number,
 ): void {
   if (used + wanted <= limit) return;
-  const resetsAt = new Date(nextLagosMidnight(now)).toISOString().replace('.000Z', 'Z');
+  const resetsAt = new Date(nextLagosMidnight(createdAt)).toISOString().replace('.000Z', 'Z');
   throw new ApiError('limit_exceeded', {
     limit: counted[name],
     message:

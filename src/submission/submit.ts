@@ -108,7 +108,8 @@ export class Submitter {
     const now = clock.now();
     const requestDigest = digest.current;
     const submission = { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest };
-    const made = newRow(kind, ids.object(kind.prefix), submission, draft, { now, notAfter: 0, checkAt: 0 });
+    const fields = Object.assign({}, draft, kind.dated?.(now));
+    const made = newRow(kind, ids.object(kind.prefix), submission, fields, { now, notAfter: 0, checkAt: 0 });
     return whilePermitted(permission, (check) =>
       database.inPartner(partnerId, {
         touches: [`${kind.name} key ${idempotencyKey}`],

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import type { Counter } from '../db/facts.ts';
-import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 import {
   bytes,
   type Column,
@@ -18,6 +18,7 @@ import {
   text,
   whole,
 } from '../db/table.ts';
+import { farAheadMs, type SimilarObjects } from './rules.ts';
 
 /** The first answer to the creating request: the object, or one of the two errors that a replay repeats. */
 export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
@@ -94,27 +95,60 @@ export interface Submission extends Shared {
   readonly missedReport?: bigint;
 }
 
+/** The objects that hold back a new one like them, as far as their states say. `hint` names an index. */
+export interface SimilarTo<Row extends Submission> {
+  readonly table: Table<Row>;
+  readonly alike: Partial<Row>;
+  readonly hint: string;
+}
+
+/** Outcome unknown. An object in a state of another version counts while the reconciler has it on its list. */
+const isUnknown = "(state = 'uncertain' OR (state <> 'sending' AND check_at IS NOT NULL))";
+
+function fromSimilar<Row extends Submission>({ table, alike, hint }: SimilarTo<Row>): Statement {
+  const { sql, values } = table.where(alike);
+  const isUnsettled = `NOT ${table.hasKnownName('state', 'sending', 'uncertain')}`;
+  return { sql: `FROM ${table.name} ${hint} WHERE ${sql} AND ${isUnsettled}`, values };
+}
+
 /**
- * Finds a similar object whose outcome is unknown. `now` is real time. An object in a state of another version
- * counts while the reconciler has it on its list. `hint` names an index.
+ * Finds an object that holds back a new one like it (`isHeldBack` in `rules`) at an instant, or, with `orLater`, when the
+ * statement runs, by the server's clock. `now` is real time.
  */
 export function findSimilarUnsettled<Row extends Submission>(
-  table: Table<Row>,
-  alike: Partial<Row>,
+  similar: SimilarTo<Row>,
   now: number,
-  hint = '',
+  orLater = false,
 ): Statement {
-  const { sql, values } = table.where(alike);
+  const { sql, values } = fromSimilar(similar);
+  const isOverdue = orLater ? '(check_at <= ? OR check_at <= UTC_TIMESTAMP(3))' : 'check_at <= ?';
   return statement(
-    `SELECT 1 FROM ${table.name} ${hint} WHERE ${sql} AND NOT ${table.hasKnownName('state', 'sending', 'uncertain')}
-      AND (state = 'uncertain' OR check_at <= ? OR (state <> 'sending' AND check_at IS NOT NULL)) LIMIT 1`,
+    `SELECT 1 ${sql} AND (${isUnknown} OR ${isOverdue} OR (state = 'sending' AND not_after > ?)) LIMIT 1`,
     ...values,
     new Date(now),
+    new Date(now + farAheadMs),
   );
 }
 
-/** The longest time until the next query about an object, in milliseconds. */
-export const farAheadMs = 300_000;
+/** Reads the objects that hold back a new one like them, or will if their senders do not finish: one row. */
+export function readSimilarUnsettled<Row extends Submission>(similar: SimilarTo<Row>): Statement {
+  const { sql, values } = fromSimilar(similar);
+  return statement(
+    `SELECT MAX(${isUnknown}) AS has_unknown, MIN(CASE WHEN state = 'sending' THEN check_at END) AS first_lease_end,
+      MAX(CASE WHEN state = 'sending' THEN not_after END) AS last_not_after ${sql}`,
+    ...values,
+  );
+}
+
+/** The row of `readSimilarUnsettled`. */
+export function toSimilarObjects(row: SqlRow | undefined): SimilarObjects {
+  const instantOf = (stored: unknown) => (stored instanceof Date ? stored.getTime() : null);
+  return {
+    hasUnknown: Number(row?.has_unknown ?? 0) !== 0,
+    firstLeaseEnd: instantOf(row?.first_lease_end),
+    lastNotAfter: instantOf(row?.last_not_after),
+  };
+}
 
 /**
  * A condition for the rows that the reconciler must query now. `now` is real time. A next query that is further ahead than

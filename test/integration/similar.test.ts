@@ -4,7 +4,9 @@ import { allocations, findSimilarAllocation, type StoredAllocation } from '../..
 import { isOptimismWrong } from '../../src/db/errors.ts';
 import { whether } from '../../src/db/facts.ts';
 import { guard } from '../../src/db/statement.ts';
-import { findSimilarOrder, type StoredOrder } from '../../src/orders/table.ts';
+import { findSimilarOrder, type StoredOrder, similarOrders } from '../../src/orders/table.ts';
+import { farAheadMs } from '../../src/submission/rules.ts';
+import { isSimilarUnsettled } from '../../src/submission/similar.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -61,6 +63,19 @@ describe('an order like one whose outcome is unknown', () => {
     assert.ok(checkAt !== null);
     assert.deepEqual(await answers({}, checkAt - 1), ['stored', 'stored'], 'its sender has 1 ms left');
     assert.deepEqual(await answers({}, checkAt), ['refused', 'refused'], "its sender's time is over");
+  });
+
+  it('is refused by an optimistic transaction that reaches the server after the end of the sender', async () => {
+    const { checkAt } = await settling.storeOrder({ partnerId, state: 'sending' });
+    assert.ok(checkAt !== null && checkAt < Date.now(), "the test's clock is behind the server's");
+    const { expected } = isSimilarUnsettled(similarOrders({ ...plainOrder, partnerId }), settling.clock);
+    await assert.rejects(settling.database.write(guard(expected?.guards ?? [])), isOptimismWrong);
+  });
+
+  it('is refused when the earlier one was stored by a clock that was ahead', async () => {
+    const notAfter = settling.clock.realNow() + farAheadMs + 1;
+    await settling.storeOrder({ partnerId, state: 'sending', notAfter, checkAt: notAfter - 1 });
+    assert.deepEqual(await answers({}), ['refused', 'refused']);
   });
 });
 

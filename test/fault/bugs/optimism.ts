@@ -70,8 +70,8 @@ export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'several facts are proven by the first of them',
     file: 'src/db/facts.ts',
-    find: 'guards.push(...fact.expected.guards);',
-    replace: 'if (guards.length === 0) guards.push(...fact.expected.guards);',
+    find: 'guards.push(...expected.guards);',
+    replace: 'if (guards.length === 0) guards.push(...expected.guards);',
     test: values,
     pattern: 'is saved only if all that the work depends on is as expected',
   },
