@@ -162,11 +162,16 @@ function toRequest(order: Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>) {
   return { account, symbol, side: sides[side], quantity, type: types[type], priceKobo: priceKobo ?? undefined };
 }
 
-/** Whether a report is about the order and has the fields of its kind. A later version's kind passes. */
+/**
+ * Whether a report is about the order and has the fields of its kind. A later version's kind passes. Only a trade needs its
+ * time: an exchange may say that an order ended without saying when.
+ */
 function isReport(report: Report, orderId: string): boolean {
-  if (report.clientOrderId !== orderId || report.number <= 0n || report.at === undefined) return false;
+  if (report.clientOrderId !== orderId || report.number <= 0n) return false;
   if (report.exchangeOrderId.length > 64) return false;
-  if (report.kind === ReportKind.TRADE) return report.quantity > 0n && isPrice(report.priceKobo);
+  if (report.kind === ReportKind.TRADE) {
+    return report.at !== undefined && report.quantity > 0n && isPrice(report.priceKobo);
+  }
   return report.kind !== ReportKind.UNSPECIFIED;
 }
 

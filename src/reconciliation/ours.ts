@@ -6,16 +6,13 @@ import { groupBy } from '../lib/group.ts';
 import { orderSteps, orders } from '../orders/table.ts';
 import { isUnsettled } from '../submission/rules.ts';
 import { byId, objectSteps } from '../submission/table.ts';
-import { noTrades, type OurAllocation, type OurOrder, type Trades, withTrade } from './rules.ts';
+import { afterStep, newHistory, type OrderHistory, type Period } from './order-history.ts';
+import type { OurAllocation, OurOrder } from './rules.ts';
+
+export type { Period };
 
 /** How far the clocks of gateway and broker may differ. */
 export const clockMarginMs = 600_000;
-
-/** The time that a statement covers: from its start to before its end. */
-export interface Period {
-  readonly from: number;
-  readonly to: number;
-}
 
 const comparedOrder = orders.only(
   ...(['partnerId', 'id', 'account', 'symbol', 'side', 'quantity', 'exchangeOrderId'] as const),
@@ -102,31 +99,17 @@ export class OurObjects {
   }
 
   async #orders(rows: readonly ReturnType<typeof comparedOrder.read>[]): Promise<ReadonlyMap<string, OurOrder>> {
-    const facts = new Map<string, OrderHistory>();
+    const histories = new Map(rows.map(({ id, createdAt }) => [id, newHistory(createdAt)]));
     const ofPartners = groupBy(rows, ({ partnerId }) => partnerId);
     for (const [partnerId, own] of ofPartners) {
       const ids = own.map(({ id }) => id);
       await this.#steps(orderSteps.name, 'order_id', orderStep.list, partnerId, ids, (row) => {
         const step = orderStep.read(row);
-        facts.set(step.orderId, this.#after(facts.get(step.orderId) ?? noHistory, step));
+        const history = histories.get(step.orderId);
+        if (history !== undefined) histories.set(step.orderId, afterStep(history, step, this.period));
       });
     }
-    return new Map(rows.map((row) => [row.id, toOrder(row, facts.get(row.id) ?? noHistory)]));
-  }
-
-  #after(history: OrderHistory, step: ReturnType<typeof orderStep.read>): OrderHistory {
-    const { kind, state, reportNumber, upstreamAt, quantity, priceKobo } = step;
-    if (reportNumber === null && upstreamAt === null) return history;
-    const at = upstreamAt ?? step.at;
-    // A late trade of an order that never reached the exchange, or was rejected, is inconsistent, and counts all the same.
-    const isApplied = kind === 'report' || state === 'refused' || state === 'rejected';
-    if (at >= this.period.to) {
-      return { ...history, filledLater: history.filledLater + (isApplied ? (quantity ?? 0n) : 0n) };
-    }
-    const isReported = history.isReported || at >= this.period.from;
-    if (quantity === null || at < this.period.from) return { ...history, state, isReported };
-    const trade = { key: `${reportNumber ?? step.sequence}`, quantity, priceKobo: priceKobo ?? 0n, at };
-    return { ...history, state, isReported, trades: withTrade(history.trades, trade) };
+    return new Map(rows.map((row) => [row.id, toOrder(row, histories.get(row.id) ?? newHistory(row.createdAt))]));
   }
 
   async #allocations(
@@ -177,23 +160,13 @@ export class OurObjects {
   }
 }
 
-interface OrderHistory {
-  /** After the last report before the end of the period; undefined: there is none. */
-  readonly state: string | undefined;
-  readonly isReported: boolean;
-  /** How many shares traded after the period. */
-  readonly filledLater: bigint;
-  readonly trades: Trades;
-}
-
-const noHistory: OrderHistory = { state: undefined, isReported: false, filledLater: 0n, trades: noTrades };
-
 function toOrder(row: ReturnType<typeof comparedOrder.read>, history: OrderHistory): OurOrder {
   const { partnerId, account, symbol, side, quantity, exchangeOrderId, state, filledQuantity } = row;
   const isOpen = isUnsettled(state);
   return {
     ...{ partnerId, account, symbol, side, quantity, exchangeOrderId },
     state: isOpen ? state : (history.state ?? state),
+    possibleStates: history.possibleStates,
     isUnsettled: isOpen,
     filledQuantity: filledQuantity - history.filledLater,
     isReported: history.isReported,

@@ -54,6 +54,8 @@ export interface OurOrder extends OrderTerms {
   readonly partnerId: string;
   readonly state: string;
   readonly isUnsettled: boolean;
+  /** Other states that it can have had then, because the broker does not know when it left them or entered them. */
+  readonly possibleStates?: readonly string[];
   /** The broker reported something about it in the period. */
   readonly isReported: boolean;
   /** Those of the period. */
@@ -138,7 +140,7 @@ export function compareOrder(
   if (stated === undefined) {
     if (ours.isReported) add('order_missing', shownOrder(ours), nothing);
   } else {
-    if (statedState(ours.state) !== stated.state) add('order_state', ours.state, stated.state);
+    if (!states(ours).includes(stated.state)) add('order_state', ours.state, stated.state);
     if (ours.filledQuantity !== stated.filledQuantity) {
       add('order_filled', `${ours.filledQuantity}`, `${stated.filledQuantity}`);
     }
@@ -419,6 +421,11 @@ export function eveningOf(day: string, minute: number): number {
 }
 
 const dayMs = 86_400_000;
+
+/** The states that our order can have in a statement. */
+function states({ state, possibleStates = [] }: OurOrder): string[] {
+  return [state, ...possibleStates].map(statedState);
+}
 
 /** Our state by the statement's names. An unsettled or refused order has none of them. */
 export function statedState(state: string): string {

@@ -17,7 +17,7 @@ import { byId, isBehind, readPosition, type Submission, savePosition } from './t
 /** A report with its number in the upstream's sequence. */
 interface Numbered {
   readonly number: bigint;
-  /** The upstream's time of it, in business time. */
+  /** The upstream's time of it, in business time; absent if the upstream does not know it. */
   readonly at?: Timestamp | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface ReportConsumerOptions<Row extends Submission, Report extends Nu
   /** Restores objects that the broker was sent and the database has lost. */
   readonly findLost: () => Promise<void>;
   readonly stuck: StuckPartners;
-  /** Called for each batch with the age of its last report when it was applied, in seconds. */
+  /** Called for each batch with the age of its last report that has a time, when it was applied, in seconds. */
   readonly onApplied?: (kind: string, seconds: number) => void;
 }
 
@@ -186,7 +186,10 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     if (last === undefined) return;
     this.position = last.number;
     const { onApplied, clock } = this.options;
-    if (last.at !== undefined) onApplied?.(kind.name, Math.max(0, clock.now() - timestampMs(last.at)) / 1_000);
+    const lastTimed = reports.findLast(({ at }) => at !== undefined);
+    if (lastTimed?.at !== undefined) {
+      onApplied?.(kind.name, Math.max(0, clock.now() - timestampMs(lastTimed.at)) / 1_000);
+    }
   }
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {

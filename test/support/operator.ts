@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ServiceError } from '@grpc/grpc-js';
-import { operatorToken, startGateway, type TestGateway } from './gateway.ts';
+import { type GatewaySurroundings, operatorToken, startGateway, type TestGateway } from './gateway.ts';
 import { ReflectedClient } from './reflected.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
@@ -13,8 +13,8 @@ export class TestOperator {
     readonly client: ReflectedClient,
   ) {}
 
-  static async start(variables?: Record<string, string>): Promise<TestOperator> {
-    const gateway = await startGateway(variables);
+  static async start(variables?: Record<string, string>, surroundings?: GatewaySurroundings): Promise<TestOperator> {
+    const gateway = await startGateway(variables, surroundings);
     return new TestOperator(gateway, await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`));
   }
 

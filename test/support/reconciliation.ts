@@ -4,7 +4,7 @@ import { lagosDay, nextLagosMidnight } from '../../src/lib/clock.ts';
 import type { Lie } from '../../src/simulator/statements/lies.ts';
 import { adminClient } from './admin.ts';
 import { eventually } from './eventually.ts';
-import { callTimeout } from './gateway.ts';
+import { callTimeout, type GatewaySurroundings } from './gateway.ts';
 import { type Found, TestOperator } from './operator.ts';
 
 const minuteMs = 60_000;
@@ -13,8 +13,8 @@ const minuteMs = 60_000;
 export class Reconciling {
   private constructor(readonly operator: TestOperator) {}
 
-  static async start(variables?: Record<string, string>): Promise<Reconciling> {
-    return new Reconciling(await TestOperator.start(variables));
+  static async start(variables?: Record<string, string>, surroundings?: GatewaySurroundings): Promise<Reconciling> {
+    return new Reconciling(await TestOperator.start(variables, surroundings));
   }
 
   get gateway() {

@@ -16,8 +16,8 @@ export function reportProblem(report: Report): string | undefined {
   if (number < 1n) return `its number is ${number}`;
   if (clientOrderId === '') return 'it names no order';
   if (kind === ReportKind.UNSPECIFIED) return 'it has no kind';
-  if (at === undefined) return 'it has no time';
-  if (!Number.isFinite(timestampMs(at))) return 'its time is none';
+  if (at === undefined && kind === ReportKind.TRADE) return 'it is a trade and has no time';
+  if (at !== undefined && !Number.isFinite(timestampMs(at))) return 'its time is none';
   return exchangeOrderId.length > longestId ? `its exchange_order_id is longer than ${longestId}` : undefined;
 }
 

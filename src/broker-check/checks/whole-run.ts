@@ -29,7 +29,7 @@ export const wholeRunChecks = checks({
     },
   ),
   'reports-well-formed': must(
-    'Every report has its number, order, kind and time, and an exchange_order_id of at most 64 characters',
+    'Every report has its number, order and kind, a trade its time, and an exchange_order_id has at most 64 characters',
     async (session) => {
       await eachReport(session, reportProblem);
     },
