@@ -24,8 +24,10 @@ import { serviceDefinition } from '../lib/grpc-service.ts';
 import { channelTls, type LinkTls, openLink, openSecret } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import { IdentityCredentials, openIdentity } from '../lib/server-identity.ts';
+import type { Live } from '../lib/watched-files.ts';
 import { pause, periodic, Supervisor } from '../lib/worker.ts';
 import type { FixConfig } from './config.ts';
+import { openMessageLog } from './messages/open.ts';
 import { FixMetrics } from './metrics.ts';
 import { createOpsServer } from './ops-server.ts';
 import type { Message } from './orders/executions.ts';
@@ -44,7 +46,8 @@ import { toKobo, toPrice } from './wire/prices.ts';
 import { tags } from './wire/tags.ts';
 import { readUtcTimestamp } from './wire/times.ts';
 
-const poolSize = 8;
+/** One of them may be busy with the message log. */
+const poolSize = 9;
 /** How long calls under way may take to end at a stop. */
 const graceMs = 2_000;
 const doubtsEveryMs = 5_000;
@@ -127,10 +130,10 @@ export async function startFixAdapter(
     await own.take();
     store = own;
     const part = await activate(config, {
-      ...{ store: own, lease, metrics, log, now, identity, view },
+      ...{ store: own, database, lease, metrics, log, now, identity, view },
       sessionTls: () => sessionLink.current.tls,
       backOfficeTls: backOfficeLink.current.tls,
-      password: () => password.current,
+      password,
     });
     view.isActive = true;
     activated(part.port);
@@ -164,6 +167,7 @@ export async function startFixAdapter(
 
 interface ActiveParts {
   readonly store: FixStore;
+  readonly database: Database;
   readonly lease: Lease;
   readonly metrics: FixMetrics;
   readonly log: Logger;
@@ -172,7 +176,7 @@ interface ActiveParts {
   readonly view: { isUp: boolean; isInHours: boolean };
   readonly sessionTls: () => LinkTls | undefined;
   readonly backOfficeTls: LinkTls | undefined;
-  readonly password: () => string | undefined;
+  readonly password: Live<string | undefined>;
 }
 
 /** Begins the work of the process that has the session. */
@@ -183,6 +187,11 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   const backOffice = new Client(config.backOfficeAddress, credentials, { 'grpc.enable_retries': 0, ...options });
   const orders = createGrpcClient(Orders, config.backOfficeAddress, options, credentials);
   const submissions = createGrpcClient(Submissions, config.backOfficeAddress, options, credentials);
+
+  const messages = openMessageLog({
+    ...{ settings: config, database: parts.database, fence: lease.fence, password: parts.password, now, log },
+    onDropped: (count) => metrics.messagesDropped.inc(count),
+  });
 
   const record: SessionRecord<OwnMessage> = {
     numbers: async () => toNumbers(await store.numbers()),
@@ -213,7 +222,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       senderCompId: config.senderCompId,
       targetCompId: config.targetCompId,
       username: config.username,
-      password: parts.password,
+      password: () => parts.password.current,
       heartbeatMs: config.heartbeatSeconds * 1_000,
       resetsByLogon: config.resetsByLogon,
     },
@@ -241,6 +250,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       trouble: (what) => metrics.troubles.inc({ what }),
     },
     log,
+    tap: messages.tap,
   });
   const streams = new ReportStreams(store, now, log);
   const trading: Trading = new Trading({
@@ -299,10 +309,13 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       const hours = periodic('hours', 1_000, async () => {
         view.isInHours = session.isInHours;
       }).run(lease.signal);
+      const helpers = new Supervisor(log);
+      for (const worker of messages.workers) helpers.start(worker);
       try {
         await Promise.all([session.run(lease.signal), doubts, ended, hours]);
       } finally {
         await close(server);
+        await helpers.stop(graceMs);
         for (const client of [orders, submissions, backOffice]) client.close();
       }
     },

@@ -20,6 +20,7 @@ import {
   wholeNumber,
   yesOrNo,
 } from '../lib/settings.ts';
+import { messageSettings } from './messages/settings.ts';
 import type { Field } from './wire/message.ts';
 
 const prefix = 'MARINA_FIX_';
@@ -136,6 +137,7 @@ const settings = {
     '9465',
     wholeNumber(0, 65_535),
   ),
+  ...messageSettings,
   logLevel: setting(
     'MARINA_FIX_LOG_LEVEL',
     'the least level of log lines',

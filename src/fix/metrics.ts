@@ -30,6 +30,11 @@ export class FixMetrics {
     labelNames: ['what'],
     registers: [this.registry],
   });
+  readonly messagesDropped = new Counter({
+    name: 'marina_fix_messages_dropped_total',
+    help: 'Messages left out of the message log, because the database did not keep up.',
+    registers: [this.registry],
+  });
   readonly orders = new Histogram({
     name: 'marina_fix_order_duration_seconds',
     help: "The time from a SubmitOrder's arrival to its answer, by its gRPC status.",

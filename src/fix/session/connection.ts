@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { MessageOutcome, MessagePlace, MessageTap } from '../messages/tap.ts';
 import { type Framed, Framing } from '../wire/framing.ts';
 import { type Field, type FixMessage, wholeNumber } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
@@ -42,6 +43,8 @@ export interface ConnectionOptions<Message> {
   readonly hasMissed: boolean;
   readonly events: SessionEvents;
   readonly log: Logger;
+  /** Notes each message in both directions; absent: nobody does. */
+  readonly tap?: MessageTap | undefined;
 }
 
 /** Ends the connection. Every message was applied, or is asked for again. */
@@ -76,15 +79,18 @@ export class Connection<Message extends Outgoing> {
   /** The number of the last TestRequest. Its Heartbeat shows that all older messages were received. */
   #barrier = 0;
   #loggedOut: () => void = () => {};
+  /** What becomes of the message that is being handled, for the tap. Undefined: it waits for its commit. */
+  #outcome: MessageOutcome | undefined;
+  readonly #places = new WeakMap<FixMessage, MessagePlace>();
   #error: Error | undefined;
 
   constructor(private readonly options: ConnectionOptions<Message>) {
-    const { socket, settings, record, numbers, now, mayWrite, events } = options;
+    const { socket, settings, record, numbers, now, mayWrite, events, tap } = options;
     this.#nextIn = numbers.nextIn;
     this.#storedNextIn = numbers.nextIn;
     this.#hasMissed = options.hasMissed;
     this.#sender = new Sender<Message>({
-      ...{ socket, settings, record, now, mayWrite },
+      ...{ socket, settings, record, now, mayWrite, tap },
       nextOut: numbers.nextOut,
       gapFilled: (from, to) => {
         events.gapFilled(from, to, this.#isUp);
@@ -141,6 +147,7 @@ export class Connection<Message extends Outgoing> {
       socket.destroy();
       this.#loggedOut();
       if (wasUp) events.down();
+      for (const message of this.#batch) this.#tap(message, 'not_applied');
       await this.#sender.close();
       await this.#storeNextIn();
     }
@@ -190,16 +197,36 @@ export class Connection<Message extends Outgoing> {
     for (const one of framed) {
       if ('garbage' in one) {
         this.options.log.warn({ why: one.garbage }, 'bytes that are no FIX message');
+        this.#tapGarbage(one.garbage);
         this.options.events.trouble('garbage');
         if (!this.#isLoggedOn) throw new Disconnect('bytes that are no FIX message, before the Logon');
       } else {
         // Bytes alone are no sign of life: a wrong length makes all that follows a part of one message.
         this.#lastReadAt = performance.now();
         this.#testedAt = undefined;
-        await this.#handle(one.message, one.beginString);
+        this.#outcome = 'applied';
+        const { tap } = this.options;
+        if (tap !== undefined) this.#places.set(one.message, tap.place());
+        try {
+          await this.#handle(one.message, one.beginString);
+        } finally {
+          this.#tap(one.message, this.#outcome);
+        }
       }
     }
     await this.#storeBatch();
+  }
+
+  #tap(message: FixMessage, outcome: MessageOutcome | undefined): void {
+    if (outcome === undefined) return;
+    const { number, type, fields, isWhole } = message;
+    const problem = isWhole ? {} : { problem: 'what follows cannot be read' };
+    const tapped = { direction: 'in', outcome, number, type, fields, ...problem } as const;
+    this.options.tap?.note(tapped, this.#places.get(message));
+  }
+
+  #tapGarbage(problem: string): void {
+    this.options.tap?.note({ direction: 'in', outcome: 'unreadable', number: 0, type: '', fields: [], problem });
   }
 
   async #handle(message: FixMessage, beginString: string): Promise<void> {
@@ -211,10 +238,14 @@ export class Connection<Message extends Outgoing> {
     if (number < this.#nextIn) {
       // A gap fill that begins before what is missing ends behind it.
       if (message.isPossDup && type === messageTypes.SequenceReset) return this.#fillGap(message);
-      if (message.isPossDup) return;
+      if (message.isPossDup) {
+        this.#outcome = 'duplicate';
+        return;
+      }
       await this.#refuse(`MsgSeqNum too low, expecting ${this.#nextIn} but received ${number}`, 'number_too_low');
     }
     if (number > this.#nextIn) {
+      this.#outcome = 'gap';
       // Answered although it comes too early: both sides may be asking for something.
       if (type === messageTypes.ResendRequest) this.#resend(message);
       if (type === messageTypes.Logout) await this.#handleLogout(message);
@@ -250,6 +281,7 @@ export class Connection<Message extends Outgoing> {
       default:
         if (message.type === messageTypes.Reject) this.options.events.trouble('rejected');
         if (!appliedTypes.includes(message.type)) this.#rejectType(message);
+        this.#outcome = undefined;
         this.#batch.push(message);
     }
   }
@@ -257,6 +289,7 @@ export class Connection<Message extends Outgoing> {
   /** A message that cannot be read would come the same again, so it is rejected, and passed over once. The record notes it. */
   #passOver(message: FixMessage): void {
     const { log, events } = this.options;
+    this.#outcome = undefined;
     this.#nextIn += 1;
     this.#hasPassedOver = true;
     this.#batch.push(message);
@@ -424,6 +457,7 @@ export class Connection<Message extends Outgoing> {
   }
 
   #reject(message: FixMessage, reason: string): void {
+    if (this.#outcome === 'applied') this.#outcome = 'refused';
     this.#sender.courtesy(
       messageTypes.Reject,
       [tags.RefSeqNum, String(message.number)],
@@ -435,6 +469,7 @@ export class Connection<Message extends Outgoing> {
   /** Logs out with a reason, and ends the connection: a person must look. */
   async #refuse(text: string, trouble: Parameters<SessionEvents['trouble']>[0]): Promise<never> {
     const { log, events, settings } = this.options;
+    this.#outcome = 'refused';
     log.error({ text }, 'the session cannot go on');
     events.trouble(trouble);
     this.#isEnding = true;
@@ -474,6 +509,7 @@ export class Connection<Message extends Outgoing> {
   async #commit(): Promise<void> {
     const hadPassedOver = this.#hasPassedOver;
     await this.options.record.received(this.#batch, this.#nextIn, hadPassedOver);
+    for (const message of this.#batch) this.#tap(message, committedOutcome(message));
     this.#batch = [];
     this.#storedNextIn = this.#nextIn;
     this.#hasPassedOver = false;
@@ -492,4 +528,10 @@ export class Connection<Message extends Outgoing> {
 /** Whether a message is of the session, and not of the application. */
 function isAdministrative(type: string): boolean {
   return /^[0-5A]$/.test(type) && type !== messageTypes.Reject;
+}
+
+/** What became of a message that was given to the record. */
+function committedOutcome({ isWhole, type }: FixMessage): MessageOutcome {
+  if (!isWhole) return 'unreadable';
+  return appliedTypes.includes(type) ? 'applied' : 'refused';
 }

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { atMost } from '../../lib/at-most.ts';
+import type { MessageTap } from '../messages/tap.ts';
 import { canEncode, encode, type Field } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { utcTimestamp } from '../wire/times.ts';
@@ -37,6 +38,8 @@ export interface SenderOptions<Message> {
   readonly gapFilled: (from: number, to: number) => void;
   /** The record may not have what it was given: its numbers must be read again. */
   readonly failed: (error: unknown) => void;
+  /** Notes each message; absent: nobody does. */
+  readonly tap?: MessageTap | undefined;
 }
 
 /**
@@ -180,6 +183,7 @@ export class Sender<Message extends Outgoing> {
       waiting.message.settled('written');
     } else {
       if (!refused.includes(waiting.message)) unwritten.push(waiting.message);
+      this.#tapUnwritten(number, waiting.message);
       // So that the other side does not ask for it.
       if (this.#canWrite()) this.#write(number, messageTypes.SequenceReset, fillFields(number + 1));
     }
@@ -223,9 +227,19 @@ export class Sender<Message extends Outgoing> {
       [tags.SendingTime, sendingTime],
       ...(isPossDup ? [[tags.OrigSendingTime, sendingTime] as const] : []),
     ];
-    socket.write(encode(settings.beginString, [...header, ...fields]));
+    const all = [...header, ...fields];
+    socket.write(encode(settings.beginString, all));
     this.lastWriteAt = performance.now();
+    this.options.tap?.note({ direction: 'out', outcome: 'written', number, type, fields: all });
     if (socket.writableLength > mostUnflushed) this.#fail(new Error('the other side does not read'));
+  }
+
+  #tapUnwritten(number: number, { type, fields }: Message): void {
+    const header: Field[] = [
+      [tags.MsgType, type],
+      [tags.MsgSeqNum, String(number)],
+    ];
+    this.options.tap?.note({ direction: 'out', outcome: 'not_written', number, type, fields: [...header, ...fields] });
   }
 }
 

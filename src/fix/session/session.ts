@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../lib/log.ts';
 import { pause } from '../../lib/worker.ts';
+import type { MessageTap } from '../messages/tap.ts';
 import { Connection } from './connection.ts';
 import { type Schedule, sessionStartAt } from './schedule.ts';
 import type { Outgoing, SessionEvents, SessionRecord, SessionSettings } from './types.ts';
@@ -17,6 +18,8 @@ export interface SessionOptions<Message> {
   readonly mayWrite: () => boolean;
   readonly events: SessionEvents;
   readonly log: Logger;
+  /** What notes the messages of a numbering, by its beginning, in milliseconds; absent: nobody does. */
+  readonly tap?: ((startedAt: number) => MessageTap) | undefined;
 }
 
 const pollIntervalMs = 1_000;
@@ -74,7 +77,7 @@ export class Session<Message extends Outgoing> {
   }
 
   async #connect(signal: AbortSignal): Promise<void> {
-    const { settings, record, connect, now, mayWrite, events, log } = this.options;
+    const { settings, record, connect, now, mayWrite, events, log, tap } = this.options;
     const started = sessionStartAt(this.options.schedule, now()) ?? now();
     const stored = await record.numbers();
     // A Logon that nobody answered may not have come: as nothing else was sent since, the numbering can begin again.
@@ -86,6 +89,7 @@ export class Session<Message extends Outgoing> {
     const connection = new Connection({
       ...{ settings, record, numbers, now, mayWrite, log, socket },
       hasMissed: this.#hasMissed,
+      tap: tap?.(numbers.startedAt),
       events: {
         ...events,
         up: () => {

@@ -1,0 +1,63 @@
+import type { Database } from '../../db/database.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Live } from '../../lib/watched-files.ts';
+import type { Worker } from '../../lib/worker.ts';
+import { MessageLog } from './log.ts';
+import { Masking } from './masking.ts';
+import { retentionWorker } from './retention.ts';
+import type { MessageTap } from './tap.ts';
+
+const dayMs = 86_400_000;
+const mebibyte = 1_048_576n;
+/** How many former passwords are masked too: the other side may repeat one that was changed a moment ago. */
+const maxSecrets = 10;
+
+export interface OpenMessageLogOptions {
+  readonly settings: {
+    readonly messageDays: number;
+    readonly messageMebibytes: number;
+    readonly logsHeartbeats: boolean;
+    readonly maskedTags: readonly number[];
+  };
+  readonly database: Database;
+  readonly fence: bigint;
+  /** The password of the Logon. */
+  readonly password: Live<string | undefined>;
+  readonly now: () => number;
+  readonly log: Logger;
+  readonly onDropped: (count: number) => void;
+}
+
+/** The message log of the process that has the session. */
+export interface OpenMessageLog {
+  /** Undefined: messages are not logged. */
+  readonly tap: ((startedAt: number) => MessageTap) | undefined;
+  readonly workers: readonly Worker[];
+  /** Resolves when all messages up to now are written, at most after the given time. */
+  written(timeoutMs: number): Promise<void>;
+}
+
+/** Opens the message log as it is set. */
+export function openMessageLog({ settings, password, ...options }: OpenMessageLogOptions): OpenMessageLog {
+  const { messageDays, messageMebibytes, logsHeartbeats, maskedTags } = settings;
+  if (messageDays === 0) return { tap: undefined, workers: [], written: async () => {} };
+  const masking = new Masking({ moreTags: maskedTags, secrets: secretsOf(password) });
+  const messages = new MessageLog({ ...options, masking, logsHeartbeats });
+  const keptCharacters = BigInt(messageMebibytes) * mebibyte;
+  const retention = retentionWorker({ ...options, keptMs: messageDays * dayMs, keptCharacters });
+  return {
+    tap: (startedAt) => messages.tap(startedAt),
+    workers: [messages.worker, retention],
+    written: (timeoutMs) => messages.written(timeoutMs),
+  };
+}
+
+function secretsOf(password: Live<string | undefined>): () => readonly string[] {
+  let secrets: readonly string[] = [];
+  const note = (secret: string | undefined) => {
+    if (secret !== undefined) secrets = [secret, ...secrets.filter((one) => one !== secret)].slice(0, maxSecrets);
+  };
+  note(password.current);
+  password.onChange(note);
+  return () => secrets;
+}
