@@ -2,15 +2,16 @@
 -- can remove nothing but old rows of the message log: orders, reports, findings and the audit stay.
 SELECT CONCAT('GRANT ', CASE
     WHEN table_name = 'migrations' THEN 'SELECT'
-    WHEN table_name IN ('fix_audit', 'fix_reports', 'fix_submissions', 'fix_findings', 'guards', 'writer_guards')
+    WHEN table_name IN ('fix_audit', 'fix_finding_settlements', 'fix_findings', 'fix_reports', 'fix_submissions',
+      'fix_trade_changes', 'guards', 'writer_guards')
       THEN 'SELECT, INSERT'
     WHEN table_name = 'fix_messages' THEN 'SELECT, INSERT, DELETE'
     ELSE 'SELECT, INSERT, UPDATE'
   END, ' ON `', DATABASE(), '`.`', table_name, '` TO ''', @user, '''@''', @host, ''';') AS statement
 FROM information_schema.tables
-WHERE table_schema = DATABASE() AND table_name IN ('fix_audit', 'fix_cancels', 'fix_findings', 'fix_messages', 'fix_numbers',
-  'fix_orders', 'fix_reports', 'fix_session', 'fix_submissions', 'guards', 'leases', 'migrations', 'writer', 'writer_beats',
-  'writer_guards')
+WHERE table_schema = DATABASE() AND table_name IN ('fix_audit', 'fix_cancels', 'fix_finding_settlements', 'fix_findings',
+  'fix_messages', 'fix_numbers', 'fix_orders', 'fix_reports', 'fix_session', 'fix_submissions', 'fix_trade_changes', 'guards',
+  'leases', 'migrations', 'writer', 'writer_beats', 'writer_guards')
 UNION ALL
 -- A member of a group of MySQL servers is used only while it takes part in its group, which this table says.
 SELECT CONCAT('GRANT SELECT ON performance_schema.replication_group_members TO ''', @user, '''@''', @host, ''';')

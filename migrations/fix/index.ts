@@ -1,7 +1,14 @@
 import { Guards1763710000000 } from '../1763710000000-guards.ts';
 import { Writer1764070010000 } from '../1764070010000-writer.ts';
 import { Fix1764100010000 } from './1764100010000-fix.ts';
+import { FixEvidence1764200010000 } from './1764200010000-evidence.ts';
 import { FixMessages1764250010000 } from './1764250010000-fix-messages.ts';
 
 /** The migrations of the FIX adapter's database, oldest first. A migration that was released never changes. */
-export const fixMigrations = [Guards1763710000000, Writer1764070010000, Fix1764100010000, FixMessages1764250010000];
+export const fixMigrations = [
+  Guards1763710000000,
+  Writer1764070010000,
+  Fix1764100010000,
+  FixEvidence1764200010000,
+  FixMessages1764250010000,
+];

@@ -30,19 +30,21 @@ import type { FixConfig } from './config.ts';
 import { openMessageLog } from './messages/open.ts';
 import { FixMetrics } from './metrics.ts';
 import { createOpsServer } from './ops-server.ts';
-import type { Message } from './orders/executions.ts';
+import type { Message } from './orders/execution.ts';
+import type { OwnMessage } from './orders/own-message.ts';
 import { Throttle } from './orders/throttle.ts';
-import { type OwnMessage, Trading } from './orders/trading.ts';
+import { Trading } from './orders/trading.ts';
 import { ordersService } from './service/orders.ts';
 import { passThrough } from './service/pass-through.ts';
 import { RpcError, unaryCalls } from './service/rpc.ts';
 import { ReportStreams } from './service/streams.ts';
 import { submissionsService } from './service/submissions.ts';
 import { openConnection } from './session/link.ts';
+import { sessionStartAt } from './session/schedule.ts';
 import { Session } from './session/session.ts';
 import type { SessionRecord } from './session/types.ts';
 import { FixStore, leaseName } from './store/store.ts';
-import { toKobo, toPrice } from './wire/prices.ts';
+import { isAverage, toKobo, toPrice } from './wire/prices.ts';
 import { tags } from './wire/tags.ts';
 import { readUtcTimestamp } from './wire/times.ts';
 
@@ -116,6 +118,8 @@ export async function startFixAdapter(
       const counts = await store?.counts();
       metrics.inDoubt.set(counts?.inDoubt ?? 0);
       metrics.open.set(counts?.open ?? 0);
+      metrics.openFindings.set(counts?.findings ?? 0);
+      metrics.isRestored.set((await store?.numbers())?.restored === true ? 1 : 0);
       metrics.oldestInDoubt.set(
         counts?.oldestInDoubtAt === undefined ? 0 : Math.max(0, now() - counts.oldestInDoubtAt) / 1_000,
       );
@@ -184,7 +188,11 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   const { store, lease, metrics, log, now, identity, view } = parts;
   const unit = config.priceUnit;
   const { options, credentials } = channelTls(parts.backOfficeTls);
-  const backOffice = new Client(config.backOfficeAddress, credentials, { 'grpc.enable_retries': 0, ...options });
+  const backOffice = new Client(config.backOfficeAddress, credentials, {
+    'grpc.enable_retries': 0,
+    'grpc.enable_http_proxy': 0,
+    ...options,
+  });
   const orders = createGrpcClient(Orders, config.backOfficeAddress, options, credentials);
   const submissions = createGrpcClient(Submissions, config.backOfficeAddress, options, credentials);
 
@@ -215,6 +223,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       ),
     received: (messages, nextIn, passedOver) => trading.received(messages, nextIn, passedOver),
   };
+  const schedule = { days: config.sessionDays, start: config.sessionStart, end: config.sessionEnd };
   const session: Session<OwnMessage> = new Session<OwnMessage>({
     settings: {
       ...timeouts,
@@ -226,7 +235,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       heartbeatMs: config.heartbeatSeconds * 1_000,
       resetsByLogon: config.resetsByLogon,
     },
-    schedule: { days: config.sessionDays, start: config.sessionStart, end: config.sessionEnd },
+    schedule,
     record,
     connect: (signal) => openConnection(config.address, parts.sessionTls(), signal),
     now,
@@ -235,15 +244,21 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       up: () => {
         view.isUp = true;
         log.info('the session with the exchange is up');
-        trading.connected().catch((error: unknown) => log.warn({ err: error }, 'orders could not be asked about'));
+        trading.questions
+          .connected()
+          .catch((error: unknown) => log.warn({ err: error }, 'orders could not be asked about'));
       },
       down: () => {
         view.isUp = false;
         trading.disconnected();
       },
-      missed: () => trading.missed(),
+      missed: () => {
+        trading.questions
+          .missed()
+          .catch((error: unknown) => log.warn({ err: error }, 'orders could not be asked about'));
+      },
       gapFilled: (from, to, wasUp) => {
-        trading
+        trading.questions
           .gapFilled(from, to, wasUp)
           .catch((error: unknown) => log.warn({ err: error }, 'orders could not be asked about'));
       },
@@ -258,11 +273,19 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     session,
     style: { symbols: config.symbols, more: config.orderFields, toPrice: (kobo) => toPrice(kobo, unit) },
     throttle: new Throttle(config.messagesPerSecond, lease.signal),
-    toKobo: (text) => toKobo(text, unit),
+    weighing: {
+      toKobo: (text) => toKobo(text, unit),
+      isAverage: (text, valueKobo, quantity) => isAverage(text, unit, valueKobo, quantity),
+      symbolOf: (symbol) => config.symbols.get(symbol) ?? symbol,
+    },
     timeOf: (message) => timeOf(message, now),
     now,
     requestId: () => `q${randomUUID().replaceAll('-', '').slice(0, 19)}`,
     asksMassStatus: config.asksMassStatus,
+    absenceProofMs: config.absenceProofMs,
+    cancelTimeoutMs: config.cancelTimeoutMs,
+    messagesPerSecond: config.messagesPerSecond,
+    dayStartedAt: () => sessionStartAt(schedule, now()) ?? 0,
     log,
     onReports: () => streams.notify(),
     onFinding: (what) => metrics.findings.inc({ what }),
@@ -304,15 +327,18 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     port,
     /** Works until the lease ends. */
     run: async () => {
-      const doubts = periodic('doubts', doubtsEveryMs, () => trading.askAboutDoubts()).run(lease.signal);
-      const ended = periodic('ended days', doubtsEveryMs, () => trading.askAboutEnded()).run(lease.signal);
+      const doubts = periodic('doubts', doubtsEveryMs, () => trading.questions.askAboutDoubts()).run(lease.signal);
+      const ended = periodic('ended days', doubtsEveryMs, () => trading.questions.askAboutEnded()).run(lease.signal);
+      const passedOver = periodic('passed over', doubtsEveryMs, () => trading.questions.askAboutPassedOver()).run(
+        lease.signal,
+      );
       const hours = periodic('hours', 1_000, async () => {
         view.isInHours = session.isInHours;
       }).run(lease.signal);
       const helpers = new Supervisor(log);
       for (const worker of messages.workers) helpers.start(worker);
       try {
-        await Promise.all([session.run(lease.signal), doubts, ended, hours]);
+        await Promise.all([session.run(lease.signal), doubts, ended, passedOver, hours]);
       } finally {
         await close(server);
         await helpers.stop(graceMs);

@@ -88,6 +88,18 @@ const settings = {
     'true',
     yesOrNo(),
   ),
+  absenceProofMs: setting(
+    'MARINA_FIX_ABSENCE_PROOF_MS',
+    'the time after which an answer "unknown order" proves that the exchange never had an order, in milliseconds, where the counterparty certifies that by then it knows each order that it has read and forgets none; 0: such an answer proves nothing',
+    '0',
+    wholeNumber(0, 3_600_000),
+  ),
+  cancelTimeoutMs: setting(
+    'MARINA_FIX_CANCEL_TIMEOUT_MS',
+    'how long the exchange may take to answer a request to cancel, in milliseconds; after that the next call to cancel sends another one',
+    '5000',
+    wholeNumber(100, 600_000),
+  ),
   orderFields: setting(
     'MARINA_FIX_ORDER_FIELDS',
     "fields of every order and cancel as tag=value with | between them, such as the firm's parties: 453=1|448=FIRM|447=D|452=1",

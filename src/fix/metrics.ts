@@ -18,6 +18,11 @@ export class FixMetrics {
     'The age of the oldest order in doubt; 0 if there is none.',
   );
   readonly open = this.#gauge('marina_fix_orders_open', 'Orders that the exchange has and that have not ended.');
+  readonly openFindings = this.#gauge('marina_fix_findings_open', 'Findings that nobody has settled.');
+  readonly isRestored = this.#gauge(
+    'marina_fix_restored',
+    'Whether the database came back from a backup and was not released, so that nothing is proven absent: 1 or 0.',
+  );
   readonly troubles = new Counter({
     name: 'marina_fix_session_troubles_total',
     help: 'What was wrong in the session, by what.',
@@ -26,7 +31,7 @@ export class FixMetrics {
   });
   readonly findings = new Counter({
     name: 'marina_fix_findings_total',
-    help: 'Findings: messages of the exchange that no report can express, by what.',
+    help: 'Findings: what the exchange says and does not prove, by what.',
     labelNames: ['what'],
     registers: [this.registry],
   });

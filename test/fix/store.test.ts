@@ -6,6 +6,7 @@ import { statement } from '../../src/db/statement.ts';
 import { setNumbers } from '../../src/fix/store/set-numbers.ts';
 import { FixStore, LeaseLost } from '../../src/fix/store/store.ts';
 import type { FixOrder, FixReport } from '../../src/fix/store/table.ts';
+import { fixOrder } from '../support/fix-order.ts';
 import type { TestDatabase } from '../support/servers.ts';
 import { createFixDatabase } from './support/adapter.ts';
 
@@ -39,11 +40,8 @@ describe("the record of an adapter's session", () => {
   let count = 0;
   function row(): FixOrder {
     count += 1;
-    return {
-      ...{ id: `ord_${count}`, account: 'A', symbol: 'S', side: 'buy', quantity: 10n, type: 'market' },
-      ...{ timeInForce: 'day', priceKobo: null, notAfter: 0, receivedAt: 0, note: Buffer.from('n'), startedAt: 0 },
-      ...{ number: 0n, state: 'sending', exchangeOrderId: '', filled: 0n },
-    } as FixOrder;
+    const market = { type: 'market', priceKobo: null } as const;
+    return fixOrder({ id: `ord_${count}`, quantity: 10n, ...market, startedAt: 0, number: 0n });
   }
   const kept = (order: FixOrder) => ({ kind: 'order', row: order }) as const;
   const nextOut = async (store: FixStore) => Number((await store.numbers()).nextOut);
@@ -51,18 +49,20 @@ describe("the record of an adapter's session", () => {
   /** Accepts an order. */
   function accept(store: FixStore, id: string, execId: string, nextIn: number) {
     const subjects = { orderIds: [id], numbers: [] };
-    return store.received(nextIn, subjects, ({ orders, execIds }) => {
+    return store.received(nextIn, false, subjects, ({ orders, executed }) => {
       const [order] = orders;
-      const isNew = order !== undefined && !execIds.get(id)?.has(execId);
+      const isNew = order !== undefined && !executed.get(id)?.has(execId);
       const received: Omit<FixReport, 'number'> = {
         ...{ orderId: id, exchangeOrderId: 'X', kind: 'accepted', at: 0, quantity: null, priceKobo: null },
-        ...{ rejectReason: null, execId },
+        ...{ rejectReason: null, execId, counted: null },
       };
       const changes = {
         orders: isNew ? [{ before: order, after: { ...order, state: 'open' as const } }] : [],
         cancels: [],
         reports: isNew ? [received] : [],
         findings: [],
+        tradeChanges: [],
+        passedOver: false,
       };
       return { changes, result: undefined };
     });
@@ -120,22 +120,29 @@ describe("the record of an adapter's session", () => {
     assert.deepEqual(again.reports, []);
   });
 
-  it('lists what was taken, and not what was only stored', async () => {
+  it('lists an order from when it is stored, once, and none that was refused unsent', async () => {
     const store = await next();
-    const [one, two] = [row(), row()];
+    const [one, two, three] = [row(), row(), row()];
     const at = await nextOut(store);
     await store.sending(
       [one, two].map((order, index) => ({ number: at + index, kept: kept(order) })),
       at + 2,
     );
+    await store.refuse(three);
     await accept(store, two.id, 'e3', 8);
     await store.unsent([one.id], []);
     const listed = await store.submissions(0n, 1_000);
+    const ids = [one.id, two.id, three.id];
     assert.deepEqual(
-      listed
-        .filter(({ clientId }) => [one.id, two.id].includes(clientId))
-        .map(({ clientId, note }) => [clientId, String(note)]),
-      [[two.id, 'n']],
+      listed.filter(({ clientId }) => ids.includes(clientId)).map(({ clientId, note }) => [clientId, String(note)]),
+      [
+        [one.id, String(one.note)],
+        [two.id, String(two.note)],
+      ],
+    );
+    assert.deepEqual(
+      listed.map(({ number }) => number),
+      listed.map((_, at) => BigInt(at + 1)),
     );
     assert.equal((await store.order(one.id))?.state, 'unsent');
   });

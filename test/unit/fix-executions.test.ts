@@ -1,47 +1,36 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { applyMessages, cancelIdOf } from '../../src/fix/orders/apply-messages.ts';
-import { applyExecution, type Message } from '../../src/fix/orders/executions.ts';
+import { applyExecution } from '../../src/fix/orders/apply-execution.ts';
+import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
+import type { Message } from '../../src/fix/orders/execution.ts';
+import { cancelIdOf } from '../../src/fix/orders/references.ts';
+import type { Executed } from '../../src/fix/store/store.ts';
 import type { FixOrder, FixOrderState } from '../../src/fix/store/table.ts';
-import { toKobo } from '../../src/fix/wire/prices.ts';
 import { tags } from '../../src/fix/wire/tags.ts';
+import { fixMessage as message, fixOrder as order, execution as report, weighing } from '../support/fix-order.ts';
 
-const context = { toKobo: (text: string) => toKobo(text, 'naira'), at: 1_000 };
-
-function order(more: Partial<FixOrder> = {}): FixOrder {
-  return {
-    ...{ id: 'ord_a', account: 'NG-1', symbol: 'MTNN', side: 'buy', quantity: 100n, type: 'limit', timeInForce: 'day' },
-    ...{ priceKobo: 100n, notAfter: 0, receivedAt: 0, note: Buffer.alloc(0), startedAt: 7, number: 12n },
-    ...{ state: 'sending', exchangeOrderId: '', filled: 0n },
-    ...more,
-  } as FixOrder;
-}
-
-function message(fields: Readonly<Record<number, string>>, type = '8'): Message {
-  return { type, get: (tag) => fields[tag] };
-}
-
-function report(execType: string, more: Readonly<Record<number, string>> = {}): Message {
-  return message({
-    [tags.ExecType]: execType,
-    [tags.ExecID]: 'e1',
-    [tags.OrderID]: 'X1',
-    [tags.ClOrdID]: 'ord_a',
-    ...more,
-  });
-}
+const about = { ...weighing, timeOf: () => 5, now: 9 };
+const context = { ...weighing, at: 1_000, startedAt: 7, executed: new Map<string, Executed>() };
 
 const trade = (quantity: string, price: string) => report('F', { [tags.LastQty]: quantity, [tags.LastPx]: price });
 const counted = (quantity: string, cumQty: string) =>
   report('F', { [tags.LastQty]: quantity, [tags.LastPx]: '1.00', [tags.CumQty]: cumQty });
+/** An end or a rejection, with the trades that the exchange counts. */
+const ended = (execType: string, cumQty = '0', more = {}) => report(execType, { [tags.CumQty]: cumQty, ...more });
 const status = (ordStatus: string, cumQty = '0', more = {}) =>
   report('I', { [tags.OrdStatus]: ordStatus, [tags.CumQty]: cumQty, ...more });
 
+const left = (quantity: string) => ({ [tags.LeavesQty]: quantity });
+const last = (quantity: string, more = {}) => report('F', { [tags.LastQty]: quantity, [tags.LastPx]: '1.00', ...more });
+const filledAt = (quantity: string, ordStatus: string, execType = 'F') =>
+  report(execType, { ...{ [tags.LastQty]: quantity, [tags.LastPx]: '1.00' }, [tags.OrdStatus]: ordStatus });
+
 /** The kinds of the reports, the state after them, and the finding. */
 function result(row: FixOrder, received: Message) {
-  const { order: after, reports, finding, isUnknown } = applyExecution(row, received, context);
-  return [reports.map(({ kind }) => kind).join(' '), after.state, finding?.what ?? (isUnknown ? 'unknown' : '')];
+  const { order: after, reports, findings, isUnknown } = applyExecution(row, received, context);
+  const found = findings.map(({ what }) => what).join(' ');
+  return [reports.map(({ kind }) => kind).join(' '), after.state, found === '' && isUnknown ? 'unknown' : found];
 }
 
 describe('what an ExecutionReport says of an order', () => {
@@ -49,25 +38,101 @@ describe('what an ExecutionReport says of an order', () => {
     ['new', {}, report('0'), ['accepted', 'open', '']],
     ['new again', { state: 'open' }, report('0'), ['', 'open', '']],
     ['pending new', {}, report('A'), ['', 'sending', '']],
-    ['rejected', {}, report('8', { [tags.OrdRejReason]: '2' }), ['rejected', 'final', '']],
+    ['rejected', {}, ended('8', '0', { [tags.OrdRejReason]: '2' }), ['rejected', 'final', '']],
     [
       'a duplicate, which the exchange has once',
       {},
       report('8', { [tags.OrdRejReason]: '6' }),
       ['', 'sending', 'not_understood'],
     ],
-    ['given up after it was accepted', { state: 'open' }, report('8'), ['rejected', 'final', '']],
+    ['given up after it was accepted', { state: 'open' }, ended('8'), ['rejected', 'final', '']],
+    ['rejected while a question has no answer', { asked: true }, ended('8'), ['', 'sending', 'rejection_unproven']],
+    [
+      'given up while a question has no answer',
+      { state: 'open', asked: true },
+      ended('8', '0', { [tags.OrdRejReason]: '99' }),
+      ['', 'open', 'rejection_unproven'],
+    ],
     ['a trade before its acceptance', {}, trade('40', '1.00'), ['accepted trade', 'open', '']],
     ['the last trade', { state: 'open', filled: 60n }, trade('40', '1.00'), ['trade', 'final', '']],
     ['more trades than shares', { state: 'open', filled: 80n }, trade('40', '1.00'), ['trade', 'final', 'overfilled']],
-    ['a trade after the cancel', { state: 'final', filled: 10n }, trade('40', '1.00'), ['trade', 'final', '']],
+    [
+      'a trade after the cancel',
+      { state: 'final', filled: 10n },
+      trade('40', '1.00'),
+      ['trade', 'final', 'end_contradicted'],
+    ],
+    [
+      'a trade that ends the order too',
+      { state: 'open' },
+      last('40', { ...left('0'), [tags.CumQty]: '40', [tags.OrdStatus]: '4' }),
+      ['trade cancelled', 'final', ''],
+    ],
+    [
+      'cancelled, of another quantity',
+      { state: 'open' },
+      ended('4', '0', { [tags.OrderQty]: '99' }),
+      ['', 'open', 'terms_differ'],
+    ],
+    [
+      'a trade of another quantity',
+      { state: 'open' },
+      last('40', { [tags.OrderQty]: '99' }),
+      ['', 'open', 'terms_differ'],
+    ],
+    [
+      'a trade of another quantity that is counted',
+      { state: 'open' },
+      last('40', { [tags.OrderQty]: '99', [tags.CumQty]: '40' }),
+      ['trade', 'open', 'terms_differ'],
+    ],
     ['a trade at no whole kobo', { state: 'open' }, trade('40', '1.005'), ['', 'open', 'not_understood']],
     ['a trade of no shares', { state: 'open' }, trade('0', '1.00'), ['', 'open', 'not_understood']],
-    ['cancelled', { state: 'open' }, report('4'), ['cancelled', 'final', '']],
-    ['cancelled before its acceptance', {}, report('4'), ['accepted cancelled', 'final', '']],
-    ['cancelled again', { state: 'final' }, report('4'), ['', 'final', '']],
-    ['expired', { state: 'open' }, report('C'), ['expired', 'final', '']],
-    ['done for the day', { state: 'open' }, report('3'), ['expired', 'final', '']],
+    ['cancelled', { state: 'open' }, ended('4'), ['cancelled', 'final', '']],
+    ['cancelled before its acceptance', {}, ended('4'), ['accepted cancelled', 'final', '']],
+    [
+      'cancelled, with what did not trade left',
+      { state: 'open' },
+      ended('4', '0', left('100')),
+      ['cancelled', 'final', ''],
+    ],
+    ['cancelled, with some left', { state: 'open' }, ended('4', '0', left('60')), ['', 'open', 'end_unproven']],
+    ['cancelled, and it does not say of how many', { state: 'open' }, report('4'), ['', 'open', 'end_unproven']],
+    [
+      'cancelled, and it lives',
+      { state: 'open' },
+      ended('4', '0', { [tags.OrdStatus]: '0' }),
+      ['', 'open', 'end_unproven'],
+    ],
+    [
+      'cancelled, with trades that did not come',
+      { state: 'open', filled: 40n },
+      ended('4', '60'),
+      ['', 'open', 'trades_missing'],
+    ],
+    [
+      'cancelled, with fewer trades than came',
+      { state: 'open', filled: 40n },
+      ended('4', '30'),
+      ['', 'open', 'counted_twice'],
+    ],
+    [
+      'cancelled, at another average price',
+      { state: 'open', filled: 40n },
+      ended('4', '40', { [tags.AvgPx]: '1.20' }),
+      ['', 'open', 'average_differs'],
+    ],
+    [
+      'expired, with trades that did not come',
+      { state: 'open', filled: 40n },
+      ended('C', '60'),
+      ['', 'open', 'trades_missing'],
+    ],
+    ['rejected, with trades that did not come', {}, ended('8', '60'), ['', 'sending', 'trades_missing']],
+    ['cancelled again', { state: 'final' }, ended('4'), ['', 'final', '']],
+    ['cancelled again, with more trades', { state: 'final' }, ended('4', '60'), ['', 'final', 'trades_missing']],
+    ['expired', { state: 'open' }, ended('C'), ['expired', 'final', '']],
+    ['done for the day', { state: 'open' }, ended('3'), ['expired', 'final', '']],
     ['done for the day, and good till cancelled', { state: 'open', timeInForce: 'gtc' }, report('3'), ['', 'open', '']],
     ['pending cancel', { state: 'open' }, report('6'), ['', 'open', '']],
     ['a trade taken back', { state: 'open', filled: 40n }, report('H'), ['', 'open', 'trade_cancelled']],
@@ -94,14 +159,86 @@ describe('what an ExecutionReport says of an order', () => {
       counted('40', '40'),
       ['trade', 'open', 'counted_twice'],
     ],
+    ['the last trade of 60 of 100', { state: 'open' }, filledAt('60', '2'), ['trade', 'open', 'counts_disagree']],
+    [
+      'a trade after which nothing is left',
+      { state: 'open' },
+      last('60', left('0')),
+      ['trade', 'open', 'counts_disagree'],
+    ],
+    ['a trade at a worse price', { state: 'open' }, trade('40', '1.01'), ['', 'open', 'worse_than_limit']],
+    ['a trade at a better price', { state: 'open' }, trade('40', '0.99'), ['trade', 'open', '']],
+    ['a sale at a worse price', { state: 'open', side: 'sell' }, trade('40', '0.99'), ['', 'open', 'worse_than_limit']],
+    [
+      'a sale at a hundred times the price',
+      { state: 'open', side: 'sell' },
+      trade('4', '100.00'),
+      ['', 'open', 'price_implausible'],
+    ],
+    [
+      'a trade of a market order at a hundred times the price',
+      { state: 'open', type: 'market', priceKobo: null, referenceKobo: 100n },
+      trade('40', '100.00'),
+      ['', 'open', 'price_implausible'],
+    ],
+    [
+      'a trade of another symbol',
+      { state: 'open' },
+      last('40', { [tags.Symbol]: 'GTCO' }),
+      ['', 'open', 'identity_differs'],
+    ],
+    [
+      'a trade of the other side',
+      { state: 'open' },
+      last('40', { [tags.Side]: '2' }),
+      ['', 'open', 'identity_differs'],
+    ],
+    [
+      'a trade of another account',
+      { state: 'open' },
+      last('40', { [tags.Account]: 'NG-2' }),
+      ['', 'open', 'identity_differs'],
+    ],
+    [
+      'an acceptance of another quantity',
+      {},
+      report('0', { [tags.OrderQty]: '1000' }),
+      ['accepted', 'open', 'terms_differ'],
+    ],
+    ['a trade as FIX 4.2 had it', { state: 'open' }, filledAt('40', '1', '1'), ['trade', 'open', '']],
     ['a trade, with its count', { state: 'open', filled: 40n }, counted('40', '80'), ['trade', 'open', '']],
     ['what nobody knows', { state: 'open' }, report('Z'), ['', 'open', 'not_understood']],
     ['an order that was thought to be absent', { state: 'unsent' }, report('0'), ['accepted', 'open', 'revived']],
     ['status: new', {}, status('0'), ['accepted', 'open', '']],
     ['status: new, as is known', { state: 'open' }, status('0'), ['', 'open', '']],
     ['status: not there', {}, status('8', '0', { [tags.OrdRejReason]: '5' }), ['', 'sending', 'unknown']],
-    ['status: rejected', {}, status('8', '0', { [tags.OrdRejReason]: '2' }), ['rejected', 'final', '']],
-    ['status: rejected, of an order that was accepted', { state: 'open' }, status('8'), ['', 'open', 'unknown']],
+    ['status: rejected', {}, status('8', '0', { [tags.OrdRejReason]: '2' }), ['', 'sending', 'status_rejected']],
+    [
+      'status as a rejection',
+      {},
+      ended('8', '0', { [tags.OrdRejReason]: '99', [tags.OrdStatusReqID]: 'q' }),
+      ['', 'sending', 'status_rejected'],
+    ],
+    [
+      'status: rejected for a reason, of an order that was accepted',
+      { state: 'open' },
+      status('8', '0', { [tags.OrdRejReason]: '0' }),
+      ['', 'open', 'status_rejected'],
+    ],
+    [
+      'status: not there, of an order that was accepted',
+      { state: 'open', receivedAt: 8 },
+      status('8'),
+      ['', 'open', 'order_forgotten'],
+    ],
+    ['status: not there, of an order of an earlier day', { state: 'open' }, status('8'), ['', 'open', 'unknown']],
+    ['status: new, of an order that has ended', { state: 'final' }, status('0'), ['', 'final', 'end_contradicted']],
+    [
+      'status: filled with 60 of 100',
+      { state: 'open', filled: 60n },
+      status('2', '60'),
+      ['', 'open', 'counts_disagree'],
+    ],
     ['status: rejected for no reason, and no rejection came', {}, status('8'), ['', 'sending', 'unknown']],
     ['status: cancelled meanwhile', { state: 'open', filled: 40n }, status('4', '40'), ['cancelled', 'final', '']],
     ['status: cancelled, without an earlier report', {}, status('4'), ['accepted cancelled', 'final', '']],
@@ -119,37 +256,106 @@ describe('what an ExecutionReport says of an order', () => {
     it(name, () => assert.deepEqual(result(order(before), received), expected));
   }
 
-  it('is counted once by its ExecID, in the order in which it came, whatever is repeated', () => {
+  it('is counted once if it comes again, and a trade that reuses its ExecID is counted if the exchange counts it', () => {
     const executions = fc.array(
-      fc.record({ id: fc.integer({ min: 1, max: 8 }), quantity: fc.integer({ min: 1, max: 9 }) }),
+      fc.record({
+        id: fc.integer({ min: 1, max: 5 }),
+        quantity: fc.integer({ min: 1, max: 9 }),
+        times: fc.integer({ min: 1, max: 3 }),
+      }),
+      { maxLength: 10 },
     );
     fc.assert(
       fc.property(executions, (all) => {
-        const received = all
-          .map(({ quantity }) => trade(String(quantity), '1.00'))
-          .map((one, at) => ({
-            ...one,
-            get: (tag: number) => (tag === tags.ExecID ? `e${all[at]?.id}` : one.get(tag)),
-          }));
+        let count = 0;
+        const received = all.flatMap(({ id, quantity, times }) => {
+          count += quantity;
+          const one = last(String(quantity), { [tags.ExecID]: `e${id}`, [tags.CumQty]: String(count) });
+          return Array<Message>(times).fill(one);
+        });
+        const known = { startedAt: 7, orders: [order({ state: 'open', quantity: 1_000n })], cancels: [] };
         const { changes } = applyMessages(
           received,
-          {
-            startedAt: 7,
-            orders: [order({ state: 'open', quantity: 1_000n })],
-            cancels: [],
-            execIds: new Map([['ord_a', new Set(['e1'])]]),
-          },
-          { ...context, timeOf: () => 5, now: 9 },
+          { ...known, executed: new Map() },
+          { ...weighing, timeOf: () => 5, now: 9 },
         );
-        const first = all.filter(({ id }, at) => id !== 1 && all.findIndex((one) => one.id === id) === at);
         assert.deepEqual(
-          changes.reports.map(({ execId, quantity }) => [execId, quantity]),
-          first.map(({ id, quantity }) => [`e${id}`, BigInt(quantity)]),
+          changes.reports.map(({ quantity }) => quantity),
+          all.map(({ quantity }) => BigInt(quantity)),
         );
-        const filled = first.reduce((sum, { quantity }) => sum + BigInt(quantity), 0n);
-        assert.equal(changes.orders[0]?.after.filled ?? 0n, filled);
+        assert.equal(changes.orders[0]?.after.filled ?? 0n, BigInt(count));
+        const ids = changes.reports.map(({ execId }) => execId);
+        assert.equal(new Set(ids).size, ids.length);
+        const reused = all.filter(({ id }, at) => all.findIndex((one) => one.id === id) < at).length;
+        assert.equal(changes.findings.filter(({ what }) => what === 'exec_id_reused').length, reused);
       }),
     );
+  });
+
+  it('with a known ExecID and other shares is found and not counted if the exchange does not count it', () => {
+    const known = { startedAt: 7, orders: [order({ state: 'open', filled: 40n })], cancels: [] };
+    const trades = { quantity: 40n, priceKobo: 100n, counted: 40n, execRefId: null };
+    const executed = new Map([['ord_a', new Map<string, Executed>([['e1', { kind: 'trade', ...trades }]])]]);
+    const { changes } = applyMessages([counted('30', '40')], { ...known, executed }, about);
+    assert.deepEqual([changes.reports, changes.findings.map(({ what }) => what)], [[], ['exec_id_reused']]);
+  });
+
+  it('that ends an order with trades that did not come ends it when they come', () => {
+    const known = { startedAt: 7, orders: [order({ state: 'open', filled: 40n })], cancels: [], executed: new Map() };
+    const late = last('20', { [tags.ExecID]: 'e2', [tags.CumQty]: '60' });
+    const { changes } = applyMessages([ended('4', '60'), late], known, about);
+    assert.deepEqual(
+      changes.reports.map(({ kind }) => kind),
+      ['trade', 'cancelled'],
+    );
+    assert.equal(changes.orders[0]?.after.state, 'final');
+  });
+
+  it('that takes a trade back is a fact with which later counts agree', () => {
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
+    const first = last('30', { [tags.ExecID]: 'e1', [tags.CumQty]: '30' });
+    const bust = report('H', {
+      [tags.ExecID]: 'e2',
+      [tags.ExecRefID]: 'e1',
+      [tags.CumQty]: '0',
+      [tags.OrdStatus]: '0',
+    });
+    const all = last('100', { [tags.ExecID]: 'e3', [tags.CumQty]: '100' });
+    const { changes } = applyMessages([first, bust, bust, all], known, about);
+    assert.deepEqual(
+      changes.findings.map(({ what }) => what),
+      ['trade_cancelled'],
+    );
+    const after = changes.orders[0]?.after;
+    assert.deepEqual([after?.filled, after?.adjusted, after?.state], [130n, -30n, 'final']);
+    assert.equal(changes.tradeChanges.length, 1);
+  });
+
+  it('that corrects a trade twice counts its last shares', () => {
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
+    const first = last('30', { [tags.ExecID]: 'e1', [tags.CumQty]: '30' });
+    const correction = (execId: string, execRefId: string, quantity: string) =>
+      report('G', {
+        ...{ [tags.ExecID]: execId, [tags.ExecRefID]: execRefId, [tags.LastQty]: quantity },
+        ...{ [tags.LastPx]: '1.00', [tags.CumQty]: quantity },
+      });
+    const { changes } = applyMessages(
+      [first, correction('e2', 'e1', '20'), correction('e3', 'e2', '25')],
+      known,
+      about,
+    );
+    assert.equal(changes.orders[0]?.after.adjusted, -5n);
+  });
+
+  it('of which a part cannot be read is found with its bytes', () => {
+    const received = { ...report('F'), isWhole: false, bytes: Buffer.from('8=FIX.4.4|…') };
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
+    const { changes } = applyMessages([received], known, about);
+    assert.deepEqual(
+      changes.findings.map(({ what, orderId, bytes }) => [what, orderId, bytes]),
+      [['unreadable', 'ord_a', received.bytes]],
+    );
+    assert.ok(changes.passedOver);
   });
 
   it('finds its order where it names the request to cancel, and ends that request', () => {
@@ -161,10 +367,10 @@ describe('what an ExecutionReport says of an order', () => {
       number: 13n,
       state: 'sending',
     } as const;
-    const received = report('4', { [tags.ClOrdID]: cancel.id, [tags.OrigClOrdID]: 'ord_a' });
+    const received = ended('4', '0', { [tags.ClOrdID]: cancel.id, [tags.OrigClOrdID]: 'ord_a' });
     const { changes } = applyMessages(
       [received],
-      { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], execIds: new Map() },
+      { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], executed: new Map() },
       { ...context, timeOf: () => 5, now: 9 },
     );
     assert.equal(changes.orders[0]?.after.state, 'final');
@@ -172,8 +378,8 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('finds its order by our own mark, whatever the exchange writes beside it', () => {
-    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], execIds: new Map() };
-    const received = report('4', { [tags.ClOrdID]: cancelIdOf('ord_a', 2), [tags.OrigClOrdID]: 'NONE' });
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
+    const received = ended('4', '0', { [tags.ClOrdID]: cancelIdOf('ord_a', 2), [tags.OrigClOrdID]: 'NONE' });
     assert.equal(
       applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes.orders[0]?.after.state,
       'final',
@@ -183,7 +389,7 @@ describe('what an ExecutionReport says of an order', () => {
   it('that rejects a request to cancel rejects no order', () => {
     const row = { orderId: 'ord_a', requestedAt: 0, startedAt: 7, number: 13n } as const;
     const cancel = { ...row, id: cancelIdOf('ord_a', 1), state: 'sending' } as const;
-    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], execIds: new Map() };
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], executed: new Map() };
     const received = report('8', { [tags.ClOrdID]: cancel.id });
     const { changes, result } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 });
     assert.deepEqual([changes.orders, changes.reports], [[], []]);
@@ -193,7 +399,7 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('is known again by an ExecID that is longer than the record keeps', () => {
-    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], execIds: new Map() };
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
     const received = (end: string) =>
       report('F', { [tags.LastQty]: '10', [tags.LastPx]: '1.00', [tags.ExecID]: `${'e'.repeat(200)}${end}` });
     const { changes } = applyMessages([received('a'), received('a'), received('b')], known, {
@@ -206,17 +412,17 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('about an order that is not ours is shown to an operator, unless a mass status names all of the firm', () => {
-    const known = { startedAt: 7, orders: [], cancels: [], execIds: new Map() };
+    const known = { startedAt: 7, orders: [], cancels: [], executed: new Map() };
     const about = { ...context, timeOf: () => 5, now: 9 };
     assert.equal(applyMessages([report('0')], known, about).changes.findings[0]?.what, 'unknown_order');
     assert.deepEqual(applyMessages([report('I', { [tags.MassStatusReqID]: 'm' })], known, about).changes.findings, []);
   });
 
   it('as a reject of our message rejects the order with that number, of this numbering alone', () => {
-    const received = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');
+    const received = message({ [tags.RefSeqNum]: '12', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, '3');
     const about = { ...context, timeOf: () => 5, now: 9 };
     const of = (startedAt: number) =>
-      applyMessages([received], { startedAt, orders: [order()], cancels: [], execIds: new Map() }, about).changes
+      applyMessages([received], { startedAt, orders: [order()], cancels: [], executed: new Map() }, about).changes
         .reports;
     assert.deepEqual(
       of(7).map(({ kind }) => kind),
@@ -227,7 +433,7 @@ describe('what an ExecutionReport says of an order', () => {
 
   it('as a BusinessMessageReject rejects the order that it names, if it has no number', () => {
     const received = message({ [tags.BusinessRejectRefID]: 'ord_a', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, 'j');
-    const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
+    const known = { startedAt: 7, orders: [order()], cancels: [], executed: new Map() };
     const { reports } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes;
     assert.deepEqual(
       reports.map(({ kind }) => kind),
@@ -245,7 +451,7 @@ describe('what an ExecutionReport says of an order', () => {
       const named = { [tags.BusinessRejectRefID]: 'ord_a', [tags.Text]: 'no' };
       const refused: Record<number, string> = type === 'j' ? named : { [tags.RefSeqNum]: '12' };
       if (of !== undefined) refused[tags.RefMsgType] = of;
-      const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
+      const known = { startedAt: 7, orders: [order()], cancels: [], executed: new Map() };
       const { changes, result } = applyMessages([message(refused, type)], known, {
         ...context,
         timeOf: () => 5,
@@ -257,9 +463,9 @@ describe('what an ExecutionReport says of an order', () => {
   }
 
   it('as a reject speaks of the later of two orders, if an operator has set our numbers back between them', () => {
-    const received = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');
+    const received = message({ [tags.RefSeqNum]: '12', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, '3');
     const orders = [order({ id: 'ord_b', receivedAt: 2 }), order({ id: 'ord_a', receivedAt: 1 })];
-    const known = { startedAt: 7, orders, cancels: [], execIds: new Map() };
+    const known = { startedAt: 7, orders, cancels: [], executed: new Map() };
     const { reports } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes;
     assert.deepEqual(
       reports.map(({ orderId }) => orderId),

@@ -1,18 +1,24 @@
-import type { Changes, Known, Subjects } from '../store/store.ts';
-import type { Finding, FixCancel, FixOrder, FixReport } from '../store/table.ts';
+import type { Changes, Executed, Known, Subjects } from '../store/store.ts';
+import type { Finding, FindingKind, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
+import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
+import { answersQuestion, execIdOf, type Message, wholeOf } from './execution.ts';
+import { describe, factsOf } from './facts.ts';
 import {
-  applyExecution,
-  applyReject,
-  describe,
-  type Effect,
-  execIdOf,
-  type Message,
-  missesTrades,
-} from './executions.ts';
+  isCancelId,
+  isOfQuestion,
+  isOfSession,
+  isReject,
+  orderIdOf,
+  orderIdsOf,
+  rejectedName,
+  rejectedNumber,
+} from './references.ts';
+import { applyReject } from './rejects.ts';
+import { countOf, type WeighContext } from './weigh.ts';
 
-/** How the exchange answered a question about an order. */
-export type StatusAnswer = 'known' | 'unknown' | 'trades missing';
+/** How the exchange answered a question about an order. `unclear`: the answer is a finding, and proves nothing. */
+export type StatusAnswer = 'known' | 'unknown' | 'trades missing' | 'unclear';
 
 /** The answers to requests among some messages. The execution reports are in the changes. */
 export interface Answers {
@@ -22,8 +28,7 @@ export interface Answers {
   readonly isQuestionRefused: boolean;
 }
 
-export interface ApplyContext {
-  readonly toKobo: (text: string) => bigint | undefined;
+export interface MessagesContext extends WeighContext {
   /** The time of a message, in milliseconds. */
   readonly timeOf: (message: Message) => number;
   readonly now: number;
@@ -31,30 +36,15 @@ export interface ApplyContext {
 
 /** ExecType (150). */
 const rejected = '8';
-/** What asks the exchange for something, and what only asks about it. */
-const sendTypes: readonly string[] = [messageTypes.NewOrderSingle, messageTypes.OrderCancelRequest];
-const questionTypes: readonly string[] = [messageTypes.OrderStatusRequest, messageTypes.OrderMassStatusRequest];
-
-/** The marks of a request to cancel: the order's id, a point, `c` and a number. */
-const cancelMark = /\.c\d+$/;
-
-/** Whether an id looks like that of a request to cancel. No order may have it. */
-export function isCancelId(id: string): boolean {
-  return cancelMark.test(id);
-}
-
-/** The id of the nth request to cancel an order. */
-export function cancelIdOf(orderId: string, nth: number): string {
-  return `${orderId}.c${nth}`;
-}
+/** CxlRejReason (102): the exchange does not know the order. */
+const cancelOfUnknown = '1';
 
 /** Which rows the messages are about. */
 export function subjectsOf(messages: readonly Message[]): Subjects {
   const orderIds = new Set<string>();
   const numbers = new Set<bigint>();
   for (const message of messages) {
-    const id = orderIdOf(message);
-    if (id !== undefined) orderIds.add(id);
+    for (const id of orderIdsOf(message)) orderIds.add(id);
     const number = rejectedNumber(message);
     if (number !== undefined) numbers.add(number);
   }
@@ -65,151 +55,207 @@ export function subjectsOf(messages: readonly Message[]): Subjects {
 export function applyMessages(
   messages: readonly Message[],
   known: Known,
-  context: ApplyContext,
+  context: MessagesContext,
 ): { readonly changes: Changes; readonly result: Answers } {
-  const before = new Map(known.orders.map((order) => [order.id, order]));
-  const orders = new Map(before);
-  const cancels = new Map(known.cancels.map((cancel) => [cancel.id, cancel]));
-  const execIds = new Map([...known.execIds].map(([id, seen]) => [id, new Set(seen)]));
-  const reports: Omit<FixReport, 'number'>[] = [];
-  const findings: Finding[] = [];
-  const statuses: Answers['statuses'][number][] = [];
-  const refusedCancels: FixCancel[] = [];
-  let isQuestionRefused = false;
+  const applying = new Applying(known, context);
+  for (const message of messages) applying.apply(message);
+  return { changes: applying.changes, result: applying.answers };
+}
 
-  const note = (message: Message, orderId: string, effect: Pick<Effect, 'finding'>) => {
-    if (effect.finding === undefined) return;
-    const execId = execIdOf(message) ?? '';
-    findings.push({ ...effect.finding, at: context.now, orderId: printable(orderId), execId });
-  };
-  const take = (message: Message, order: FixOrder, effect: Effect) => {
-    orders.set(order.id, effect.order);
-    reports.push(...effect.reports);
-    for (const { execId } of effect.reports) if (execId !== null) seen(order.id).add(execId);
-    note(message, order.id, effect);
-  };
-  const seen = (orderId: string) => {
-    const found = execIds.get(orderId) ?? new Set<string>();
-    execIds.set(orderId, found);
-    return found;
-  };
-  const endCancel = (cancel: FixCancel | undefined, state: 'done' | 'refused') => {
-    if (cancel === undefined || cancel.state === 'done') return;
-    const after = { ...cancel, state };
-    cancels.set(cancel.id, after);
-    if (state === 'refused') refusedCancels.push(after);
-  };
+class Applying {
+  readonly #orders: Map<string, FixOrder>;
+  readonly #cancels: Map<string, FixCancel>;
+  readonly #executed: Map<string, Map<string, Executed>>;
+  readonly #reports: Omit<FixReport, 'number'>[] = [];
+  readonly #tradeChanges: FixTradeChange[] = [];
+  readonly #findings: Finding[] = [];
+  readonly #statuses: Answers['statuses'][number][] = [];
+  readonly #refusedCancels: FixCancel[] = [];
+  #isQuestionRefused = false;
+  #passedOver = false;
 
-  for (const message of messages) {
-    const at = context.timeOf(message);
-    const about = { toKobo: context.toKobo, at };
+  constructor(
+    private readonly known: Known,
+    private readonly context: MessagesContext,
+  ) {
+    this.#orders = new Map(known.orders.map((order) => [order.id, order]));
+    this.#cancels = new Map(known.cancels.map((cancel) => [cancel.id, cancel]));
+    this.#executed = new Map([...known.executed].map(([id, executed]) => [id, new Map(executed)]));
+  }
+
+  get changes(): Changes {
+    return {
+      orders: changed(this.known.orders, this.#orders),
+      cancels: changed(this.known.cancels, this.#cancels),
+      reports: this.#reports,
+      tradeChanges: this.#tradeChanges,
+      findings: this.#findings,
+      passedOver: this.#passedOver,
+    };
+  }
+
+  get answers(): Answers {
+    return {
+      statuses: this.#statuses,
+      refusedCancels: this.#refusedCancels,
+      isQuestionRefused: this.#isQuestionRefused,
+    };
+  }
+
+  apply(message: Message): void {
+    if (message.isWhole === false) {
+      this.#unreadable(message);
+      return;
+    }
     if (message.type === messageTypes.ExecutionReport) {
-      const orderId = orderIdOf(message) ?? '';
-      const order = orders.get(orderId);
-      if (order === undefined) {
-        const detail = `OrderID=${message.get(tags.OrderID) ?? ''} ExecType=${message.get(tags.ExecType) ?? ''}`;
-        // An answer to a mass status names orders of the firm that are not ours.
-        if (message.get(tags.MassStatusReqID) === undefined)
-          note(message, orderId, { finding: { what: 'unknown_order', detail } });
-        continue;
-      }
-      const isStatus = message.get(tags.ExecType) === 'I';
-      const execId = execIdOf(message);
-      if (!isStatus && execId !== undefined && seen(orderId).has(execId)) continue;
-      // It rejects the request to cancel, not the order.
-      const refusesCancel = message.get(tags.ExecType) === rejected && isCancelId(message.get(tags.ClOrdID) ?? '');
-      if (refusesCancel) endCancel(cancels.get(message.get(tags.ClOrdID) ?? ''), 'refused');
-      const effect = refusesCancel ? unread(order, message) : applyExecution(order, message, about);
-      take(message, order, effect);
-      if (isStatus) {
-        const requestId = message.get(tags.OrdStatusReqID) ?? '';
-        const missing = missesTrades(effect.order, message) ? 'trades missing' : 'known';
-        statuses.push({ orderId, requestId, answer: effect.isUnknown === true ? 'unknown' : missing });
-      }
-      if (effect.reports.some(({ kind }) => kind === 'cancelled')) {
-        for (const cancel of cancels.values()) if (cancel.orderId === orderId) endCancel(cancel, 'done');
-      }
-    } else if (message.type === messageTypes.OrderCancelReject) {
-      endCancel(cancels.get(message.get(tags.ClOrdID) ?? ''), 'refused');
-    } else if (isReject(message) && isOfQuestion(message)) {
-      // It says nothing of an order, and comes once for each question that the exchange does not take.
-      isQuestionRefused = true;
-    } else if (isReject(message)) {
-      const number = rejectedNumber(message);
-      const name = rejectedName(message);
-      const isOurs = (row: FixOrder | FixCancel) =>
-        number === undefined ? row.id === name : row.startedAt === known.startedAt && row.number === number;
-      // Numbers that an operator set back were given twice: the exchange means the later one.
-      const order = [...orders.values()]
-        .filter(isOurs)
-        .sort((one, other) => one.receivedAt - other.receivedAt)
-        .at(-1);
-      const cancel = [...cancels.values()]
-        .filter(isOurs)
-        .sort((one, other) => one.requestedAt - other.requestedAt)
-        .at(-1);
-      const isCancel = cancel !== undefined && cancel.requestedAt >= (order?.receivedAt ?? 0);
-      if (order !== undefined && !isCancel) take(message, order, applyReject(order, message, about));
-      else endCancel(cancel, 'refused');
-      note(message, order?.id ?? '', {
-        finding: { what: 'not_understood', detail: `rejected: ${message.get(tags.Text) ?? ''}` },
-      });
+      this.#execution(message);
+      return;
+    }
+    if (message.type === messageTypes.OrderCancelReject) {
+      this.#cancelReject(message);
+      return;
+    }
+    if (isReject(message)) {
+      this.#reject(message);
+      return;
+    }
+    this.#find(message, orderIdOf(message) ?? '', { what: 'unsupported', detail: describe(message) });
+  }
+
+  /** It may have been a report about any order. */
+  #unreadable(message: Message): void {
+    this.#passedOver = true;
+    this.#find(message, orderIdOf(message) ?? '', { what: 'unreadable', detail: describe(message) });
+  }
+
+  #execution(message: Message): void {
+    // A confirmed cancel may have an id of the exchange's own, and name the order by OrigClOrdID.
+    const orderId = orderIdsOf(message).find((id) => this.#orders.has(id)) ?? orderIdOf(message) ?? '';
+    const order = this.#orders.get(orderId);
+    if (order === undefined) {
+      // An answer to a mass status names orders of the firm that are not ours.
+      if (message.get(tags.MassStatusReqID) !== undefined) return;
+      this.#find(message, orderId, { what: 'unknown_order', detail: describe(message) });
+      return;
+    }
+    const cancelId = message.get(tags.ClOrdID) ?? '';
+    // It rejects the request to cancel, not the order.
+    if (message.get(tags.ExecType) === rejected && isCancelId(cancelId)) {
+      this.#endCancel(this.#cancelOf(orderId, cancelId), 'refused');
+      this.#find(message, orderId, { what: 'not_understood', detail: describe(message) });
+      return;
+    }
+    const executed = this.#executed.get(orderId) ?? new Map<string, Executed>();
+    this.#executed.set(orderId, executed);
+    const { toKobo, isAverage, symbolOf, timeOf } = this.context;
+    const { startedAt } = this.known;
+    const about = { toKobo, isAverage, symbolOf, at: timeOf(message), executed, startedAt };
+    const effect = applyExecution(order, message, about);
+    this.#take(message, effect);
+    if (answersQuestion(message)) this.#answer(message, effect);
+    if (effect.reports.some(({ kind }) => kind === 'cancelled')) {
+      for (const cancel of this.#cancels.values()) if (cancel.orderId === orderId) this.#endCancel(cancel, 'done');
     }
   }
-  const changed = <Row extends { readonly id: string }>(from: readonly Row[], to: ReadonlyMap<string, Row>) =>
-    from.flatMap((row) => {
-      const after = to.get(row.id);
-      return after === undefined || after === row ? [] : [{ before: row, after }];
+
+  #take(message: Message, { order, reports, change, findings }: Effect): void {
+    this.#orders.set(order.id, order);
+    this.#reports.push(...reports);
+    const executed = this.#executed.get(order.id) ?? new Map<string, Executed>();
+    this.#executed.set(order.id, executed);
+    for (const { execId, kind, quantity, priceKobo, counted } of reports) {
+      if (execId !== null) executed.set(execId, { kind, quantity, priceKobo, counted, execRefId: null });
+    }
+    if (change !== undefined) {
+      this.#tradeChanges.push(change);
+      const { execId, execRefId, quantity, priceKobo, counted } = change;
+      if (execId !== null) {
+        executed.set(execId, { kind: `trade_${change.kind}`, quantity, priceKobo, counted, execRefId });
+      }
+    }
+    for (const finding of findings) this.#find(message, order.id, finding);
+  }
+
+  #answer(message: Message, { order, isUnknown, findings }: Effect): void {
+    const requestId = message.get(tags.OrdStatusReqID) ?? '';
+    const isMissing = (wholeOf(message.get(tags.CumQty)) ?? 0n) > countOf(order);
+    const isUnclear = findings.some(({ what }) => unclear.has(what)) || order.state === 'sending';
+    const answer = isUnknown === true ? 'unknown' : isMissing ? 'trades missing' : isUnclear ? 'unclear' : 'known';
+    this.#statuses.push({ orderId: order.id, requestId, answer });
+  }
+
+  #cancelReject(message: Message): void {
+    const orderId = orderIdOf(message) ?? '';
+    const named = [...orderIdsOf(message)].find((id) => this.#orders.has(id)) ?? orderId;
+    const cancel = this.#cancelOf(named, message.get(tags.ClOrdID) ?? '');
+    const order = this.#orders.get(named);
+    if (cancel === undefined || order === undefined) {
+      this.#find(message, named, { what: 'not_understood', detail: describe(message) });
+      return;
+    }
+    if (message.get(tags.CxlRejReason) !== cancelOfUnknown) {
+      this.#orders.set(order.id, order.acknowledged ? order : { ...order, acknowledged: true });
+    }
+    this.#endCancel(cancel, 'refused');
+  }
+
+  /** The request to cancel with this ClOrdID; otherwise the last one of the order that has no answer. */
+  #cancelOf(orderId: string, id: string): FixCancel | undefined {
+    const named = this.#cancels.get(id);
+    if (named !== undefined) return named;
+    const underWay = [...this.#cancels.values()].filter((each) => each.orderId === orderId && each.state === 'sending');
+    return underWay.sort((one, other) => one.requestedAt - other.requestedAt).at(-1);
+  }
+
+  #endCancel(cancel: FixCancel | undefined, state: 'done' | 'refused'): void {
+    if (cancel === undefined || cancel.state === 'done' || cancel.state === state) return;
+    const after = { ...cancel, state };
+    this.#cancels.set(cancel.id, after);
+    if (state === 'refused') this.#refusedCancels.push(after);
+  }
+
+  #reject(message: Message): void {
+    if (isOfQuestion(message)) {
+      // It says nothing of an order, and comes once for each question that the exchange does not take.
+      this.#isQuestionRefused = true;
+      return;
+    }
+    // The session has a trouble of its own for what it says itself.
+    if (isOfSession(message)) return;
+    const rejects = applyReject(message, {
+      orders: [...this.#orders.values()],
+      cancels: [...this.#cancels.values()],
+      startedAt: this.known.startedAt,
+      number: rejectedNumber(message),
+      name: rejectedName(message),
+      at: this.context.timeOf(message),
     });
-  return {
-    changes: {
-      orders: changed([...before.values()], orders),
-      cancels: changed(known.cancels, cancels),
-      reports,
-      findings,
-    },
-    result: { statuses, refusedCancels, isQuestionRefused },
-  };
+    if (rejects.effect !== undefined) this.#take(message, rejects.effect);
+    this.#endCancel(rejects.cancel, 'refused');
+    this.#find(message, rejects.orderId, { what: 'not_understood', detail: describe(message) });
+  }
+
+  #find(message: Message, orderId: string, { what, detail }: NewFinding): void {
+    this.#findings.push({
+      ...{ what, detail, at: this.context.now, orderId: printable(orderId) },
+      execId: printable(execIdOf(message) ?? ''),
+      facts: factsOf(message),
+      bytes: message.bytes ?? null,
+    });
+  }
 }
 
-/** The order that a message is about. A report about a cancelled order may name the request to cancel instead. */
-function orderIdOf(message: Message): string | undefined {
-  const id = message.get(tags.ClOrdID) ?? message.get(tags.OrigClOrdID) ?? rejectedName(message);
-  // The suffix is ours, so it is surer than the exchange's other fields.
-  return id?.replace(cancelMark, '');
-}
+/** Findings of an answer after which nothing is known of the order. */
+const unclear: ReadonlySet<FindingKind> = new Set(['status_rejected', 'identity_differs', 'not_understood']);
 
-/**
- * The ClOrdID of our order or cancel that was rejected, where the exchange names it and not its number. A question about an
- * order has the order's ClOrdID too, so the type of what was rejected decides.
- */
-function rejectedName(message: Message): string | undefined {
-  const isByName = message.type === messageTypes.BusinessMessageReject && rejectedNumber(message) === undefined;
-  const isOfOrder = sendTypes.includes(message.get(tags.RefMsgType) ?? '');
-  return isByName && isOfOrder ? message.get(tags.BusinessRejectRefID) : undefined;
-}
-
-function isReject({ type }: Message): boolean {
-  return type === messageTypes.Reject || type === messageTypes.BusinessMessageReject;
-}
-
-/** Whether a reject is of one of our questions about orders. */
-function isOfQuestion(message: Message): boolean {
-  return questionTypes.includes(message.get(tags.RefMsgType) ?? '');
-}
-
-/** A report that no rule reads. */
-function unread(order: FixOrder, message: Message): Effect {
-  return { order, reports: [], finding: { what: 'not_understood', detail: describe(message) } };
+function changed<Row extends { readonly id: string }>(from: readonly Row[], to: ReadonlyMap<string, Row>) {
+  return from.flatMap((row) => {
+    const after = to.get(row.id);
+    return after === undefined || after === row ? [] : [{ before: row, after }];
+  });
 }
 
 /** What the record keeps of a name that is not ours. */
 function printable(name: string): string {
   return name.replaceAll(/[^!-~]/g, '?').slice(0, 64);
-}
-
-/** The number of our message that was rejected. */
-function rejectedNumber(message: Message): bigint | undefined {
-  const text = message.get(tags.RefSeqNum) ?? '';
-  return isReject(message) && /^\d{1,15}$/.test(text) ? BigInt(text) : undefined;
 }

@@ -7,7 +7,7 @@ export class Throttle {
 
   constructor(
     private readonly perSecond: number,
-    private readonly stopping: AbortSignal,
+    readonly stopping: AbortSignal,
   ) {}
 
   /** Waits for a turn. False, at once, if it would not come within this time. */

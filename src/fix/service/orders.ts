@@ -9,6 +9,7 @@ import {
   type ReportSchema,
 } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { GrpcClient } from '../../lib/grpc-client.ts';
+import { ReferencePrices } from '../orders/reference-prices.ts';
 import type { Trading } from '../orders/trading.ts';
 import type { FixStore } from '../store/store.ts';
 import type { FixReport } from '../store/table.ts';
@@ -30,6 +31,7 @@ export function ordersService(parts: {
   readonly now: () => number;
 }): UnaryHandlers<typeof Orders> {
   const { trading, store, backOffice, now } = parts;
+  const prices = new ReferencePrices();
   const onward = ({ call, deadlineMs }: CallContext) => ({
     timeoutMs: Math.max(1, deadlineMs - now()),
     metadata: call.metadata,
@@ -40,10 +42,14 @@ export function ordersService(parts: {
       const { honoursNotAfter } = await passed(backOffice.getCapabilities({}, onward(context)));
       return { honoursNotAfter };
     },
-    getTradingContext: (request, context) => passed(backOffice.getTradingContext(request, onward(context))),
+    getTradingContext: async (request, context) => {
+      const answer = await passed(backOffice.getTradingContext(request, onward(context)));
+      prices.note(request.symbol, answer.instrument?.upperPriceKobo ?? 0n);
+      return answer;
+    },
     estimateOrder: (request, context) => passed(backOffice.estimateOrder(request, onward(context))),
     submitOrder: async (request, { deadlineMs }) => ({
-      report: reportMessage(await trading.submit(request, deadlineMs)),
+      report: reportMessage(await trading.submit(request, deadlineMs, prices.of(request.symbol))),
     }),
     lookUpOrder: async ({ clientOrderId, afterNumber }) => {
       if (afterNumber < 0n) throw new RpcError(status.INVALID_ARGUMENT, 'after_number must be 0 or more');
@@ -67,7 +73,7 @@ export function reportMessage(report: FixReport): MessageInitShape<typeof Report
     clientOrderId: orderId,
     exchangeOrderId,
     kind: kinds[kind],
-    at: timestampFromMs(at),
+    ...(at === null ? {} : { at: timestampFromMs(at) }),
     quantity: quantity ?? 0n,
     priceKobo: priceKobo ?? 0n,
     rejectReason: rejectReason === null ? RejectReason.UNSPECIFIED : reasonOf(rejectReason),

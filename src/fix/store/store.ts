@@ -8,18 +8,22 @@ import {
   type FixNumbers,
   type FixOrder,
   type FixReport,
+  type FixReportKind,
+  type FixTradeChange,
   fixCancels,
   fixFindings,
   fixNumbers,
   fixOrders,
   fixReports,
   fixSubmissions,
+  fixTradeChanges,
 } from './table.ts';
 
 /** What a message that is sent puts into the record. `startedAt` and `number` are filled in with its number. */
 export type Kept =
   | { readonly kind: 'order'; readonly row: FixOrder }
   | { readonly kind: 'cancel'; readonly row: FixCancel }
+  | { readonly kind: 'question'; readonly orderId: string }
   | { readonly kind: 'nothing' };
 
 /** What some messages of the exchange change. */
@@ -27,8 +31,24 @@ export interface Changes {
   readonly orders: readonly { readonly before: FixOrder; readonly after: FixOrder }[];
   readonly cancels: readonly { readonly before: FixCancel; readonly after: FixCancel }[];
   readonly reports: readonly Omit<FixReport, 'number'>[];
+  readonly tradeChanges: readonly FixTradeChange[];
   readonly findings: readonly Finding[];
+  /** A message was passed over that may have been about any order. */
+  readonly passedOver: boolean;
 }
+
+/** What was applied of an order with an ExecID: a report, or what the exchange changed of a trade. */
+export interface Executed {
+  readonly kind: FixReportKind | 'trade_cancelled' | 'trade_corrected';
+  readonly quantity: bigint | null;
+  readonly priceKobo: bigint | null;
+  /** The CumQty that came with it. */
+  readonly counted: bigint | null;
+  /** The trade that was changed. */
+  readonly execRefId: string | null;
+}
+
+export type ExecutedOf = ReadonlyMap<string, ReadonlyMap<string, Executed>>;
 
 /** Which rows some messages are about. */
 export interface Subjects {
@@ -42,8 +62,8 @@ export interface Known {
   readonly startedAt: number;
   readonly orders: readonly FixOrder[];
   readonly cancels: readonly FixCancel[];
-  /** The ExecIDs that were applied, by order. */
-  readonly execIds: ReadonlyMap<string, ReadonlySet<string>>;
+  /** What was applied, by order and ExecID. */
+  readonly executed: ExecutedOf;
 }
 
 /** One thing that was taken. */
@@ -51,6 +71,16 @@ export interface ListedSubmission {
   readonly number: bigint;
   readonly clientId: string;
   readonly note: Buffer;
+}
+
+/** What an operator watches. */
+export interface FixCounts {
+  /** Orders of which nothing is known. */
+  readonly inDoubt: number;
+  readonly oldestInDoubtAt: number | undefined;
+  readonly open: number;
+  /** Findings that nobody has settled. */
+  readonly findings: number;
 }
 
 /** The lease of the process that has the session. */
@@ -62,12 +92,14 @@ const longestPage = 1_000;
 const mostRemembered = 5_000;
 /** How often numbers that were wrong are read again for one write. */
 const mostTries = 3;
+/** How many findings of one order are remembered, so that they are not repeated. */
+const mostNoted = 6;
 
 /** All that the record has of an order, from the time when this process stored it. */
 interface Remembered {
   readonly order: FixOrder;
   readonly cancels: readonly FixCancel[];
-  readonly execIds: ReadonlySet<string>;
+  readonly executed: ReadonlyMap<string, Executed>;
 }
 
 /**
@@ -133,8 +165,8 @@ export class FixStore {
   }
 
   async #store(messages: readonly { readonly number: number; readonly kept: Kept }[], nextOut: number): Promise<void> {
-    const { orders, cancels } = await this.#write((numbers) => {
-      const { startedAt } = numbers;
+    await this.#write((numbers) => {
+      const { startedAt, lastSubmission } = numbers;
       const rows = messages.map(({ number, kept }) => ({ kept, numbered: { startedAt, number: BigInt(number) } }));
       const orders = rows.flatMap(({ kept, numbered }) =>
         kept.kind === 'order' ? [{ ...kept.row, ...numbered }] : [],
@@ -142,17 +174,36 @@ export class FixStore {
       const cancels = rows.flatMap(({ kept, numbered }) =>
         kept.kind === 'cancel' ? [{ ...kept.row, ...numbered }] : [],
       );
+      const askedIds = rows.flatMap(({ kept }) => (kept.kind === 'question' ? [kept.orderId] : []));
+      // From now on it may be sent, so a gateway that lost it must find it.
+      const listed = orders.map(({ id }, at) => ({
+        number: lastSubmission + BigInt(at + 1),
+        clientId: id,
+        note: null,
+      }));
       const writes = [
-        ...(orders.length === 0 ? [] : [fixOrders.insert(...orders)]),
+        ...(orders.length === 0 ? [] : [fixOrders.insert(...orders), fixSubmissions.insert(...listed)]),
         ...(cancels.length === 0 ? [] : [fixCancels.insert(...cancels)]),
+        ...(askedIds.length === 0 ? [] : [fixOrders.set({ id: [...new Set(askedIds)] }, { asked: true })]),
       ];
-      return { after: { ...numbers, nextOut: BigInt(nextOut) }, writes, result: { orders, cancels } };
+      const after = {
+        ...numbers,
+        nextOut: BigInt(nextOut),
+        lastSubmission: lastSubmission + BigInt(listed.length),
+      };
+      const learn = () => {
+        for (const order of orders) this.#remember({ order, cancels: [], executed: new Map() });
+        for (const cancel of cancels) {
+          const found = this.#remembered.get(cancel.orderId);
+          if (found !== undefined) this.#remember({ ...found, cancels: [...found.cancels, cancel] });
+        }
+        for (const id of askedIds) {
+          const found = this.#remembered.get(id);
+          if (found !== undefined) this.#remember({ ...found, order: { ...found.order, asked: true } });
+        }
+      };
+      return { after, writes, result: undefined, learn };
     });
-    for (const order of orders) this.#remember({ order, cancels: [], execIds: new Set() });
-    for (const cancel of cancels) {
-      const found = this.#remembered.get(cancel.orderId);
-      if (found !== undefined) this.#remember({ ...found, cancels: [...found.cancels, cancel] });
-    }
   }
 
   /**
@@ -177,50 +228,90 @@ export class FixStore {
       ...(orderIds.length === 0 ? [] : [fixOrders.set({ id: orderIds, state: 'sending' }, { state: 'unsent' })]),
       ...(cancelIds.length === 0 ? [] : [fixCancels.set({ id: cancelIds, state: 'sending' }, { state: 'unsent' })]),
     ];
-    await this.#write((numbers) => ({ after: numbers, writes, result: undefined }));
-    for (const id of orderIds) this.#remembered.delete(id);
-    for (const { order, cancels } of this.#remembered.values()) {
-      if (cancels.some(({ id }) => cancelIds.includes(id))) this.#remembered.delete(order.id);
-    }
+    const learn = () => {
+      for (const id of orderIds) this.#remembered.delete(id);
+      for (const { order, cancels } of this.#remembered.values()) {
+        if (cancels.some(({ id }) => cancelIds.includes(id))) this.#remembered.delete(order.id);
+      }
+    };
+    await this.#write((numbers) => ({ after: numbers, writes, result: undefined, learn }));
+  }
+
+  /**
+   * Notes that the exchange is proven not to have an order. False: something has become known of it meanwhile, which the proof
+   * did not consider.
+   */
+  absent(orderId: string): Promise<boolean> {
+    return this.#write(async (numbers) => {
+      const order = await this.order(orderId);
+      const isUntouched = order?.state === 'sending' && !order.acknowledged && !order.passedOver;
+      if (!isUntouched) return { after: numbers, writes: [], result: false };
+      const writes = [fixOrders.set({ id: orderId, state: 'sending' }, { state: 'unsent' })];
+      const learn = () => void this.#remembered.delete(orderId);
+      return { after: numbers, writes, result: true, learn };
+    });
+  }
+
+  /** Notes that the exchange did not answer requests to cancel in time, so that others may be sent. */
+  async lost(cancelIds: readonly string[]): Promise<void> {
+    const writes = [fixCancels.set({ id: cancelIds, state: 'sending' }, { state: 'lost' })];
+    const learn = () => {
+      for (const { order, cancels } of this.#remembered.values()) {
+        if (cancels.some(({ id }) => cancelIds.includes(id))) this.#remembered.delete(order.id);
+      }
+    };
+    await this.#write((numbers) => ({ after: numbers, writes, result: undefined, learn }));
   }
 
   /**
    * Commits what messages of the exchange change, with the number of the next one that is expected. `decide` is given the rows
-   * that they are about. Returns the reports with their numbers.
+   * that they are about. `passedOver`: messages before that number were passed over, which may have been about any order.
+   * Returns the reports with their numbers.
    */
-  async received<T>(
+  received<T>(
     nextIn: number,
+    passedOver: boolean,
     subjects: Subjects,
     decide: (known: Known) => { readonly changes: Changes; readonly result: T },
-  ): Promise<{ readonly reports: readonly FixReport[]; readonly result: T }> {
-    const { changes, reports, result } = await this.#write(async (numbers) => {
+  ): Promise<{ readonly reports: readonly FixReport[]; readonly findings: readonly Finding[]; readonly result: T }> {
+    return this.#write(async (numbers) => {
       const known = {
         startedAt: numbers.startedAt,
         ...(this.#recall(subjects) ?? (await this.#read(subjects, numbers))),
       };
       const { changes, result } = decide(known);
       const reports = changes.reports.map((report, at) => ({ ...report, number: numbers.lastReport + BigInt(at + 1) }));
-      const taken = changes.orders
-        .filter(({ before, after }) => isTaken(after) && !isTaken(before))
-        .map(({ after }, at) => ({ number: numbers.lastSubmission + BigInt(at + 1), clientId: after.id, note: null }));
+      // What was refused has no number, and was not listed. What was given one was listed then.
+      const revived = changes.orders.filter(
+        ({ before, after }) => before.state === 'unsent' && after.state !== 'unsent' && before.number === 0n,
+      );
+      const listed = revived.map(({ after }, at) => ({
+        number: numbers.lastSubmission + BigInt(at + 1),
+        clientId: after.id,
+        note: null,
+      }));
       const after = {
         ...numbers,
         nextIn: BigInt(nextIn),
         lastReport: numbers.lastReport + BigInt(reports.length),
-        lastSubmission: numbers.lastSubmission + BigInt(taken.length),
+        lastSubmission: numbers.lastSubmission + BigInt(listed.length),
       };
-      const findings = changes.findings.map((finding) => ({ ...finding, id: 0n }));
+      const { findings, tradeChanges } = changes;
       const writes = [
         ...changes.orders.flatMap(({ before, after }) => fixOrders.update(before, after)),
         ...changes.cancels.flatMap(({ before, after }) => fixCancels.update(before, after)),
         ...(reports.length === 0 ? [] : [fixReports.insert(...reports)]),
-        ...(taken.length === 0 ? [] : [fixSubmissions.insert(...taken)]),
-        ...(findings.length === 0 ? [] : [fixFindings.insert(...findings)]),
+        ...(tradeChanges.length === 0 ? [] : [fixTradeChanges.insert(...tradeChanges.map(withoutId))]),
+        ...(listed.length === 0 ? [] : [fixSubmissions.insert(...listed)]),
+        ...(findings.length === 0 ? [] : [fixFindings.insert(...findings.map(withoutId))]),
+        ...(passedOver || changes.passedOver ? markPassedOver : []),
       ];
-      return { after, writes, result: { changes, reports, result } };
+      const learn = () => {
+        if (passedOver || changes.passedOver) this.#remembered.clear();
+        else this.#learn(changes);
+      };
+      return { after, writes, result: { reports, findings, result }, learn };
     });
-    this.#learn(changes);
-    return { reports, result };
   }
 
   /** The rows that messages are about, if this process knows all of them. */
@@ -231,7 +322,7 @@ export class FixStore {
     return {
       orders: all.map(({ order }) => order),
       cancels: all.flatMap(({ cancels }) => cancels),
-      execIds: new Map(all.map(({ order, execIds }) => [order.id, execIds])),
+      executed: new Map(all.map(({ order, executed }) => [order.id, executed])),
     };
   }
 
@@ -240,11 +331,7 @@ export class FixStore {
     const ofOrders =
       orderIds.length === 0
         ? []
-        : [
-            fixOrders.find({ id: orderIds }),
-            fixCancels.find({ orderId: orderIds }),
-            sql`SELECT order_id, exec_id FROM fix_reports WHERE order_id IN (${orderIds.map((id) => Buffer.from(id))}) AND exec_id IS NOT NULL`,
-          ];
+        : [fixOrders.find({ id: orderIds }), fixCancels.find({ orderId: orderIds }), executedOf(orderIds)];
     const ofNumbers =
       numbers.length === 0
         ? []
@@ -255,11 +342,11 @@ export class FixStore {
     return {
       orders: unique([...orders, ...moreOrders].map((row) => fixOrders.all.read(row))),
       cancels: unique([...cancels, ...moreCancels].map((row) => fixCancels.all.read(row))),
-      execIds: byOrder(execs),
+      executed: byOrder(execs),
     };
   }
 
-  #learn({ orders, cancels, reports }: Changes): void {
+  #learn({ orders, cancels, reports, tradeChanges }: Changes): void {
     for (const { after } of orders) {
       const found = this.#remembered.get(after.id);
       if (after.state === 'final') this.#remembered.delete(after.id);
@@ -270,12 +357,19 @@ export class FixStore {
       if (found === undefined) continue;
       this.#remember({ ...found, cancels: found.cancels.map((each) => (each.id === after.id ? after : each)) });
     }
-    for (const { orderId, execId } of reports) {
-      const found = this.#remembered.get(orderId);
-      if (found !== undefined && execId !== null) {
-        this.#remember({ ...found, execIds: new Set([...found.execIds, execId]) });
-      }
+    for (const { orderId, execId, kind, quantity, priceKobo, counted } of reports) {
+      if (execId !== null)
+        this.#learnExecuted(orderId, execId, { kind, quantity, priceKobo, counted, execRefId: null });
     }
+    for (const { orderId, execId, kind, quantity, priceKobo, counted, execRefId } of tradeChanges) {
+      const executed = { kind: `trade_${kind}`, quantity, priceKobo, counted, execRefId } as const;
+      if (execId !== null) this.#learnExecuted(orderId, execId, executed);
+    }
+  }
+
+  #learnExecuted(orderId: string, execId: string, executed: Executed): void {
+    const found = this.#remembered.get(orderId);
+    if (found !== undefined) this.#remember({ ...found, executed: new Map([...found.executed, [execId, executed]]) });
   }
 
   #remember(one: Remembered): void {
@@ -325,29 +419,43 @@ export class FixStore {
   }
 
   /**
-   * Orders of an earlier session day that were good for it, and that have not ended, oldest first; without those that were
-   * noted so in this one.
+   * Orders that were good for a session day before the one that began at this time, and that have not ended, oldest first;
+   * without those that were found so in this one.
    */
-  async notEnded(limit: number): Promise<FixOrder[]> {
+  async notEnded(dayStartedAt: number, limit: number): Promise<FixOrder[]> {
+    const day = new Date(dayStartedAt);
     const rows = await this.database.read(
       statement(
-        `SELECT ${fixOrders.all.list} FROM fix_orders WHERE state = 'open' AND time_in_force = 'day'
-          AND received_at < (SELECT started_at FROM fix_numbers WHERE id = 1)
-          AND id NOT IN (SELECT order_id FROM fix_findings WHERE what = 'not_ended'
-            AND at >= (SELECT started_at FROM fix_numbers WHERE id = 1))
+        `SELECT ${fixOrders.all.list} FROM fix_orders WHERE state = 'open' AND time_in_force = 'day' AND received_at < ?
+          AND id NOT IN (SELECT order_id FROM fix_findings WHERE what = 'not_ended' AND at >= ?)
           ORDER BY received_at LIMIT ${limit}`,
+        day,
+        day,
       ),
     );
     return rows.map((row) => fixOrders.all.read(row));
   }
 
-  /** Writes down what an operator must look at. */
-  async note(finding: Finding): Promise<void> {
-    await this.#write((numbers) => ({
-      after: numbers,
-      writes: [fixFindings.insert({ ...finding, id: 0n })],
-      result: undefined,
-    }));
+  /** Orders about which the exchange must be asked, because a message about them may have been passed over, oldest first. */
+  async mustAsk(limit: number): Promise<FixOrder[]> {
+    const tail = statement(`ORDER BY received_at LIMIT ${limit}`);
+    const rows = await this.database.read(
+      fixOrders.find({ mustAsk: true, state: ['sending', 'open'] }, fixOrders.all, tail, 'fix_orders_must_ask'),
+    );
+    return rows.map((row) => fixOrders.all.read(row));
+  }
+
+  /** Writes down what an operator must look at, once for an order and a key. Returns whether it is new. */
+  note(finding: Finding, key: string): Promise<boolean> {
+    return this.#write(async (numbers) => {
+      const order = await this.order(finding.orderId);
+      const noted = order?.noted === '' ? [] : (order?.noted.split(' ') ?? []);
+      if (order === undefined || noted.includes(key)) return { after: numbers, writes: [], result: false };
+      const after = { ...order, noted: [...noted, key].slice(-mostNoted).join(' ') };
+      const writes = [fixFindings.insert(withoutId(finding)), ...fixOrders.update(order, after)];
+      const learn = () => void this.#remembered.delete(order.id);
+      return { after: numbers, writes, result: true, learn };
+    });
   }
 
   /** The reports about an order above a number, oldest first, one more than asked for if there are more. */
@@ -390,19 +498,24 @@ export class FixStore {
   }
 
   /** How many orders are in each state that an operator watches, and the age of the oldest one in doubt. */
-  async counts(): Promise<{ inDoubt: number; oldestInDoubtAt: number | undefined; open: number }> {
-    const rows = await this.database.read(
+  async counts(): Promise<FixCounts> {
+    const [rows = [], [findings] = []] = await this.database.readAll([
       statement(
         `SELECT state, COUNT(*) AS orders, MIN(received_at) AS oldest FROM fix_orders
          WHERE state IN ('sending', 'open') GROUP BY state`,
       ),
-    );
+      statement(
+        `SELECT COUNT(*) AS findings FROM fix_findings f
+         WHERE NOT EXISTS (SELECT 1 FROM fix_finding_settlements s WHERE s.finding_id = f.id)`,
+      ),
+    ]);
     const of = (state: string) => rows.find((row) => row.state === state);
     const oldest = of('sending')?.oldest;
     return {
       inDoubt: Number(of('sending')?.orders ?? 0),
       oldestInDoubtAt: oldest instanceof Date ? oldest.getTime() : undefined,
       open: Number(of('open')?.orders ?? 0),
+      findings: Number(findings?.findings ?? 0),
     };
   }
 
@@ -428,13 +541,15 @@ export class FixStore {
     this.#numbers ??= await this.numbers();
     const numbers = this.#numbers;
     if (numbers.fence !== this.lease.fence) throw new LeaseLost();
-    const { after, writes, result } = await decide(numbers);
+    const { after, writes, result, learn } = await decide(numbers);
     if (writes.length === 0 && isSame(numbers, after)) return result;
     const { fence, version } = numbers;
     const next = { ...after, version: version + 1n };
     const update = fixNumbers.set({ id: 1n, fence, version }, changed(numbers, next));
     await this.database.writeAll([update, guard([statement('ROW_COUNT() = 1')]), ...writes]);
     this.#numbers = next;
+    // Before the next write, which decides by it.
+    learn?.();
     return result;
   }
 }
@@ -444,6 +559,8 @@ interface Decided<T> {
   readonly after: FixNumbers;
   readonly writes: readonly Statement[];
   readonly result: T;
+  /** Brings what this process remembers in line with what was committed. */
+  readonly learn?: () => void;
 }
 
 function isSame(one: FixNumbers, other: FixNumbers): boolean {
@@ -464,8 +581,23 @@ export class LeaseLost extends Error {
 
 const nothing = statement('SELECT 1 FROM fix_numbers WHERE id = 0');
 
-function isTaken({ state }: FixOrder): boolean {
-  return state === 'open' || state === 'final';
+/** The exchange may have reported about any order that lives. */
+const markPassedOver = [
+  statement("UPDATE fix_orders SET must_ask = 1, passed_over = 1 WHERE state = 'sending'"),
+  statement("UPDATE fix_orders SET must_ask = 1 WHERE state = 'open'"),
+];
+
+function executedOf(orderIds: readonly string[]): Statement {
+  const ids = orderIds.map((id) => Buffer.from(id));
+  return sql`SELECT order_id, exec_id, kind, quantity, price_kobo, counted, NULL AS exec_ref_id, 0 AS id FROM fix_reports
+    WHERE order_id IN (${ids}) AND exec_id IS NOT NULL
+    UNION ALL SELECT order_id, exec_id, CONCAT('trade_', kind), quantity, price_kobo, counted, exec_ref_id, id FROM fix_trade_changes
+    WHERE order_id IN (${ids}) AND exec_id IS NOT NULL ORDER BY id`;
+}
+
+/** A row to which the database gives its id. */
+function withoutId<Row extends object>(row: Row): Row & { readonly id: bigint } {
+  return { ...row, id: 0n };
 }
 
 function numbersOf([row]: readonly SqlRow[]): FixNumbers {
@@ -477,12 +609,21 @@ function unique<Row extends { readonly id: string }>(rows: readonly Row[]): Row[
   return [...new Map(rows.map((row) => [row.id, row])).values()];
 }
 
-function byOrder(rows: readonly SqlRow[]): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
+function byOrder(rows: readonly SqlRow[]): ExecutedOf {
+  const found = new Map<string, Map<string, Executed>>();
+  const whole = (value: unknown) => (value === null || value === undefined ? null : BigInt(String(value)));
   for (const row of rows) {
     const id = String(row.order_id);
-    const known = found.get(id) ?? new Set();
-    found.set(id, known.add(String(row.exec_id)));
+    const known = found.get(id) ?? new Map<string, Executed>();
+    const { quantity, price_kobo, counted, exec_ref_id } = row;
+    known.set(String(row.exec_id), {
+      kind: String(row.kind) as Executed['kind'],
+      quantity: whole(quantity),
+      priceKobo: whole(price_kobo),
+      counted: whole(counted),
+      execRefId: exec_ref_id === null ? null : String(exec_ref_id),
+    });
+    found.set(id, known);
   }
   return found;
 }

@@ -1,4 +1,16 @@
-import { defineTable, exactText, instant, optional, type RowOf, shortened, text, whole } from '../../db/table.ts';
+import {
+  defineTable,
+  exactText,
+  flag,
+  instant,
+  longText,
+  manyBytes,
+  optional,
+  type RowOf,
+  shortened,
+  text,
+  whole,
+} from '../../db/table.ts';
 
 /**
  * What is known of an order. `sending`: it has its number, and may have been written; the exchange has sent no report of
@@ -6,28 +18,50 @@ import { defineTable, exactText, instant, optional, type RowOf, shortened, text,
  */
 export type FixOrderState = 'sending' | 'unsent' | 'open' | 'final';
 
-/** What is known of a request to cancel. `refused`: the exchange did not cancel by it. */
-export type FixCancelState = 'sending' | 'unsent' | 'done' | 'refused';
+/**
+ * What is known of a request to cancel. `refused`: the exchange did not cancel by it. `lost`: the exchange did not answer
+ * in time, and another one was sent.
+ */
+export type FixCancelState = 'sending' | 'unsent' | 'done' | 'refused' | 'lost';
+
+/** How an order ends without all its shares. */
+export type FixEnd = 'cancelled' | 'expired' | 'rejected';
 
 /** The kind of a report, as `ReportKind`. */
 export type FixReportKind = 'accepted' | 'rejected' | 'trade' | 'cancelled' | 'expired';
 
-/** Why an operator must look. */
+/** Why an operator must look: docs/FIX.md has what each means and what to do. */
 export type FindingKind =
   | 'unknown_order'
   | 'trade_cancelled'
   | 'trade_corrected'
   | 'restated'
+  | 'terms_differ'
+  | 'identity_differs'
+  | 'worse_than_limit'
+  | 'price_implausible'
+  | 'average_differs'
+  | 'exec_id_reused'
   | 'overfilled'
   | 'counted_twice'
   | 'trades_missing'
+  | 'counts_disagree'
+  | 'end_unproven'
+  | 'end_contradicted'
+  | 'rejection_unproven'
+  | 'status_rejected'
+  | 'order_forgotten'
+  | 'absence_unproven'
   | 'revived'
   | 'not_ended'
+  | 'unsupported'
+  | 'unreadable'
   | 'not_understood';
 
 /**
  * The session's next numbers since its numbering began, and the last numbers of what counts for ever. One row, which every
- * write changes: `version` counts them, and `fence` is that of the lease's holder.
+ * write changes: `version` counts them, and `fence` is that of the lease's holder. `restored`: the database came back from a
+ * backup, so that it may lack what was sent since, and proves nothing absent.
  */
 export const fixNumbers = defineTable({
   name: 'fix_numbers',
@@ -41,6 +75,7 @@ export const fixNumbers = defineTable({
     lastReport: whole(),
     lastSubmission: whole(),
     backOfficeSubmission: whole(),
+    restored: flag(),
   },
   primary: ['id'],
 });
@@ -50,7 +85,17 @@ export type FixNumbers = RowOf<typeof fixNumbers>;
 /** Of what was given a number: in which numbering of the session, and which one. */
 const numbered = { startedAt: instant(), number: whole() };
 
-/** Every order that was given a number. */
+/**
+ * Every order that was given a number. What the rule of evidence must know of it:
+ * - `acknowledged`: the exchange has named it as its own in some form, so its absence cannot be believed later.
+ * - `passedOver`: a message of the exchange was passed over since it was sent.
+ * - `mustAsk`: the exchange must be asked about it, because a message about it may have been passed over.
+ * - `asked`: a question about it has no answer yet, so that a rejection may be the answer.
+ * - `adjusted`: the shares that trades taken back or changed add to `filled` in the exchange's count.
+ * - `referenceKobo`: a price from when it was placed, against which trades are held to be plausible.
+ * - `endedAs`, `endedCount`: the exchange ended it with a count of trades of which some did not come.
+ * - `noted`: the findings that need not be repeated.
+ */
 export const fixOrders = defineTable({
   name: 'fix_orders',
   columns: {
@@ -69,14 +114,31 @@ export const fixOrders = defineTable({
     state: text<FixOrderState>(8),
     exchangeOrderId: text(64),
     filled: whole(),
+    acknowledged: flag(),
+    passedOver: flag(),
+    mustAsk: flag(),
+    asked: flag(),
+    adjusted: whole(),
+    filledValueKobo: whole(),
+    referenceKobo: optional(whole()),
+    endedAs: optional(text<FixEnd>(12)),
+    endedCount: optional(whole()),
+    noted: text(400),
   },
   primary: ['id'],
-  indexes: { fix_orders_state: ['state', 'receivedAt'], fix_orders_number: ['startedAt', 'number'] },
+  indexes: {
+    fix_orders_state: ['state', 'receivedAt'],
+    fix_orders_number: ['startedAt', 'number'],
+    fix_orders_must_ask: ['mustAsk', 'receivedAt'],
+  },
 });
 
 export type FixOrder = RowOf<typeof fixOrders>;
 
-/** Every report, numbered without a gap. One that no ExecutionReport brought has no ExecID. */
+/**
+ * Every report, numbered without a gap. One that no ExecutionReport brought has no ExecID. `at` is null if the exchange did not
+ * state when it happened; `counted` is the CumQty that it stated.
+ */
 export const fixReports = defineTable({
   name: 'fix_reports',
   columns: {
@@ -84,11 +146,12 @@ export const fixReports = defineTable({
     orderId: exactText(64),
     exchangeOrderId: text(64),
     kind: text<FixReportKind>(12),
-    at: instant(),
+    at: optional(instant()),
     quantity: optional(whole()),
     priceKobo: optional(whole()),
     rejectReason: optional(text(32)),
     execId: optional(exactText(64)),
+    counted: optional(whole()),
   },
   primary: ['number'],
   indexes: { fix_reports_order: ['orderId', 'number'] },
@@ -96,6 +159,27 @@ export const fixReports = defineTable({
 });
 
 export type FixReport = RowOf<typeof fixReports>;
+
+/** A trade that the exchange took back (150=H) or corrected (150=G), with what it has become. */
+export const fixTradeChanges = defineTable({
+  name: 'fix_trade_changes',
+  columns: {
+    id: whole(),
+    orderId: exactText(64),
+    execId: optional(exactText(64)),
+    execRefId: exactText(64),
+    kind: text<'cancelled' | 'corrected'>(12),
+    quantity: optional(whole()),
+    priceKobo: optional(whole()),
+    counted: optional(whole()),
+    at: instant(),
+  },
+  primary: ['id'],
+  generated: 'id',
+  unique: { fix_trade_changes_exec: ['orderId', 'execId'] },
+});
+
+export type FixTradeChange = Omit<RowOf<typeof fixTradeChanges>, 'id'>;
 
 /** Every request to cancel that was given a number. */
 export const fixCancels = defineTable({
@@ -129,7 +213,10 @@ export const fixSubmissions = defineTable({
   unique: { fix_submissions_client: ['clientId'] },
 });
 
-/** What an operator must look at, because the broker's protocol has no report for it. */
+/**
+ * What an operator must look at: something the exchange says that does not prove what it says. `facts` has the message's fields
+ * by name, as JSON; `bytes` a message that could not be read.
+ */
 export const fixFindings = defineTable({
   name: 'fix_findings',
   columns: {
@@ -139,10 +226,21 @@ export const fixFindings = defineTable({
     orderId: exactText(64),
     execId: exactText(64),
     detail: shortened(500),
+    facts: optional(longText()),
+    bytes: optional(manyBytes()),
   },
   primary: ['id'],
   generated: 'id',
-  indexes: { fix_findings_at: ['at'] },
+  indexes: { fix_findings_at: ['at'], fix_findings_order: ['orderId', 'id'] },
 });
 
 export type Finding = Omit<RowOf<typeof fixFindings>, 'id'>;
+
+/** A finding that an operator has settled. */
+export const fixFindingSettlements = defineTable({
+  name: 'fix_finding_settlements',
+  columns: { findingId: whole(), at: instant(), operator: text(64), note: shortened(500) },
+  primary: ['findingId'],
+});
+
+export type FindingSettlement = RowOf<typeof fixFindingSettlements>;

@@ -20,3 +20,18 @@ export function toPrice(kobo: bigint, unit: PriceUnit): string {
   const digits = kobo.toString().padStart(3, '0');
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
+
+/** Whether a text is the average price of so many shares that cost so many kobo: to a kobo, or to its own last digit if that is coarser. */
+export function isAverage(text: string, unit: PriceUnit, valueKobo: bigint, quantity: bigint): boolean {
+  const [, whole, fraction = ''] = /^0*(\d{1,12})(?:\.(\d{0,20}))?$/.exec(text) ?? [];
+  if (whole === undefined) return false;
+  // In units of the last digit, of which a kobo has so many.
+  const places = unit === 'naira' ? 2 : 0;
+  const digits = BigInt(`${whole}${fraction}`);
+  const perKobo = 10n ** BigInt(Math.max(0, fraction.length - places));
+  const stated = digits * 10n ** BigInt(Math.max(0, places - fraction.length));
+  const coarsest = 10n ** BigInt(Math.max(0, places - fraction.length));
+  const difference = stated * quantity - valueKobo * perKobo;
+  const allowed = (coarsest > perKobo ? coarsest : perKobo) * quantity;
+  return (difference < 0n ? -difference : difference) <= allowed;
+}

@@ -1,0 +1,69 @@
+import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { OrderType, Side, type SubmitOrderRequest, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { RpcError } from '../service/rpc.ts';
+import type { FixOrder } from '../store/table.ts';
+import { isCancelId } from './references.ts';
+
+const sides = { [Side.BUY]: 'buy', [Side.SELL]: 'sell', [Side.UNSPECIFIED]: undefined } as const;
+const types = {
+  [OrderType.LIMIT]: 'limit',
+  [OrderType.MARKET]: 'market',
+  [OrderType.UNSPECIFIED]: undefined,
+} as const;
+const timesInForce = {
+  [TimeInForce.DAY]: 'day',
+  [TimeInForce.GTC]: 'gtc',
+  [TimeInForce.IOC]: 'ioc',
+  [TimeInForce.FOK]: 'fok',
+  [TimeInForce.UNSPECIFIED]: undefined,
+} as const;
+
+/** The row of an order that a gateway submits. Throws INVALID_ARGUMENT for a field that no order can have. */
+export function orderFrom(request: SubmitOrderRequest, now: number, referenceKobo: bigint | null): FixOrder {
+  const { clientOrderId, account, symbol, quantity, priceKobo, note } = request;
+  const isLimit = request.type === OrderType.LIMIT;
+  return {
+    id: checked(isPlain(clientOrderId, 64) && !isCancelId(clientOrderId), clientOrderId, 'client_order_id'),
+    account: checked(isPlain(account, 64), account, 'account'),
+    symbol: checked(isPlain(symbol, 32), symbol, 'symbol'),
+    side: given(sides[request.side], 'side'),
+    quantity: checked(quantity >= 1n, quantity, 'quantity'),
+    type: given(types[request.type], 'type'),
+    timeInForce: given(timesInForce[request.timeInForce], 'time_in_force'),
+    priceKobo: checked(isLimit ? (priceKobo ?? 0n) >= 1n : priceKobo === undefined, priceKobo ?? null, 'price_kobo'),
+    notAfter: timestampDate(given<Timestamp>(request.notAfter, 'not_after')).getTime(),
+    receivedAt: now,
+    note: Buffer.from(checked(note.length <= 2_048, note, 'note')),
+    startedAt: 0,
+    number: 0n,
+    state: 'sending',
+    exchangeOrderId: '',
+    filled: 0n,
+    acknowledged: false,
+    passedOver: false,
+    mustAsk: false,
+    asked: false,
+    adjusted: 0n,
+    filledValueKobo: 0n,
+    referenceKobo,
+    endedAs: null,
+    endedCount: null,
+    noted: '',
+  };
+}
+
+/** Printable characters without a space, as every exchange takes them. */
+function isPlain(text: string, longest: number): boolean {
+  return text.length <= longest && /^[!-~]+$/.test(text);
+}
+
+function checked<T>(isRight: boolean, value: T, field: string): T {
+  if (!isRight) throw new RpcError(status.INVALID_ARGUMENT, `${field} is wrong`);
+  return value;
+}
+
+function given<T>(value: T | undefined, field: string): T {
+  if (value === undefined) throw new RpcError(status.INVALID_ARGUMENT, `${field} must be set`);
+  return value;
+}

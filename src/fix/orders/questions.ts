@@ -1,0 +1,295 @@
+import type { Logger } from '../../lib/log.ts';
+import { pause } from '../../lib/worker.ts';
+import type { FixStore } from '../store/store.ts';
+import type { Finding, FixOrder } from '../store/table.ts';
+import { messageTypes } from '../wire/tags.ts';
+import type { Answers, StatusAnswer } from './apply-messages.ts';
+import { provesAbsence } from './evidence.ts';
+import { type SendingSession, send } from './own-message.ts';
+import { massStatusRequest, type OrderStyle, statusRequest } from './requests.ts';
+import type { Throttle } from './throttle.ts';
+import { Waiting } from './waiting.ts';
+
+export interface QuestionsOptions {
+  readonly store: FixStore;
+  readonly session: SendingSession;
+  readonly style: OrderStyle;
+  readonly throttle: Throttle;
+  /** Real time, in milliseconds. */
+  readonly now: () => number;
+  /** When the present session day began, in milliseconds. */
+  readonly dayStartedAt: () => number;
+  /** Makes ids of status requests. */
+  readonly requestId: () => string;
+  /** Whether the exchange answers OrderMassStatusRequest. */
+  readonly asksMassStatus: boolean;
+  /** The time after which the counterparty certifies that it knows of an order that it has read; 0: it does not. */
+  readonly absenceProofMs: number;
+  /** How many messages the exchange takes in a second. */
+  readonly messagesPerSecond: number;
+  readonly log: Logger;
+  /** A finding was stored. */
+  readonly onFinding: (finding: Finding) => void;
+  /** An order is proven to be absent for ever. */
+  readonly onAbsent: (orderId: string) => void;
+}
+
+const mostAtOnce = 1_000;
+/** How long an answer to a question may take. */
+const answerTimeoutMs = 5_000;
+/** How long an order that stays in doubt is left alone at most between two questions. */
+const longestDoubtWaitMs = 300_000;
+/** If so many questions in a row have no answer, the exchange answers none on this connection. */
+const mostUnanswered = 3;
+/** Questions after a gap take this part of what the exchange takes in a second, so that orders do not wait for them. */
+const partOfThrottle = 4;
+
+/** Asks the exchange what became of orders, and concludes from its answers what they prove. */
+export class Questions {
+  readonly #answers = new Waiting<StatusAnswer>();
+  readonly #asking = new Map<string, Promise<StatusAnswer | undefined>>();
+  /** The question about an order that has no answer yet. Some exchanges do not repeat its id. */
+  readonly #requests = new Map<string, string>();
+  /** When orders were written on the present connection: what they are may still be on its way. */
+  readonly #writtenAt = new Map<string, number>();
+  /** When the present connection came up or the one before it ended: all other orders were written before. */
+  #boundaryAt = 0;
+  /** Orders that the exchange had not read when the connection ended that they were written to. */
+  readonly #neverRead = new Set<string>();
+  /** Messages of the exchange were passed over, and nobody has asked about all orders since. */
+  #hasMissed = false;
+  /** On this connection. It is logged once. */
+  #isRefused = false;
+  /** Orders about which the exchange did not answer on the present connection. */
+  readonly #unanswered = new Set<string>();
+  #isAskingPassedOver = false;
+  /** When orders in doubt are asked about again, and how often they were. */
+  readonly #doubts = new Map<string, { readonly askAt: number; readonly times: number }>();
+
+  constructor(private readonly options: QuestionsOptions) {}
+
+  /** An order was written now. */
+  written(orderId: string): void {
+    this.#writtenAt.set(orderId, performance.now());
+  }
+
+  /** The exchange reported about an order, so it has read it. */
+  reported(orderId: string): void {
+    this.#writtenAt.delete(orderId);
+    this.#neverRead.delete(orderId);
+    this.#doubts.delete(orderId);
+  }
+
+  /** The exchange answered. */
+  answered({ statuses, isQuestionRefused }: Answers): void {
+    for (const { orderId, requestId, answer } of statuses) {
+      this.#answers.resolve(requestId === '' ? (this.#requests.get(orderId) ?? '') : requestId, answer);
+    }
+    if (!isQuestionRefused || this.#isRefused) return;
+    this.#isRefused = true;
+    this.options.log.warn('the exchange refuses questions about orders');
+  }
+
+  /** Asks about all that was sent before this connection, because no report may come of it. */
+  async connected(): Promise<void> {
+    const { store, asksMassStatus } = this.options;
+    this.#writtenAt.clear();
+    this.#unanswered.clear();
+    this.#doubts.clear();
+    this.#isRefused = false;
+    this.#boundaryAt = performance.now();
+    for (const order of await store.inDoubt(mostAtOnce)) void this.#askQuietly(order);
+    if (asksMassStatus) await this.#askAboutAll();
+    await this.askAboutPassedOver();
+  }
+
+  disconnected(): void {
+    this.#writtenAt.clear();
+    // What was written before is as good as written now: nobody knows when the exchange reads it.
+    this.#boundaryAt = performance.now();
+  }
+
+  /** Messages of the exchange were passed over. The record knows which orders must be asked about. */
+  async missed(): Promise<void> {
+    this.#hasMissed = true;
+    this.#unanswered.clear();
+    await this.askAboutPassedOver();
+  }
+
+  /**
+   * The exchange sent a ResendRequest for these numbers, and a gap fill answered it. Over a connection that was not up, they
+   * are of earlier connections, so it has not read them. Later it may have asked before it read what was written meanwhile.
+   */
+  async gapFilled(from: number, to: number, wasUp: boolean): Promise<void> {
+    const { store } = this.options;
+    const [{ startedAt }, doubts] = await Promise.all([store.numbers(), store.inDoubt(mostAtOnce)]);
+    for (const order of ordersInGap(doubts, { startedAt, from, to })) {
+      if (wasUp) void this.#askQuietly(order);
+      else this.#neverRead.add(order.id);
+    }
+  }
+
+  /** Asks again about orders without a report for some time, and about all if a message was passed over. */
+  async askAboutDoubts(): Promise<void> {
+    const { store, session, asksMassStatus, now } = this.options;
+    if (!session.isUp) return;
+    if (this.#hasMissed && asksMassStatus) await this.#askAboutAll();
+    const inDoubt = await store.inDoubt(mostAtOnce);
+    for (const order of inDoubt) {
+      const { askAt, times } = this.#doubts.get(order.id) ?? { askAt: order.receivedAt + answerTimeoutMs, times: 0 };
+      if (now() <= askAt || !session.isUp) continue;
+      const waitMs = Math.min(answerTimeoutMs * 2 ** Math.min(times, 10), longestDoubtWaitMs);
+      this.#doubts.set(order.id, { askAt: now() + waitMs, times: times + 1 });
+      await this.#askQuietly(order);
+    }
+  }
+
+  /**
+   * Asks one by one about each open order of which a report may have been passed over, whatever the mass status named. Those
+   * without an answer are asked about on the next connection.
+   */
+  async askAboutPassedOver(): Promise<void> {
+    const { store, session, messagesPerSecond } = this.options;
+    if (this.#isAskingPassedOver) return;
+    this.#isAskingPassedOver = true;
+    try {
+      let unanswered = 0;
+      for (const order of await store.mustAsk(mostAtOnce)) {
+        if (!session.isUp || unanswered >= mostUnanswered) return;
+        if (this.#unanswered.has(order.id)) continue;
+        const answer = await this.ask(order);
+        unanswered = answer === undefined ? unanswered + 1 : 0;
+        if (answer === undefined) this.#unanswered.add(order.id);
+        await pause((partOfThrottle * 1_000) / messagesPerSecond, this.options.throttle.stopping);
+      }
+    } finally {
+      this.#isAskingPassedOver = false;
+    }
+  }
+
+  /**
+   * Asks about orders that were good for a day that is over, once in each session day: an exchange may forget them without a
+   * report. Only a report of the exchange ends one.
+   */
+  async askAboutEnded(): Promise<void> {
+    const { store, session, now, dayStartedAt } = this.options;
+    if (!session.isUp) return;
+    for (const order of await store.notEnded(dayStartedAt(), mostAtOnce)) {
+      if (this.#unanswered.has(order.id)) continue;
+      const answer = await this.ask(order);
+      if (answer === undefined) {
+        // The others are asked about next time, and this one on the next connection.
+        this.#unanswered.add(order.id);
+        return;
+      }
+      const after = await store.order(order.id);
+      if (after?.state !== 'open') continue;
+      const said = answer === 'unknown' ? 'the exchange does not know it' : 'the exchange says that it is not over';
+      const { exchangeOrderId, filled, quantity } = after;
+      const day = new Date(after.startedAt).toISOString();
+      const detail = `${said}; OrderID=${exchangeOrderId} session=${day} filled=${filled}/${quantity}`;
+      await this.#note(after, { what: 'not_ended', at: now(), detail }, `not_ended:${dayStartedAt()}`);
+    }
+  }
+
+  /** Asks the exchange about an order, once for all who want to know. Undefined: no answer in time. */
+  ask(order: FixOrder): Promise<StatusAnswer | undefined> {
+    const asking = this.#asking.get(order.id) ?? this.#askNow(order).finally(() => this.#asking.delete(order.id));
+    this.#asking.set(order.id, asking);
+    return asking;
+  }
+
+  async #askNow(order: FixOrder): Promise<StatusAnswer | undefined> {
+    const { session, style, requestId, throttle } = this.options;
+    if (!(await throttle.take(answerTimeoutMs))) return undefined;
+    // What was written a moment ago may be on its way through the exchange, and so may what was written before a disconnection.
+    const boundaryAt = this.#boundaryAt;
+    const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? boundaryAt);
+    const id = requestId();
+    this.#requests.set(order.id, id);
+    const answer = this.#answers.wait(id, answerTimeoutMs);
+    const outcome = await send(session, {
+      type: messageTypes.OrderStatusRequest,
+      fields: statusRequest(id, order, style),
+      kept: { kind: 'question', orderId: order.id },
+    });
+    if (outcome !== 'written') this.#answers.forget(id);
+    const found = outcome === 'written' ? await answer : undefined;
+    if (this.#requests.get(order.id) === id) this.#requests.delete(order.id);
+    if (found !== 'unknown') return found;
+    const isOneConnection = this.#boundaryAt === boundaryAt;
+    return this.#concludeUnknown(order.id, { isOneConnection, writtenForMs });
+  }
+
+  /** The exchange says that it does not have an order. */
+  async #concludeUnknown(
+    orderId: string,
+    asked: { readonly isOneConnection: boolean; readonly writtenForMs: number },
+  ): Promise<StatusAnswer> {
+    const { store, absenceProofMs, now, onAbsent } = this.options;
+    const [order, { startedAt, restored }] = await Promise.all([store.order(orderId), store.numbers()]);
+    if (order?.state !== 'sending') return 'unknown';
+    const isProven = provesAbsence({
+      ...asked,
+      certifiedAfterMs: absenceProofMs,
+      isRestored: restored,
+      isInDoubt: true,
+      isSameNumbering: order.startedAt === startedAt,
+      isAcknowledged: order.acknowledged,
+      isPassedOver: order.passedOver,
+      isNeverRead: this.#neverRead.has(orderId),
+    });
+    if (isProven && (await store.absent(orderId))) {
+      this.#neverRead.delete(orderId);
+      onAbsent(orderId);
+      return 'unknown';
+    }
+    const day = new Date(order.startedAt).toISOString();
+    const detail = `the exchange does not know it, which proves nothing; session=${day} MsgSeqNum=${order.number}`;
+    // While the exchange may still come to know of it, the answer is no news.
+    const isEarly = absenceProofMs > 0 && asked.writtenForMs < absenceProofMs && order.startedAt === startedAt;
+    if (!isEarly) {
+      await this.#note(order, { what: 'absence_unproven', at: now(), detail }, `absence_unproven:${startedAt}`);
+    }
+    return 'unknown';
+  }
+
+  async #note(order: FixOrder, found: Pick<Finding, 'what' | 'at' | 'detail'>, key: string): Promise<void> {
+    const { store, onFinding } = this.options;
+    const { symbol, side, quantity, priceKobo, filled, exchangeOrderId } = order;
+    const facts = JSON.stringify({
+      ...{ Symbol: symbol, Side: side, OrderQty: String(quantity), OrderID: exchangeOrderId, CumQty: String(filled) },
+      ...(priceKobo === null ? {} : { PriceKobo: String(priceKobo) }),
+    });
+    const finding = { ...found, orderId: order.id, execId: '', facts, bytes: null };
+    if (await store.note(finding, key)) onFinding(finding);
+  }
+
+  async #askAboutAll(): Promise<void> {
+    const { session, requestId } = this.options;
+    this.#hasMissed = false;
+    const outcome = await send(session, {
+      type: messageTypes.OrderMassStatusRequest,
+      fields: massStatusRequest(requestId()),
+      kept: { kind: 'nothing' },
+    });
+    if (outcome !== 'written') this.#hasMissed = true;
+  }
+
+  async #askQuietly(order: FixOrder): Promise<void> {
+    await this.ask(order).catch((error: unknown) => {
+      this.options.log.warn({ err: error, orderId: order.id }, 'an order could not be asked about');
+    });
+  }
+}
+
+/** The orders with these numbers of this numbering. Numbers that an operator set back were given twice: the later order counts. */
+export function ordersInGap(
+  orders: readonly FixOrder[],
+  { startedAt, from, to }: { readonly startedAt: number; readonly from: number; readonly to: number },
+): FixOrder[] {
+  const inGap = orders.filter((order) => {
+    return order.startedAt === startedAt && order.number >= BigInt(from) && order.number <= BigInt(to);
+  });
+  return [...new Map(inGap.map((order) => [order.number, order])).values()];
+}

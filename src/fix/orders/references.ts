@@ -1,0 +1,71 @@
+/** Which of our messages a message of the exchange is about. */
+import { messageTypes, tags } from '../wire/tags.ts';
+import type { Message } from './execution.ts';
+
+/** The marks of a request to cancel: the order's id, a point, `c` and a number. */
+const cancelMark = /\.c\d+$/;
+
+const questionTypes: readonly string[] = [messageTypes.OrderStatusRequest, messageTypes.OrderMassStatusRequest];
+const sessionTypes: readonly string[] = [
+  messageTypes.Heartbeat,
+  messageTypes.TestRequest,
+  messageTypes.ResendRequest,
+  messageTypes.Reject,
+  messageTypes.SequenceReset,
+  messageTypes.Logout,
+  messageTypes.Logon,
+];
+const sendTypes: readonly string[] = [messageTypes.NewOrderSingle, messageTypes.OrderCancelRequest];
+
+/** Whether an id looks like that of a request to cancel. No order may have it. */
+export function isCancelId(id: string): boolean {
+  return cancelMark.test(id);
+}
+
+/** The id of the nth request to cancel an order. */
+export function cancelIdOf(orderId: string, nth: number): string {
+  return `${orderId}.c${nth}`;
+}
+
+/** The order that a message is about. A report about a cancelled order may name the request to cancel instead. */
+export function orderIdOf(message: Message): string | undefined {
+  const id = message.get(tags.ClOrdID) ?? message.get(tags.OrigClOrdID) ?? rejectedName(message);
+  // The suffix is ours, so it is surer than the exchange's other fields.
+  return id?.replace(cancelMark, '');
+}
+
+/** Every id that a message names an order by. */
+export function orderIdsOf(message: Message): string[] {
+  const ids = [message.get(tags.ClOrdID), message.get(tags.OrigClOrdID), rejectedName(message)];
+  return [...new Set(ids.flatMap((id) => (id === undefined ? [] : [id.replace(cancelMark, '')])))];
+}
+
+export function isReject({ type }: Message): boolean {
+  return type === messageTypes.Reject || type === messageTypes.BusinessMessageReject;
+}
+
+/** Whether a reject is of one of our questions about orders. */
+export function isOfQuestion(message: Message): boolean {
+  return questionTypes.includes(message.get(tags.RefMsgType) ?? '');
+}
+
+/** Whether a reject is of a message of the session, which is about no order. */
+export function isOfSession(message: Message): boolean {
+  return sessionTypes.includes(message.get(tags.RefMsgType) ?? '');
+}
+
+/**
+ * The ClOrdID of our order or cancel that was rejected, if the exchange names it. A question about an order has the order's ClOrdID
+ * too, so the type of what was rejected decides.
+ */
+export function rejectedName(message: Message): string | undefined {
+  const isOfOrder = sendTypes.includes(message.get(tags.RefMsgType) ?? '');
+  const isByName = message.type === messageTypes.BusinessMessageReject && isOfOrder;
+  return isByName ? message.get(tags.BusinessRejectRefID) : undefined;
+}
+
+/** The number of our message that was rejected. */
+export function rejectedNumber(message: Message): bigint | undefined {
+  const [, digits] = /^0*(\d{1,15})$/.exec(message.get(tags.RefSeqNum) ?? '') ?? [];
+  return isReject(message) && digits !== undefined ? BigInt(digits) : undefined;
+}
