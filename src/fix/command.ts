@@ -9,7 +9,10 @@ import { onStopRequest, serving } from '../lib/process.ts';
 import { ConfigError } from '../lib/settings.ts';
 import { startFixAdapter } from './adapter.ts';
 import { describeFixConfig, type FixConfig, readFixConfig } from './config.ts';
+import { setRestored, settleFinding } from './store/operator-writes.ts';
 import { setNumbers } from './store/set-numbers.ts';
+
+const commands = ['serve', 'migrate', 'numbers', 'restored', 'release', 'settle-finding'];
 
 /** If a stop takes longer, the process exits. */
 const stopWithinMs = 12_000;
@@ -31,8 +34,13 @@ export async function fixCommand(
     console.error('use fix numbers OUT IN: the numbers of our next message and of the next one of the other side');
     return 2;
   }
-  if (what !== 'serve' && what !== 'migrate' && what !== 'numbers') {
-    console.error(`unknown command fix ${what}: use serve, migrate, numbers or config`);
+  const [findingId = '', operator = '', ...words] = rest;
+  if (what === 'settle-finding' && !(/^\d{1,15}$/.test(findingId) && operator !== '' && words.length > 0)) {
+    console.error('use fix settle-finding ID NAME NOTE: who settles the finding, and how');
+    return 2;
+  }
+  if (!commands.includes(what)) {
+    console.error(`unknown command fix ${what}: use ${commands.join(', ')} or config`);
     return 2;
   }
   let config: FixConfig;
@@ -52,6 +60,20 @@ export async function fixCommand(
   }
   const database = new Database(await connect({ access, poolSize: 1 }), 'live', 1);
   try {
+    if (what === 'restored' || what === 'release') {
+      const isNew = await setRestored(database, what === 'restored');
+      const state = what === 'restored' ? 'nothing is proven absent until it is released' : 'absence counts again';
+      console.log(isNew ? state : `${state}, as before`);
+      return 0;
+    }
+    if (what === 'settle-finding') {
+      await settleFinding(database, {
+        ...{ findingId: BigInt(findingId), at: Date.now(), operator: operator.slice(0, 64) },
+        note: words.join(' '),
+      });
+      console.log(`finding ${findingId} is settled`);
+      return 0;
+    }
     const before = await setNumbers(database, { nextOut, nextIn });
     console.log(
       `our next message: ${before.nextOut} before, ${nextOut} now; theirs: ${before.nextIn} before, ${nextIn} now`,

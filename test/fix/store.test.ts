@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { connect } from '../../src/db/data-source.ts';
 import { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
+import { setRestored, settleFinding } from '../../src/fix/store/operator-writes.ts';
 import { setNumbers } from '../../src/fix/store/set-numbers.ts';
 import { FixStore, LeaseLost } from '../../src/fix/store/store.ts';
 import type { FixOrder, FixReport } from '../../src/fix/store/table.ts';
@@ -145,6 +146,58 @@ describe("the record of an adapter's session", () => {
       listed.map((_, at) => BigInt(at + 1)),
     );
     assert.equal((await store.order(one.id))?.state, 'unsent');
+  });
+
+  it('is said to be restored from a backup, and released, by an operator, while an adapter runs', async () => {
+    const store = await next();
+    const at = await nextOut(store);
+    await store.sending([{ number: at, kept: kept(row()) }], at + 1);
+    assert.ok(await setRestored(database, true));
+    assert.ok(!(await setRestored(database, true)));
+    await store.sending([{ number: at + 1, kept: kept(row()) }], at + 2);
+    assert.ok((await store.numbers()).restored);
+    assert.ok(await setRestored(database, false));
+    assert.ok(!(await store.numbers()).restored);
+  });
+
+  it('notes a finding once for a key, and counts it until an operator has settled it', async () => {
+    const store = await next();
+    const one = row();
+    const at = await nextOut(store);
+    await store.sending([{ number: at, kept: kept(one) }], at + 1);
+    const before = (await store.counts()).findings;
+    const finding = { what: 'absence_unproven', at: 1, orderId: one.id, execId: '', detail: '', facts: null } as const;
+    assert.ok(await store.note({ ...finding, bytes: null }, 'k'));
+    assert.ok(!(await store.note({ ...finding, bytes: null }, 'k')));
+    assert.equal((await store.counts()).findings, before + 1);
+    const [found] = await database.read(statement('SELECT MAX(id) AS id FROM fix_findings'));
+    const settlement = { findingId: BigInt(String(found?.id)), at: 2, operator: 'ada', note: 'the desk has it' };
+    await settleFinding(database, settlement);
+    assert.equal((await store.counts()).findings, before);
+    await assert.rejects(settleFinding(database, settlement), /ada has settled/);
+    await assert.rejects(settleFinding(database, { ...settlement, findingId: 999n }), /there is no finding/);
+  });
+
+  it('proves an order absent only while nothing has become known of it', async () => {
+    const store = await next();
+    const [one, two, three] = [row(), row(), row()];
+    const at = await nextOut(store);
+    await store.sending(
+      [one, two, three].map((order, index) => ({ number: at + index, kept: kept(order) })),
+      at + 3,
+    );
+    assert.ok(await store.absent(one.id));
+    assert.ok(!(await store.absent(one.id)));
+    const none = { orders: [], cancels: [], reports: [], tradeChanges: [], findings: [], passedOver: false };
+    await store.received(20, false, { orderIds: [two.id], numbers: [] }, ({ orders }) => ({
+      changes: { ...none, orders: orders.map((order) => ({ before: order, after: { ...order, acknowledged: true } })) },
+      result: undefined,
+    }));
+    assert.ok(!(await store.absent(two.id)));
+    await store.received(22, true, { orderIds: [], numbers: [] }, () => ({ changes: none, result: undefined }));
+    assert.ok(!(await store.absent(three.id)));
+    const asked = (await store.mustAsk(1_000)).map(({ id }) => id);
+    assert.ok(asked.includes(two.id) && asked.includes(three.id) && !asked.includes(one.id));
   });
 
   it('has its numbers set by an operator, while nobody has the session', async () => {
