@@ -1,4 +1,3 @@
-import { parseOperatorTokens } from './admin/operator-tokens.ts';
 import {
   address,
   hostPort,
@@ -20,6 +19,7 @@ import {
 import { addressDetails } from './lib/addresses.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { linkFileSettings, linkSettings } from './lib/link-settings.ts';
+import { parseOperatorTokens } from './lib/operator-tokens.ts';
 import {
   certificateFile,
   changingSecret,

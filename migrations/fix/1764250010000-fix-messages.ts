@@ -56,5 +56,4 @@ const statements = [
     was VARCHAR(500) NOT NULL,
     became VARCHAR(500) NOT NULL
   ) ${table}`,
-  'CREATE INDEX fix_findings_order ON fix_findings (order_id, id)',
 ];

@@ -7,10 +7,8 @@ import { type Statement, statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import type { Operator } from '../lib/operator-tokens.ts';
 import { AdminError } from './errors.ts';
-
-/** The name of an operator, by its token. */
-export type Operator = string;
 
 /** A call, as its handler and the audit see it. */
 export interface AdminCall {

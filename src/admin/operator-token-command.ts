@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { newOperatorToken } from './operator-tokens.ts';
+import { newOperatorToken } from '../lib/operator-tokens.ts';
 
 const usage = `usage: node src/main.js operator-token NAME [--days N]
 

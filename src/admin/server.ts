@@ -5,6 +5,7 @@ import { BadRequestSchema, file_google_rpc_error_details } from '../gen/google/r
 import { ApiError } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
+import { identifyOperators, type Operator, type OperatorToken } from '../lib/operator-tokens.ts';
 import type { Live } from '../lib/watched-files.ts';
 import { ConnectionLimits } from '../transport/bounds.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
@@ -20,9 +21,8 @@ import {
 import { rpcPath } from '../transport/operations.ts';
 import { decodeProtobuf, encodeProtobuf, rpcStatus } from '../transport/rpc.ts';
 import { deliver, OpenStreams, slowEndMs } from '../transport/streams.ts';
-import type { AdminCall, AdminService, Operator } from './call.ts';
+import type { AdminCall, AdminService } from './call.ts';
 import { AdminError } from './errors.ts';
-import { identifyOperators, type OperatorToken } from './operator-tokens.ts';
 
 interface AdminServerOptions {
   readonly services: readonly AdminService[];

@@ -1,5 +1,5 @@
-import { tokenExpiries } from '../admin/operator-tokens.ts';
 import { mostPartnersNamed } from '../lib/metrics.ts';
+import { tokenExpiries } from '../lib/operator-tokens.ts';
 import { DatabaseProbe } from '../telemetry/database-clock.ts';
 import { type Figure, Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';

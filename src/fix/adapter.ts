@@ -29,6 +29,9 @@ import { pause, periodic, Supervisor } from '../lib/worker.ts';
 import type { FixConfig } from './config.ts';
 import { openMessageLog } from './messages/open.ts';
 import { FixMetrics } from './metrics.ts';
+import { SessionControl } from './operations/control.ts';
+import type { Operators, OperatorsOptions } from './operations/server.ts';
+import type { ActiveSession } from './operations/service.ts';
 import { createOpsServer } from './ops-server.ts';
 import type { Message } from './orders/execution.ts';
 import type { OwnMessage } from './orders/own-message.ts';
@@ -67,6 +70,8 @@ const timeouts = {
 /** A FIX adapter that runs. */
 export interface FixAdapter {
   readonly opsPort: number;
+  /** The operators' port; undefined: there is none. */
+  readonly adminPort: number | undefined;
   /** Resolves when this process has the session and answers calls, with its gRPC port. */
   readonly active: Promise<number>;
   readonly isUp: boolean;
@@ -98,8 +103,9 @@ export async function startFixAdapter(
   const identity = await openIdentity('fix', { certificate, key, authorities }, log);
   const writer = new Writer(database, log);
   const supervisor = new Supervisor(log);
-  const view = { isActive: false, isUp: false, isInHours: false };
+  const view = { isActive: false, isUp: false, isInHours: false, isLoggedOut: false };
   let store: FixStore | undefined;
+  let activeSession: ActiveSession | undefined;
   let activated: (port: number) => void = () => {};
   const active = new Promise<number>((resolve) => {
     activated = resolve;
@@ -109,12 +115,14 @@ export async function startFixAdapter(
     metrics,
     reasons: () => [
       ...(view.isActive ? [] : ['another process has the session']),
+      ...(view.isActive && view.isLoggedOut ? ['an operator has logged the session out'] : []),
       ...(view.isActive && view.isInHours && !view.isUp ? ['there is no session with the exchange'] : []),
     ],
     refresh: async () => {
       metrics.isActive.set(view.isActive ? 1 : 0);
       metrics.isUp.set(view.isUp ? 1 : 0);
       metrics.isInHours.set(view.isInHours ? 1 : 0);
+      metrics.isLoggedOut.set(view.isLoggedOut ? 1 : 0);
       const counts = await store?.counts();
       metrics.inDoubt.set(counts?.inDoubt ?? 0);
       metrics.open.set(counts?.open ?? 0);
@@ -140,16 +148,24 @@ export async function startFixAdapter(
       password,
     });
     view.isActive = true;
+    activeSession = part;
     activated(part.port);
     try {
       await part.run();
     } finally {
-      Object.assign(view, { isActive: false, isUp: false });
+      Object.assign(view, { isActive: false, isUp: false, isLoggedOut: false });
       store = undefined;
+      activeSession = undefined;
       log.info('this process has the session no more');
     }
   };
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
+  const operators = await openOperatorsPort({
+    ...{ config, database, now, log },
+    active: () => activeSession,
+    onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
+  });
+  for (const worker of operators?.workers ?? []) supervisor.start(worker);
   for (const { worker } of [access, sessionLink, backOfficeLink, password, ...(identity ? [identity] : []), writer]) {
     supervisor.start(worker);
   }
@@ -157,16 +173,28 @@ export async function startFixAdapter(
 
   return {
     opsPort: (ops.address() as AddressInfo).port,
+    adminPort: operators?.port,
     active,
     get isUp() {
       return view.isUp;
     },
     stop: async () => {
-      await supervisor.stop(timeouts.logoutTimeoutMs + graceMs + 2_000);
+      await Promise.all([
+        supervisor.stop(timeouts.logoutTimeoutMs + graceMs + 2_000),
+        operators?.close(graceMs) ?? Promise.resolve(),
+      ]);
       ops.close();
       await database.close();
     },
   };
+}
+
+/** The operators' port, if there are operators. What it needs is loaded only then. */
+async function openOperatorsPort(options: OperatorsOptions): Promise<Operators | undefined> {
+  const { first, file } = options.config.operators;
+  if (first.length === 0 && file === undefined) return undefined;
+  const { openOperators } = await import('./operations/server.ts');
+  return openOperators(options);
 }
 
 interface ActiveParts {
@@ -177,7 +205,7 @@ interface ActiveParts {
   readonly log: Logger;
   readonly now: () => number;
   readonly identity: Awaited<ReturnType<typeof openIdentity>>;
-  readonly view: { isUp: boolean; isInHours: boolean };
+  readonly view: { isUp: boolean; isInHours: boolean; isLoggedOut: boolean };
   readonly sessionTls: () => LinkTls | undefined;
   readonly backOfficeTls: LinkTls | undefined;
   readonly password: Live<string | undefined>;
@@ -291,6 +319,13 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     onFinding: (what) => metrics.findings.inc({ what }),
   });
 
+  const control = new SessionControl({
+    ...{ database: parts.database, fence: lease.fence, now, log },
+    session: { run: (signal) => session.run(signal), status: () => statusOf(session), resume: () => {} },
+    show: (text) => messages.masking.value(text),
+  });
+  await control.open();
+
   const service = ordersService({ trading, store, backOffice: orders, now });
   const server = new Server({ 'grpc.max_concurrent_streams': 2_000, 'grpc.max_receive_message_length': 16_777_216 });
   server.addService(
@@ -325,6 +360,8 @@ async function activate(config: FixConfig, parts: ActiveParts) {
 
   return {
     port,
+    ask: (orderId: string) => trading.settle(orderId),
+    logged: (timeoutMs: number) => messages.written(timeoutMs),
     /** Works until the lease ends. */
     run: async () => {
       const doubts = periodic('doubts', doubtsEveryMs, () => trading.questions.askAboutDoubts()).run(lease.signal);
@@ -334,11 +371,12 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       );
       const hours = periodic('hours', 1_000, async () => {
         view.isInHours = session.isInHours;
+        view.isLoggedOut = control.isLoggedOut;
       }).run(lease.signal);
       const helpers = new Supervisor(log);
-      for (const worker of messages.workers) helpers.start(worker);
+      for (const worker of [control.worker, ...messages.workers]) helpers.start(worker);
       try {
-        await Promise.all([session.run(lease.signal), doubts, ended, passedOver, hours]);
+        await Promise.all([control.run(lease.signal), doubts, ended, passedOver, hours]);
       } finally {
         await close(server);
         await helpers.stop(graceMs);
@@ -346,6 +384,12 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       }
     },
   };
+}
+
+function statusOf(session: Session<OwnMessage>) {
+  if (session.isUp) return { state: 'up', reason: '' };
+  if (!session.isInHours) return { state: 'outside_hours', reason: "it is outside the session's hours" };
+  return { state: 'waiting', reason: 'there is no session with the exchange' };
 }
 
 function listen(server: Server, address: string, credentials: ServerCredentials): Promise<number> {

@@ -21,6 +21,7 @@ import {
   yesOrNo,
 } from '../lib/settings.ts';
 import { messageSettings } from './messages/settings.ts';
+import { operationProblems, operationSettings } from './operations/settings.ts';
 import type { Field } from './wire/message.ts';
 
 const prefix = 'MARINA_FIX_';
@@ -150,6 +151,7 @@ const settings = {
     wholeNumber(0, 65_535),
   ),
   ...messageSettings,
+  ...operationSettings,
   logLevel: setting(
     'MARINA_FIX_LOG_LEVEL',
     'the least level of log lines',
@@ -206,6 +208,7 @@ export function readFixConfig(variables: NodeJS.ProcessEnv): FixConfig {
   if ((config.tlsCertificate === undefined) !== (config.tlsKey === undefined)) {
     problems.push('MARINA_FIX_TLS_CERT_FILE and MARINA_FIX_TLS_KEY_FILE must be set together');
   }
+  problems.push(...operationProblems(config));
   if (config.sessionStart >= config.sessionEnd) {
     problems.push('MARINA_FIX_SESSION_START must be before MARINA_FIX_SESSION_END');
   }

@@ -9,6 +9,10 @@ export class FixMetrics {
     'Whether the session is logged on and nothing is missing: 1 or 0.',
   );
   readonly isInHours = this.#gauge('marina_fix_session_expected', "Whether it is the session's time: 1 or 0.");
+  readonly isLoggedOut = this.#gauge(
+    'marina_fix_session_logged_out',
+    'Whether an operator has logged the session out: 1 or 0.',
+  );
   readonly inDoubt = this.#gauge(
     'marina_fix_orders_in_doubt',
     'Orders of which nothing is known since they were sent.',
@@ -38,6 +42,12 @@ export class FixMetrics {
   readonly messagesDropped = new Counter({
     name: 'marina_fix_messages_dropped_total',
     help: 'Messages left out of the message log, because the database did not keep up.',
+    registers: [this.registry],
+  });
+  readonly operatorCalls = new Counter({
+    name: 'marina_fix_operator_calls_total',
+    help: 'Calls of operators, by call and gRPC status.',
+    labelNames: ['call', 'code'],
     registers: [this.registry],
   });
   readonly orders = new Histogram({

@@ -22,6 +22,8 @@ const well: Series = {
   'marina_fix_active{instance="b"}': '0x100',
   'marina_fix_session_expected{instance="a"}': '1x100',
   'marina_fix_session_up{instance="a"}': '1x100',
+  'marina_fix_session_logged_out{instance="a"}': '0x100',
+  'marina_fix_messages_dropped_total{instance="a"}': '0x100',
   'marina_fix_oldest_order_in_doubt_seconds{instance="a"}': '3x100',
   'marina_fix_session_troubles_total{what="number_too_high"}': '0+1x100',
   'marina_fix_session_troubles_total{what="logon_refused"}': '0x100',
@@ -33,6 +35,11 @@ const well: Series = {
 const rings: Readonly<Record<string, Series>> = {
   MarinaFixNoAdapter: { 'marina_fix_active{instance="a"}': '0x100' },
   MarinaFixSessionDown: { 'marina_fix_session_up{instance="a"}': '0x100' },
+  MarinaFixLoggedOut: {
+    'marina_fix_session_up{instance="a"}': '0x100',
+    'marina_fix_session_logged_out{instance="a"}': '1x100',
+  },
+  MarinaFixMessagesDropped: { 'marina_fix_messages_dropped_total{instance="a"}': '0+1x100' },
   MarinaFixSessionRefused: { 'marina_fix_session_troubles_total{what="logon_refused"}': '0+1x100' },
   MarinaFixOrdersInDoubt: { 'marina_fix_oldest_order_in_doubt_seconds{instance="a"}': '0+15x100' },
   MarinaFixFinding: { 'marina_fix_findings_total{what="unknown_order"}': '0+1x100' },

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { identifyOperators, newOperatorToken, parseOperatorTokens } from '../../src/admin/operator-tokens.ts';
 import {
   checkSuccessor,
   KeyedDigest,
@@ -12,6 +11,7 @@ import {
   Seal,
   subkey,
 } from '../../src/lib/key-ring.ts';
+import { identifyOperators, newOperatorToken, parseOperatorTokens } from '../../src/lib/operator-tokens.ts';
 import { Cursors } from '../../src/lib/paging.ts';
 import { fixed } from '../../src/lib/watched-files.ts';
 

@@ -59,6 +59,8 @@ function mayImport(from: string, to: string): boolean {
   if (/(\/table|[/-]store)\.ts$/.test(from)) {
     return ['lib', 'gen', 'json', 'db', fromFolder].includes(toFolder) || to === 'submission/table.ts';
   }
+  // The FIX adapter's operators have a port like that of the gateway's.
+  if (from.startsWith('fix/operations/') && /^admin\/(server|call|errors)\.ts$/.test(to)) return true;
   // The operators' port is a gRPC server too.
   if (from === 'admin/server.ts' && toFolder === 'transport') return true;
   // What is made of gRPC's own protos counts as a library.

@@ -41,7 +41,7 @@ const pages = [
   {
     page: 'docs/FIX.md',
     writer: 'the FIX adapter',
-    isOurs: (name: string) => name.startsWith('fix/') || name === 'lib/process.ts',
+    isOurs: (name: string) => name.startsWith('fix/') || ['lib/process.ts', 'admin/server.ts'].includes(name),
   },
 ];
 

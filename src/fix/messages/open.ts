@@ -32,6 +32,7 @@ export interface OpenMessageLogOptions {
 export interface OpenMessageLog {
   /** Undefined: messages are not logged. */
   readonly tap: ((startedAt: number) => MessageTap) | undefined;
+  readonly masking: Masking;
   readonly workers: readonly Worker[];
   /** Resolves when all messages up to now are written, at most after the given time. */
   written(timeoutMs: number): Promise<void>;
@@ -40,13 +41,14 @@ export interface OpenMessageLog {
 /** Opens the message log as it is set. */
 export function openMessageLog({ settings, password, ...options }: OpenMessageLogOptions): OpenMessageLog {
   const { messageDays, messageMebibytes, logsHeartbeats, maskedTags } = settings;
-  if (messageDays === 0) return { tap: undefined, workers: [], written: async () => {} };
   const masking = new Masking({ moreTags: maskedTags, secrets: secretsOf(password) });
+  if (messageDays === 0) return { tap: undefined, masking, workers: [], written: async () => {} };
   const messages = new MessageLog({ ...options, masking, logsHeartbeats });
   const keptCharacters = BigInt(messageMebibytes) * mebibyte;
   const retention = retentionWorker({ ...options, keptMs: messageDays * dayMs, keptCharacters });
   return {
     tap: (startedAt) => messages.tap(startedAt),
+    masking,
     workers: [messages.worker, retention],
     written: (timeoutMs) => messages.written(timeoutMs),
   };

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts';
 import { hasNotRunOut, statement } from '../../db/statement.ts';
 import { leaseName } from './store.ts';
-import { fixNumbers } from './table.ts';
+import { type FixNumbers, fixNumbers } from './table.ts';
 
 /** The numbers of the next messages, as the two sides agreed on by other means. */
 export interface AgreedNumbers {
@@ -21,13 +21,16 @@ export async function setNumbers(database: Database, { nextOut, nextIn }: Agreed
     const [row] = rows ?? [];
     if (row === undefined) throw new Error('the database has no numbers of a session: migrate it first');
     const before = fixNumbers.all.read(row);
-    const after = {
-      ...before,
-      nextOut: BigInt(nextOut),
-      nextIn: BigInt(nextIn),
-      version: before.version + 1n,
-    };
+    const after = agreedNumbers(before, { nextOut: BigInt(nextOut), nextIn: BigInt(nextIn) });
     const result = { nextOut: Number(before.nextOut), nextIn: Number(before.nextIn) };
     return { writes: fixNumbers.update(before, after), result };
   });
+}
+
+/** The row of numbers with what was agreed. Its version shows the process that has the session that they have changed. */
+export function agreedNumbers(
+  before: FixNumbers,
+  { nextOut, nextIn }: { readonly nextOut: bigint; readonly nextIn: bigint },
+): FixNumbers {
+  return { ...before, nextOut, nextIn, version: before.version + 1n };
 }

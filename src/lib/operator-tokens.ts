@@ -1,6 +1,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Live } from '../lib/watched-files.ts';
-import type { Operator } from './call.ts';
+import type { Live } from './watched-files.ts';
+
+/** The name of an operator, by its token. */
+export type Operator = string;
 
 /** A token of an operator, who may have several. */
 export interface OperatorToken {
