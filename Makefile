@@ -44,8 +44,8 @@ test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped serve
 	@# After the others, and one file at a time: these compare times.
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts --test-concurrency=1 hostile
 
-test-fix: $(PACKAGES) $(GENERATED) ## Run the tests of FIX, against an exchange's gateway that QuickFIX makes
-	@exec $(NODE) test/run.ts fix
+test-fix: $(PACKAGES) $(GENERATED) ## Run the tests of FIX, against an exchange's gateway that QuickFIX makes and one of loose habits
+	@exec $(NODE) test/run.ts fix fix-strangers
 
 test-cluster: $(BUILT) ## Run clusters of MariaDB, MySQL and NATS servers through faults; RUNS=… repeats them
 	@MARINA_TEST_BUILD=dist RUNS='$(RUNS)' $(NODE) test/run.ts cluster
