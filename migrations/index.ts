@@ -26,6 +26,7 @@ import { FoundObjects1764100010000 } from './1764100010000-found-objects.ts';
 import { ObjectKeys1764110010000 } from './1764110010000-object-keys.ts';
 import { FailingSince1764120010000 } from './1764120010000-failing-since.ts';
 import { Reconciliation1764130010000 } from './1764130010000-reconciliation.ts';
+import { UnclaimedReports1764230010000 } from './1764230010000-unclaimed-reports.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -57,4 +58,5 @@ export const migrations = [
   ObjectKeys1764110010000,
   FailingSince1764120010000,
   Reconciliation1764130010000,
+  UnclaimedReports1764230010000,
 ];

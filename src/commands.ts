@@ -17,7 +17,7 @@ import { createLogger } from './lib/log.ts';
 import { onStopRequest, serving } from './lib/process.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
 import { noteRestored } from './secret-keys/open-ring.ts';
-import { declareRestored } from './submission/recovery.ts';
+import { noteRestore } from './submission/restored.ts';
 
 // Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
 setFlagsFromString('--heap-growing-percent=80');
@@ -66,8 +66,10 @@ async function restored(): Promise<void> {
   const database = await openDatabase({ ...(await reach(config)), environment: config.environment, poolSize: 2 });
   try {
     await noteRestored(database, config.secretKey.first, Date.now());
-    const isNew = await declareRestored(database);
-    console.log(isNew ? 'declared: no event version is used again' : 'already declared: nothing to do');
+    for (const { name, from, to } of await noteRestore(database)) {
+      console.log(`${name}: read again from ${to}; the position was ${from}`);
+    }
+    console.log('declared: no event version is used again');
   } catch (error) {
     console.error((error as Error).message);
     process.exitCode = 1;

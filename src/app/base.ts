@@ -37,6 +37,7 @@ import { openRing } from '../secret-keys/open-ring.ts';
 import { secretKeys } from '../secret-keys/table.ts';
 import { EnvironmentState, environments } from '../submission/environment.ts';
 import { lookUps, objectSteps, positions, usageDays } from '../submission/table.ts';
+import { unclaimedReports } from '../submission/unclaimed-reports.ts';
 import { writeChecks } from '../telemetry/write-probe.ts';
 import { transfers, wallets } from '../wallet/store.ts';
 import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
@@ -161,6 +162,7 @@ const described: readonly Table<any>[] = [
   reconciliationRuns,
   reconciliationItems,
   reconciliationBreaks,
+  unclaimedReports,
 ];
 
 export const tables: readonly EntitySchemaOptions<object>[] = described.map(({ schema }) => schema);

@@ -7,6 +7,7 @@ import { reconcileCalls } from '../admin/diagnostics/reconcile.ts';
 import { reconciliationCalls } from '../admin/diagnostics/reconciliation.ts';
 import { statusCalls } from '../admin/diagnostics/status.ts';
 import { timelineCalls } from '../admin/diagnostics/timeline.ts';
+import { unclaimedCalls } from '../admin/diagnostics/unclaimed.ts';
 import { UnsettledPages, unsettledCalls } from '../admin/diagnostics/unsettled.ts';
 import { watchCalls } from '../admin/diagnostics/watch.ts';
 import { documentService } from '../admin/documents.ts';
@@ -78,6 +79,7 @@ function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes,
     ...reconcileCalls({ ...base, pages, ...outcomes.reconcilers, cancel: canceller }),
     ...reconciliationCalls({ ...base, wake: notify.dayWanted }),
     ...exportCalls(database),
+    ...unclaimedCalls(database, cursors),
     ...findCalls(database, cursors, allKinds),
     ...timelineCalls(database, allKinds),
     ...watchCalls(database, events.feedWatch, cursors),

@@ -205,6 +205,8 @@ function createOutcomes(
     recorder,
     findLost: () => recovery.findLost(),
     onApplied: (kind: string, seconds: number) => metrics.reportDelays.observe({ kind }, seconds),
+    onWentBack: (kind: string) => metrics.databaseWentBack.inc({ kind }),
+    onUnclaimed: (kind: string) => metrics.unclaimedReports.inc({ kind }),
   };
   const { clockSkewMs } = config;
   const settling = { ...base, stuck, recorder, clockSkewMs, clocks, honoursNotAfter: () => broker.honoursNotAfter() };

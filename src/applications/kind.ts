@@ -94,6 +94,10 @@ export class ApplicationKind
     return clientApplicationId;
   }
 
+  describeReport({ kind, reference }: ApplicationReport) {
+    return { report: (ApplicationReportKind[kind] ?? String(kind)).toLowerCase(), reference };
+  }
+
   reportStep({ number, at }: ApplicationReport) {
     return { reportNumber: number, upstreamAt: statedInstant(at) };
   }

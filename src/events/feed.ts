@@ -92,16 +92,24 @@ function inSequence(held: readonly HeldEvent[], after: bigint, gaps: readonly Ve
   return held.slice(0, missing < 0 ? held.length : missing);
 }
 
+/**
+ * The version of the event that follows a version. A gap can begin where another one ends, because two restores had no event
+ * between them or one was killed half way. `gaps` are sorted by their beginning, so one pass follows any chain of them.
+ */
 function versionAfter(version: bigint, gaps: readonly VersionGap[]): bigint {
-  const gap = gaps.find(({ fromVersion, toVersion }) => fromVersion <= version && version <= toVersion);
-  return (gap?.toVersion ?? version) + 1n;
+  let last = version;
+  for (const { fromVersion, toVersion } of gaps) if (fromVersion <= last && last < toVersion) last = toVersion;
+  return last + 1n;
 }
 
 /** The length of a gap: far more than any partner's events between a backup and the loss of the database. */
 const gapLength = 100_000_000;
 const mostPartnersAtOnce = 500;
 
-/** Leaves a gap in all partners' versions after a restore, because partners may have seen events that were lost. */
+/**
+ * Leaves a gap in all partners' versions after a restore, because partners may have seen events that were lost. It is safe to
+ * repeat after it was killed: a partner that has its gap gets another one behind it, and readers pass over both as one.
+ */
 export async function leaveVersionGaps(database: Database): Promise<void> {
   for (let after = ''; ; ) {
     const [partners = []] = await database.readAll([

@@ -120,6 +120,16 @@ export class Metrics {
     "The upstream's reports and answers that contradict an object's state, by kind and partner.",
     ['kind', 'partner'],
   );
+  readonly unclaimedReports = this.#counter(
+    'marina_unclaimed_reports_total',
+    'Objects that are not stored and that a batch of reports was about, by kind.',
+    ['kind'],
+  );
+  readonly databaseWentBack = this.#counter(
+    'marina_database_went_back_total',
+    'How often the database lacked what it had acknowledged of the reports, by kind.',
+    ['kind'],
+  );
   readonly falseRefusals = this.#counter(
     'marina_false_refusals_total',
     'Objects that the broker has although they were reported as never arrived, by kind and partner.',

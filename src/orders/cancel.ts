@@ -125,7 +125,7 @@ export class Canceller {
     const after = await recorder.change(kind, partnerId, id, (order) => {
       // Another cancel may have been sent while the record was read.
       if (order.cancelUntil !== before.cancelUntil) return undefined;
-      const change = kind.begin(order).reports(record.found ? record.answer : []);
+      const change = kind.begin(order).reports(record.found ? whole(record.answer, before, order) : []);
       if (!record.found || !provesAbsence || isFinal(change.after.state)) return change;
       return change.note({ cancelUntil: null }).step('reconciliation', "the exchange's record has no cancel of it");
     });
@@ -163,16 +163,26 @@ export class Canceller {
     const { kind, clock } = this.parts;
     const isLatest = order.cancelUntil === sent.cancelUntil;
     const change = isLatest ? kind.begin(order).note({ cancelUntil: null }) : kind.begin(order);
+    const reports = outcome.outcome === 'unclear' ? [] : whole(outcome.reports, sent, order);
     if (outcome.outcome === 'cancelled') {
-      return change.step('cancel', 'the exchange confirmed the cancel').reports(outcome.reports);
+      return change.step('cancel', 'the exchange confirmed the cancel').reports(reports);
     }
     if (outcome.outcome === 'too-late') {
-      return change.step('cancel', 'the exchange said it was too late to cancel').reports(outcome.reports);
+      return change.step('cancel', 'the exchange said it was too late to cancel').reports(reports);
     }
     // In the past, so that it may be sent again, and not null, because its outcome is unknown.
     if (isLatest && !isFinal(order.state)) change.note({ cancelUntil: clock.realNow() });
     return change.step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
   }
+}
+
+/**
+ * The reports of a record that was read after the last one that an order had, for the order as it is now. None if a failover
+ * that lost commits took reports from it meanwhile: it would take these for proof that it has the earlier ones. The stream of
+ * reports brings all of them.
+ */
+function whole(reports: readonly Report[], asked: StoredOrder, { lastReport }: StoredOrder): readonly Report[] {
+  return lastReport < asked.lastReport ? [] : reports;
 }
 
 /** Another version stored a value that this one does not know: only that version can decide about a cancel. */

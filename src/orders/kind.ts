@@ -209,6 +209,10 @@ export class OrderKind
     return clientOrderId;
   }
 
+  describeReport({ kind, exchangeOrderId }: Report) {
+    return { report: (ReportKind[kind] ?? String(kind)).toLowerCase(), reference: exchangeOrderId };
+  }
+
   reportStep({ kind, number, at, quantity, priceKobo }: Report): ReportedStep {
     const trade = kind === ReportKind.TRADE ? { quantity, priceKobo } : {};
     return { reportNumber: number, upstreamAt: statedInstant(at), ...trade };

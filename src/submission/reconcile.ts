@@ -38,7 +38,7 @@ export interface ReconcilerOptions<Row extends Submission, Report> {
 }
 
 /** The time of a query, and what else was known then. */
-type Asked = Pick<Absence, 'askedAt' | 'honoursNotAfter' | 'agreement'>;
+type Asked = Pick<Absence, 'askedAt' | 'honoursNotAfter' | 'agreement'> & { readonly afterReport: bigint };
 
 /** The result of reconciling one object. */
 export interface Reconciled<Row> {
@@ -143,7 +143,7 @@ export class Reconciler<Row extends Submission, Report> {
       const agreement = await this.options.clocks.agreement();
       crash(`${kind.name}-reconcile.looked-up`);
       const lookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: null } as const;
-      const asked = { askedAt, honoursNotAfter, agreement };
+      const asked = { askedAt, honoursNotAfter, agreement, afterReport: row.lastReport ?? 0n };
       await this.#change(row, (current) => noted(this.#apply(current, answer, asked), lookUp));
       crash(`${kind.name}-reconcile.recorded`);
     } catch (error) {
@@ -160,6 +160,8 @@ export class Reconciler<Row extends Submission, Report> {
     const { kind, clock, clockSkewMs } = this.options;
     if (!this.#mustLookUp(row)) return undefined; // A report came during the query.
     const again = () => applyUnanswered(kind, row, clock.realNow() + waitAfter(row.checks), clock.now());
+    // A failover that lost commits took reports away that the record was not asked for: it is asked again.
+    if ((row.lastReport ?? 0n) < asked.afterReport) return again();
     if (looked.found) return applyFound(kind, row, looked.answer, clock.now()) ?? again();
     if (!isUnsettled(row.state)) return again(); // The object was there before, so its absence now proves nothing.
     const provableFrom = row.notAfter + clockSkewMs;

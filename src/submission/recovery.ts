@@ -4,16 +4,16 @@ import type { Database } from '../db/database.ts';
 import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';
 import { statement } from '../db/statement.ts';
-import { leaveVersionGaps } from '../events/feed.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { type AnyKind, type Kinds, type NewSubmission, newRow, unclearReason } from './kind.ts';
 import { type FactReader, type Note, type Notes, readFacts, UnreadableNote } from './notes.ts';
+import { noteRestore, submissionsPosition as positionName, restoredName } from './restored.ts';
 import type { StartGate } from './start-gate.ts';
 import { storing } from './submit.ts';
-import { advancePosition, byId, readPosition, savePosition } from './table.ts';
+import { advancePosition, byId, readPosition } from './table.ts';
 
 export interface RecoveryOptions {
   readonly database: Database;
@@ -29,9 +29,6 @@ export interface RecoveryOptions {
   readonly isShared: boolean;
 }
 
-const positionName = 'submissions';
-/** The position at which the database was last declared, or found, to be restored. */
-const restoredName = 'restored-at-submission';
 const mostAtOnce = 1_000;
 /** How often the list is polled, and while an object cannot be restored. A long poll is followed by a longer rest. */
 const pollEveryMs = { usual: 10_000, whileHeld: 1_000 };
@@ -245,13 +242,12 @@ function restoredRow(kind: AnyKind, id: string, submission: NewSubmission, facts
 }
 
 /**
- * Declares that the database was restored from a backup. Partners may have seen events that it has lost, so no version
- * of those is used again. To be called before a gateway starts. A gateway that finds out by itself calls it once.
+ * Declares that the database was restored (`noteRestore`), unless that was done since the last submission that is known to be
+ * stored. For a gateway that finds out by itself: it calls this once.
  */
 export async function declareRestored(database: Database, position?: bigint): Promise<boolean> {
   const at = (position ?? (await readPosition(database, positionName)) ?? 0).toString();
   if ((await readPosition(database, restoredName)) === at) return false;
-  await leaveVersionGaps(database);
-  await database.write(savePosition(restoredName, at));
+  await noteRestore(database, BigInt(at));
   return true;
 }

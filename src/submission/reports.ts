@@ -1,7 +1,7 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Database } from '../db/database.ts';
-import { fenced, type Lease, underLease } from '../db/lease.ts';
-import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import { type Lease, underLease } from '../db/lease.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { coalesce } from '../lib/coalesce.ts';
 import { crash } from '../lib/crash.ts';
@@ -11,8 +11,16 @@ import { pause, type Worker } from '../lib/worker.ts';
 import { Change, passOver } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import type { Recorder } from './record.ts';
+import {
+  checkEveryMs,
+  DatabaseDiffersError,
+  LeaseLostError,
+  positionNameOf,
+  ReportPosition,
+} from './report-position.ts';
 import type { StuckPartners } from './stuck-partners.ts';
-import { byId, isBehind, readPosition, type Submission, savePosition } from './table.ts';
+import { byId, isBehind, type Submission } from './table.ts';
+import { keepUnclaimed } from './unclaimed-reports.ts';
 
 /** A report with its number in the upstream's sequence. */
 interface Numbered {
@@ -27,6 +35,8 @@ export interface ReportedKind<Row extends Submission, Report extends Numbered> e
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
   /** The id of a report's object. */
   objectIdOf(report: Report): string;
+  /** What a report says in a word, and the upstream's own id of the object; empty if it has none. */
+  describeReport(report: Report): { readonly report: string; readonly reference: string };
 }
 
 export interface ReportConsumerOptions<Row extends Submission, Report extends Numbered> {
@@ -41,6 +51,10 @@ export interface ReportConsumerOptions<Row extends Submission, Report extends Nu
   readonly stuck: StuckPartners;
   /** Called for each batch with the age of its last report that has a time, when it was applied, in seconds. */
   readonly onApplied?: (kind: string, seconds: number) => void;
+  /** Called when the database turns out to have lost commits that it had acknowledged. */
+  readonly onWentBack?: (kind: string) => void;
+  /** Called for each object that a report is about and that is not stored. */
+  readonly onUnclaimed?: (kind: string) => void;
 }
 
 const mostAtOnce = 1_000;
@@ -50,8 +64,6 @@ const partnersAtOnce = 4;
  * is then recorded first, and reports that come together are applied together.
  */
 const batchingWindowMs = 20;
-/** How often the position is stored. After a crash, later reports are applied again and change nothing. */
-const storeEveryMs = 250;
 /** A stream counts as healthy once it has lasted this long after its first message. */
 const healthyAfterMs = 2_000;
 const firstRefetchMs = 50;
@@ -60,31 +72,41 @@ const longestRefetchMs = 5_000;
 /**
  * Applies the upstream's numbered stream of reports about one kind of object: each once, and each object's in the order of
  * their numbers. The position moves only after a whole batch, so a crash repeats reports, and an object ignores those it has
- * seen. A gap in the numbers ends the stream, and the missing reports are fetched again.
+ * seen. A gap in the numbers ends the stream, and the missing reports are fetched again. Each stream begins at the position
+ * that the database has, and the position moves only with the proof that the database has the reports (`ReportPosition`).
  */
 export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   readonly worker: Worker;
-  /** The number of the last report applied: a new stream begins after it. It is a metric too. */
-  position = 0n;
-  /** The name of the stored position, and of the lease on the stream. */
-  readonly #positionName: string;
-  #stored = 0n;
-  #storedAt = 0;
+  readonly #position: ReportPosition;
   #fruitless = 0;
   #followingSince: number | undefined;
   /** When the present stream had its first message. A frozen broker accepts the call and sends none. */
   #firstMessageAt: number | undefined;
 
   constructor(private readonly options: ReportConsumerOptions<Row, Report>) {
-    const { kind, database, holder } = options;
-    this.#positionName = `${kind.name}-reports`;
-    this.worker = underLease(database, this.#positionName, holder, async (lease) => {
+    const { kind, database, holder, clock, log, onWentBack } = options;
+    this.#position = new ReportPosition({
+      database,
+      kind: kind.name,
+      findObjects: (ids) => findObjects(kind, ids),
+      realNow: () => clock.realNow(),
+      onWentBack: (details) => {
+        log.error({ kind: kind.name, ...details }, 'the database has lost commits: it was restored, or failed over');
+        onWentBack?.(kind.name);
+      },
+    });
+    this.worker = underLease(database, positionNameOf(kind.name), holder, async (lease) => {
       try {
         await this.#run(lease);
       } finally {
         this.#fruitless = 0; // Another process may follow the stream now: what failed here says nothing of it.
       }
     });
+  }
+
+  /** The number of the last report applied. It is a metric too. */
+  get position(): bigint {
+    return this.#position.number;
   }
 
   /** Whether the stream broke several times in a row and no report was applied: a person should look. */
@@ -100,11 +122,12 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
 
   async #run(lease: Lease): Promise<void> {
     let waitMs = firstRefetchMs;
-    this.position = BigInt((await readPosition(this.options.database, this.#positionName)) ?? 0);
-    this.#stored = this.position;
     while (!lease.signal.aborted) {
-      const before = this.position;
+      let before = this.position;
       try {
+        // What is in memory may be of a database that has lost it since.
+        await this.#position.read(lease);
+        before = this.position;
         this.#followingSince = performance.now();
         await this.#follow(lease);
       } catch (error) {
@@ -124,12 +147,15 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   async #follow(lease: Lease): Promise<void> {
     const { kind, log } = this.options;
     const leaving = new AbortController();
-    const stream = kind.streamReports(this.position, AbortSignal.any([lease.signal, leaving.signal]));
+    const signal = AbortSignal.any([lease.signal, leaving.signal]);
+    const stream = kind.streamReports(this.position, signal);
+    const watching = this.#watchPosition(lease, signal).finally(() => leaving.abort());
+    watching.catch(() => {}); // It is awaited below.
     try {
       for await (const reports of coalesce(this.#noteMessages(stream), mostAtOnce)) {
         const { fresh, gapBefore } = inSequence(reports, this.position);
         if (fresh.length > 0) await this.#applyBatch(fresh);
-        await this.#storePosition(lease, false);
+        await this.#position.store(lease, false);
         if (gapBefore === undefined) {
           await pause(batchingWindowMs, lease.signal);
           continue;
@@ -139,7 +165,16 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
       }
     } finally {
       leaving.abort();
-      await this.#storePosition(lease, true);
+      await watching;
+      await this.#position.store(lease, true);
+    }
+  }
+
+  /** While no report comes, too: the database can lose what it had of the last ones. */
+  async #watchPosition(lease: Lease, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await pause(checkEveryMs, signal);
+      if (!signal.aborted) await this.#position.store(lease, false);
     }
   }
 
@@ -151,19 +186,12 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   }
 
   async #applyBatch(reports: readonly Report[]): Promise<void> {
-    const { kind, database, log } = this.options;
+    const { kind } = this.options;
     crash(`${kind.name}-report.before-apply`);
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
-    let [owners = []] = await database.readAll([findPartners(kind, [...byObject.keys()])]);
-    if (owners.length < byObject.size) {
-      // Before a report is dropped: an object that is restored a moment later would lack it.
-      await this.options.findLost();
-      [owners = []] = await database.readAll([findPartners(kind, [...byObject.keys()])]);
-    }
+    let [owners = []] = await this.options.database.readAll([findObjects(kind, [...byObject.keys()])]);
+    if (owners.length < byObject.size) owners = [...owners, ...(await this.#findMissing(byObject.keys(), owners))];
     const known = new Set(owners.map((owner) => String(owner.id)));
-    for (const id of byObject.keys()) {
-      if (!known.has(id)) log.error({ objectId: id }, 'the upstream reports about an object that is not stored here');
-    }
     // The answer to a send has the same report, and is usually recorded by now.
     const behind = owners.filter((owner) => {
       const last = byObject.get(String(owner.id))?.at(-1)?.number ?? 0n;
@@ -184,7 +212,11 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     crash(`${kind.name}-report.applied`);
     const last = reports.at(-1);
     if (last === undefined) return;
-    this.position = last.number;
+    const claims = [...byObject].map(([id, ofObject]) => {
+      const { number } = ofObject.at(-1) ?? last;
+      return known.has(id) ? ([id, number] as const) : ([id, number, this.#noteUnclaimed(id, ofObject)] as const);
+    });
+    this.#position.applied(last.number, claims);
     const { onApplied, clock } = this.options;
     const lastTimed = reports.findLast(({ at }) => at !== undefined);
     if (lastTimed?.at !== undefined) {
@@ -197,46 +229,56 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     const of = (row: Row) => byObject.get(row.id) ?? [];
     const decideUnknown = (row: Row) => passOver(kind, row, of(row), row.checkAt ?? clock.realNow(), clock.now());
     const lookUpLater = (row: Row) => passOver(kind, row, of(row), clock.realNow(), clock.now());
-    const decide = (row: Row) => {
+    const position = this.#position;
+    const extra = position.fact;
+    const decide = (row: Row, stored: bigint) => {
+      position.check(stored, row);
       // Reports are applied in the order of their numbers: first the ones that were not applied before.
       if (isBehind(row)) return lookUpLater(row);
       const change = new Change(kind, row, clock.now()).reports(of(row));
       return change.after === row ? undefined : change;
     };
     try {
-      await recorder.changeMany(kind, { partnerId, ids, decide, decideUnknown });
+      await recorder.changeMany(kind, { partnerId, ids, decide, decideUnknown, extra });
     } catch (error) {
+      if (error instanceof DatabaseDiffersError) throw error;
       stuck.note(partnerId, ids, error);
       // A partner's damaged events must not hold up the reports of all others: these are looked up once it is repaired.
       await recorder.changeMany(kind, { partnerId, ids, decide: lookUpLater, decideUnknown });
     }
   }
 
-  /** Stores the position, unless another holder has the lease by now. */
-  async #storePosition(lease: Lease, now: boolean): Promise<void> {
-    if (this.#stored === this.position) return;
-    if (!now && performance.now() - this.#storedAt < storeEveryMs) return;
-    const position = this.position;
-    const isOurs = await this.options.database.transaction([fenced(lease)], ([leases]) => {
-      if (leases?.[0] === undefined) return { writes: [], result: false };
-      const move = savePosition(this.#positionName, position.toString());
-      return { writes: [move], result: true };
-    });
-    if (!isOurs) throw new LeaseLostError();
-    this.#stored = position;
-    this.#storedAt = performance.now();
-    crash(`${this.options.kind.name}-report.position-moved`);
+  /**
+   * Those of some objects that a read did not find. They are restored if the broker was sent them, and looked for in a
+   * transaction, because the read can have come from a replica that lags.
+   */
+  async #findMissing(ids: Iterable<string>, owners: readonly SqlRow[]): Promise<SqlRow[]> {
+    const { kind, database, findLost } = this.options;
+    const found = new Set(owners.map((owner) => String(owner.id)));
+    const missing = [...ids].filter((id) => !found.has(id));
+    // Before a report is passed over: an object that is restored a moment later would lack it.
+    await findLost();
+    return database.transaction([findObjects(kind, missing)], ([rows = []]) => ({ writes: [], result: rows }));
+  }
+
+  /** A person must find out whose object it is. Returns what is stored of it with the position. */
+  #noteUnclaimed(id: string, reports: readonly Report[]): Statement | undefined {
+    const { kind, log, clock, onUnclaimed } = this.options;
+    const numbers = reports.map(({ number }) => Number(number));
+    log.error(
+      { objectId: id, numbers: numbers.slice(0, 10) },
+      'the upstream reports about an object that is not stored here',
+    );
+    onUnclaimed?.(kind.name);
+    return keepUnclaimed(kind, id, reports, clock.realNow());
   }
 }
 
-/** Finds the partners of some objects, because reports name only the objects. */
-function findPartners(kind: AnyKind, ids: readonly string[]): Statement {
+/** Finds some objects and their partners, because reports name only the objects. */
+function findObjects(kind: AnyKind, ids: readonly string[]): Statement {
   const marks = ids.map(() => '?').join(', ');
-  return statement(`SELECT id, partner_id, last_report FROM ${byId(kind)} WHERE id IN (${marks})`, ...ids);
-}
-
-class LeaseLostError extends Error {
-  override readonly name = 'LeaseLostError';
+  const columns = 'id, partner_id, last_report, missed_report';
+  return statement(`SELECT ${columns} FROM ${byId(kind)} WHERE id IN (${marks})`, ...ids);
 }
 
 /** The reports that follow a position without a gap, and the number after the first gap. */

@@ -310,6 +310,13 @@ export function savePosition(name: string, position: string): Statement {
   return positions.put({ name, position }, 'position');
 }
 
+/** Saves a position with a mark behind it, unless one with the same mark is stored. */
+export function saveFirst(name: string, position: string, mark: string): Statement {
+  const { sql, values } = positions.insert({ name, position: `${position} ${mark}` });
+  const hasMark = "SUBSTRING_INDEX(position, ' ', -1) = SUBSTRING_INDEX(VALUES(position), ' ', -1)";
+  return statement(`${sql} ON DUPLICATE KEY UPDATE position = IF(${hasMark}, position, VALUES(position))`, ...values);
+}
+
 /** Saves a number as a position unless a larger one is stored: another process has then done everything before it. */
 export function advancePosition(name: string, position: bigint): Statement {
   const { sql, values } = positions.insert({ name, position: position.toString() });

@@ -130,6 +130,19 @@ describe('a cancel', () => {
     assert.equal(await openCancels(), 0);
   });
 
+  it('does not end an order by reports behind some that a failover lost while the record was read', async () => {
+    exchangeAnswers(cancelled);
+    settling.broker.lookUpOrder = async () => {
+      await settling.database.write(
+        statement('UPDATE orders SET last_report = 0, checks = checks + 1 WHERE id = ?', order.id),
+      );
+      return { found: true, answer: [report(3n, ReportKind.CANCELLED)] };
+    };
+    assert.equal(await cancel(), 'cancel_unconfirmed');
+    const now = await settling.readOrder(order);
+    assert.deepEqual([now.state, now.lastReport], ['pending', 0n], 'report 1 would never be applied again');
+  });
+
   it('is not sent while another replica sends one, and may be sent once that had its time', async () => {
     const ends: ((answer: Cancelled) => void)[] = [];
     const held = heldCancel(ends);

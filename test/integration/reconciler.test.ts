@@ -315,6 +315,24 @@ describe('an outcome that is unknown', () => {
     assert.ok((asked.checkAt ?? 0) > settling.clock.realNow(), 'it is asked about again');
   });
 
+  it('that a failover takes reports from while the record is read is asked about again, from the report it has', async () => {
+    const order = await settling.storeOrder({ partnerId, lastReport: 4n });
+    settling.clock.moveTo(order.notAfter + hourMs);
+    settling.broker.lookUpOrder = async () => {
+      await settling.database.write(
+        statement('UPDATE orders SET last_report = 2, checks = checks + 1 WHERE id = ?', order.id),
+      );
+      return { found: true, answer: [reportOf(order, 5n, ReportKind.CANCELLED)] };
+    };
+    const { after: asked } = await ask(order);
+    assert.deepEqual(
+      [asked.state, asked.lastReport],
+      ['uncertain', 2n],
+      'reports 3 and 4 would never be applied again',
+    );
+    assert.ok((asked.checkAt ?? 0) > settling.clock.realNow(), 'it is asked about again');
+  });
+
   it('that the record has is settled with all its reports, and counted for its day', async () => {
     const order = await missingOrder();
     const realCreatedAt = settling.clock.realNow();

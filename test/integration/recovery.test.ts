@@ -10,6 +10,7 @@ import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broke
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { declareRestored } from '../../src/submission/recovery.ts';
+import { noteRestore } from '../../src/submission/restored.ts';
 import { eventually } from '../support/eventually.ts';
 import { restCaller, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
@@ -115,6 +116,33 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       [...page.data.slice(0, -1), ...on.data].map(({ id }: { id: string }) => id),
       'from the start it is one feed',
     );
+  });
+
+  it('is passed over in one feed after two restores with no event between them, and a reader goes on', async () => {
+    const partner = await gateway.newPartner();
+    await ask('POST', '/v1/orders', partner, order(partner));
+    const page = await eventually(async () => {
+      const { body } = await ask('GET', '/v1/events', partner);
+      assert.equal(body.data.at(-1)?.type, 'order.filled');
+      return body;
+    });
+    await app.stop();
+    for (const _ of ['killed half way', 'repeated', 'restored once more']) await noteRestore(gateway.database);
+    await startAfter();
+    await ask('POST', '/v1/orders', partner, order(partner));
+    const on = await eventually(async () => {
+      const { body } = await ask('GET', `/v1/events?cursor=${page.next_cursor}`, partner);
+      assert.equal(body.data.at(-1)?.type, 'order.filled', 'the feed ends at the first gap for ever');
+      return body;
+    });
+    const whole = await ask('GET', '/v1/events', partner);
+    assert.deepEqual(
+      whole.body.data.map(({ id }: { id: string }) => id),
+      [...page.data, ...on.data].map(({ id }: { id: string }) => id),
+      'from the start it is one feed',
+    );
+    const after = await ask('GET', `/v1/events?cursor=${whole.body.next_cursor}`, partner);
+    assert.deepEqual(after.body.data, []);
   });
 
   it('skips no version because of what somebody else gave the broker', async () => {

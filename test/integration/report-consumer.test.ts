@@ -10,8 +10,9 @@ import { createLogger } from '../../src/lib/log.ts';
 import { pause } from '../../src/lib/worker.ts';
 import { orders, type StoredOrder } from '../../src/orders/table.ts';
 import { ReportConsumer, type ReportConsumerOptions, type ReportedKind } from '../../src/submission/reports.ts';
+import { noteRestore } from '../../src/submission/restored.ts';
 import { StuckPartners } from '../../src/submission/stuck-partners.ts';
-import { startWorker, whileRunning, withDatabase } from '../support/database.ts';
+import { openTestDatabase, startWorker, whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -203,5 +204,200 @@ describe('reports of the exchange', () => {
     streams = [[orders.map((order, at) => trade(order, BigInt(at + 1)))]];
     await reached(follow(), 9n);
     for (const order of orders) assert.equal(await filledOf(order), 1n, `the report of ${order.id} was passed over`);
+  });
+
+  /** A stream that stays open and gives each batch when the test sends it. */
+  function openStream() {
+    const batches: (readonly Report[])[] = [];
+    let wake = () => {};
+    settling.broker.streamReports = async function* (after, signal) {
+      asked.push(after);
+      for (let at = 0; !signal.aborted; ) {
+        const batch = batches[at];
+        if (batch === undefined) {
+          yield []; // It lives.
+          await Promise.race([pause(100, signal), new Promise<void>((resolve) => (wake = resolve))]);
+          continue;
+        }
+        at += 1;
+        const fresh = batch.filter(({ number }) => number > after);
+        if (fresh.length > 0) yield fresh;
+      }
+    };
+    return (...reports: readonly Report[]) => {
+      batches.push(reports);
+      wake();
+    };
+  }
+
+  const storedPosition = async () => {
+    const rows = await settling.database.read(statement("SELECT position FROM positions WHERE name = 'order-reports'"));
+    return BigInt(String(rows[0]?.position ?? 0));
+  };
+  const stored = (position: bigint) => eventually(async () => assert.equal(await storedPosition(), position));
+
+  /** Sets an order and the position back, as a failover does that loses commits. */
+  async function loseCommits({ id }: StoredOrder, filled: bigint, position: bigint): Promise<void> {
+    await settling.database.writeAll([
+      statement(
+        "UPDATE orders SET state = 'pending', filled_quantity = ?, filled_value_kobo = ?, last_report = ? WHERE id = ?",
+        ...[filled, filled * 1_000n, position, id],
+      ),
+      statement("UPDATE positions SET position = ? WHERE name = 'order-reports'", String(position)),
+    ]);
+  }
+
+  it('are read again from the position that the database has, after it lost the last of them', async () => {
+    const order = await storePending();
+    const send = openStream();
+    const went: string[] = [];
+    const consumer = follow({ onWentBack: (kind) => went.push(kind) });
+    send(trade(order, 1n), trade(order, 2n));
+    await stored(2n);
+    await loseCommits(order, 0n, 0n);
+    send(trade(order, 3n));
+    await reached(consumer, 3n);
+    await stored(3n);
+    assert.equal(await filledOf(order), 3n, 'the trades that the database lost are applied again');
+    assert.deepEqual(asked, [0n, 0n]);
+    assert.deepEqual(went, ['order'], 'operators hear of it');
+  });
+
+  it('are read again within seconds after the database lost the last of them, though no further report comes', async () => {
+    const order = await storePending();
+    const send = openStream();
+    follow();
+    send(trade(order, 1n), trade(order, 2n));
+    await stored(2n);
+    await loseCommits(order, 1n, 1n);
+    await eventually(async () => assert.equal(await filledOf(order), 2n), 5_000);
+    assert.deepEqual(asked, [0n, 1n]);
+  });
+
+  it('are read again when the database lost their effect and the position was not stored since', async () => {
+    const order = await storePending();
+    const send = openStream();
+    const went: string[] = [];
+    let isLost = false;
+    const { recorder } = settling;
+    const losing: typeof recorder = Object.create(recorder, {
+      changeMany: {
+        value: async (...work: Parameters<typeof recorder.changeMany>) => {
+          const rows = await recorder.changeMany(...work);
+          if (isLost) return rows;
+          isLost = true;
+          await loseCommits(order, 0n, 0n);
+          return rows;
+        },
+      },
+    });
+    await settling.database.write(statement("INSERT INTO positions (name, position) VALUES ('order-reports', '0')"));
+    const consumer = follow({ recorder: losing, onWentBack: (kind) => went.push(kind) });
+    send(trade(order, 1n), trade(order, 2n));
+    await stored(2n);
+    await reached(consumer, 2n);
+    assert.equal(await filledOf(order), 2n, 'the position moved past reports that the database does not have');
+    assert.deepEqual(asked, [0n, 0n]);
+    assert.deepEqual(went, ['order']);
+  });
+
+  it('go on from the position that an operator stores while a gateway runs', async () => {
+    const order = await storePending();
+    const send = openStream();
+    const went: string[] = [];
+    const consumer = follow({ onWentBack: (kind) => went.push(kind) });
+    send(trade(order, 1n));
+    await stored(1n);
+    await settling.database.write(statement("UPDATE positions SET position = '5' WHERE name = 'order-reports'"));
+    await reached(consumer, 5n);
+    send(trade(order, 6n));
+    await stored(6n);
+    assert.equal(await filledOf(order), 2n);
+    assert.deepEqual(went, [], 'nothing was lost');
+  });
+
+  it('about an order that the replica for reads does not have yet are applied', async () => {
+    const order = await storePending();
+    const lagging = await openTestDatabase();
+    try {
+      const { database } = settling;
+      // A proxy that sends reads to a replica which lags, and transactions to the writer.
+      const split = new Proxy(database, {
+        get(_, name) {
+          const there = name === 'read' || name === 'readAll' ? lagging.database : database;
+          const member: unknown = Reflect.get(there, name, there);
+          return typeof member === 'function' ? member.bind(there) : member;
+        },
+      });
+      const unclaimed: string[] = [];
+      streams = [[[trade(order, 1n), trade(order, 2n)]]];
+      await reached(follow({ database: split, onUnclaimed: (kind) => unclaimed.push(kind) }), 2n);
+      assert.equal(await filledOf(order), 2n, 'one look at the replica decided that the order is not stored');
+      assert.deepEqual(unclaimed, []);
+      await stored(2n);
+    } finally {
+      await stop();
+      await lagging.close();
+    }
+  });
+
+  it('about an object that is nowhere are kept for operators with all that they say, once each', async () => {
+    const known = await storePending();
+    const foreign = { id: settling.ids.object('ord') };
+    const unclaimed: string[] = [];
+    const onUnclaimed = (kind: string) => unclaimed.push(kind);
+    streams = [[[trade(known, 1n), trade(foreign, 2n, 70n), trade(foreign, 3n, 30n)]]];
+    await reached(follow({ onUnclaimed }), 3n);
+    await stored(3n);
+    assert.deepEqual(unclaimed, ['order']);
+    await stop();
+    // A restore reads them again.
+    await settling.database.write(statement("UPDATE positions SET position = '0' WHERE name = 'order-reports'"));
+    streams.push([[trade(known, 1n), trade(foreign, 2n, 70n), trade(foreign, 3n, 30n)]]);
+    await reached(follow({ onUnclaimed }), 3n);
+    await stored(3n);
+    const rows = await settling.database.read(
+      statement('SELECT * FROM unclaimed_reports WHERE object_id = ? ORDER BY number', foreign.id),
+    );
+    assert.deepEqual(
+      rows.map(({ kind, number, reference, report, quantity, price_kobo: price }) => [
+        ...[kind, Number(number), reference, report, Number(quantity), Number(price)],
+      ]),
+      [
+        ['order', 2, 'X1', 'trade', 70, 1_000],
+        ['order', 3, 'X1', 'trade', 30, 1_000],
+      ],
+    );
+    assert.equal(await filledOf(known), 1n);
+  });
+});
+
+describe('a database that is declared restored', () => {
+  let settling: Settling;
+  before(async () => {
+    settling = await openSettling();
+  });
+  after(() => settling.close());
+
+  const save = (name: string, position: string) =>
+    settling.database.write(statement('REPLACE INTO positions (name, position) VALUES (?, ?)', name, position));
+  const read = async (name: string) =>
+    (await settling.database.read(statement('SELECT position FROM positions WHERE name = ?', name)))[0]?.position;
+
+  it('has all reports read again, from their beginning while fewer than eight days are known', async () => {
+    await save('order-reports', '5142162');
+    await save('order-reports day 3', '5000000 @20779');
+    const rewound = await noteRestore(settling.database);
+    assert.deepEqual(rewound, [{ name: 'order-reports', from: 5_142_162n, to: 0n }]);
+    assert.equal(await read('order-reports'), '0');
+    assert.equal(await read('application-reports'), undefined);
+  });
+
+  it('has the reports of the last eight days read again, and none of them twice when that is repeated', async () => {
+    await save('application-reports', '900');
+    for (let day = 0; day < 8; day += 1) await save(`application-reports day ${day}`, `${100 + day} @${20_776 + day}`);
+    assert.deepEqual(await noteRestore(settling.database), [{ name: 'application-reports', from: 900n, to: 100n }]);
+    assert.deepEqual(await noteRestore(settling.database), []);
+    assert.equal(await read('application-reports'), '100');
   });
 });
