@@ -9,8 +9,13 @@ import { positions, saveFirst, savePosition } from './table.ts';
 const storeEveryMs = 250;
 /** How often the stored position is read while no report comes, so that one that went back is noticed. */
 export const checkEveryMs = 1_000;
-/** So many objects are proven in one transaction at most: then the position is stored at once. */
+/** If so many objects wait to be proven, the position is stored at once. */
 const mostClaims = 1_000;
+/**
+ * So many objects can wait to be proven while the position cannot move, because reports of a locked partner wait. With more,
+ * no further reports are read.
+ */
+const maxUnproven = 20_000;
 const dayMs = 86_400_000;
 /** The position at the beginning of a day is kept for so many days with reports. */
 const keptDays = 8;
@@ -61,7 +66,7 @@ export interface ReportPositionOptions {
  * written, and the reports are read again from the stored position.
  */
 export class ReportPosition {
-  /** The number of the last report applied. */
+  /** The number of the last report before the first that is not applied. */
   number = 0n;
   /** What the database has acknowledged, over all times this process had the lease. */
   #known = 0n;
@@ -108,15 +113,22 @@ export class ReportPosition {
     throw new DatabaseDiffersError(`the database lacks report ${number} about ${id}, which was applied`);
   }
 
-  /** Notes the last report of some, each object's last one, and what is found of those that no stored object is about. */
-  applied(last: bigint, byObject: Iterable<readonly [id: string, number: bigint, finding?: Statement]>): void {
-    for (const [id, number, finding] of byObject) this.#claims.set(id, { number, finding });
-    this.number = last;
+  /** Notes each object's last report that is applied, and what is found of those that no stored object is about. */
+  applied(byObject: Iterable<readonly [id: string, number: bigint, finding?: Statement]>): void {
+    for (const [id, number, finding] of byObject) {
+      const before = this.#claims.get(id);
+      if (before === undefined || before.number < number) this.#claims.set(id, { number, finding });
+    }
   }
 
-  /** Whether as many objects wait to be proven as one transaction may have. */
+  /** Notes that all reports up to a number are applied. */
+  moveTo(number: bigint): void {
+    if (number > this.number) this.number = number;
+  }
+
+  /** Whether so many objects wait to be proven that no further reports should be read. */
   get isFull(): boolean {
-    return this.#claims.size >= mostClaims;
+    return this.#claims.size >= maxUnproven;
   }
 
   /**
@@ -133,16 +145,18 @@ export class ReportPosition {
     const hasMoved = this.#stored !== this.number;
     const [since, everyMs] = hasMoved ? [this.#storedAt, storeEveryMs] : [this.#checkedAt, checkEveryMs];
     if (now && !hasMoved) return;
-    if (!now && !this.isFull && performance.now() - since < everyMs) return;
+    const isUrgent = hasMoved && this.#claims.size >= mostClaims;
+    if (!now && !isUrgent && performance.now() - since < everyMs) return;
     const { database, kind, findObjects, realNow } = this.options;
-    const claims = new Map(this.#claims);
+    // All of them prove a move. Without one, they only show early what the database has lost.
+    const claims = new Map([...this.#claims].slice(0, hasMoved ? undefined : mostClaims));
     const [number, expected] = [this.number, this.#stored];
     const ids = [...claims.keys()];
-    const reads = [fenced(lease), lockPosition(this.#name), ...(ids.length === 0 ? [] : [findObjects(ids)])];
-    const { stored, lacking } = await database.transaction(reads, ([leases, rows, objects = []]) => {
+    const reads = [fenced(lease), lockPosition(this.#name), ...chunksOf(ids, mostClaims).map(findObjects)];
+    const { stored, lacking } = await database.transaction(reads, ([leases, rows, ...objects]) => {
       if (leases?.[0] === undefined) throw new LeaseLostError('another process has the lease');
       const stored = positionOf(rows);
-      const lacking = stored === expected ? findLacking(claims, objects) : undefined;
+      const lacking = stored === expected ? findLacking(claims, objects.flat()) : undefined;
       if (stored !== expected || lacking !== undefined || !hasMoved) return { writes: [], result: { stored, lacking } };
       const findings = [...claims.values()].flatMap(({ finding }) => finding ?? []);
       const moves = [savePosition(this.#name, number.toString()), keepDay(this.#name, expected, realNow())];
@@ -189,6 +203,11 @@ function findLacking(claims: ReadonlyMap<string, Claim>, objects: readonly SqlRo
     if (toBigInt(row.last_report) < number && toBigInt(row.missed_report) < number) return id;
   }
   return undefined;
+}
+
+function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }
 
 /** Locked, so that a proxy that splits reads and writes sends it, and what follows it, to the writer. */

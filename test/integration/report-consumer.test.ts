@@ -14,6 +14,7 @@ import { noteRestore } from '../../src/submission/restored.ts';
 import { StuckPartners } from '../../src/submission/stuck-partners.ts';
 import { openTestDatabase, startWorker, whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { lockPartnerRow } from '../support/partner-lock.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 describe("the stream of the broker's reports", () => {
@@ -369,6 +370,91 @@ describe('reports of the exchange', () => {
       ],
     );
     assert.equal(await filledOf(known), 1n);
+  });
+
+  /** Makes statements fail that change an order, as damage of its rows does; `when` is a condition on its old and new row. */
+  async function damage({ id }: StoredOrder, when: string): Promise<() => Promise<unknown>> {
+    const name = `damage_${id}`;
+    const refusal = "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'damaged'";
+    await settling.database.write(
+      statement(
+        `CREATE TRIGGER ${name} BEFORE UPDATE ON orders FOR EACH ROW IF NEW.id = '${id}' AND ${when} THEN ${refusal}; END IF`,
+      ),
+    );
+    return () => settling.database.write(statement(`DROP TRIGGER ${name}`));
+  }
+
+  it('are all applied but for the one that cannot be, whose order is looked up instead', async () => {
+    const orders: StoredOrder[] = [];
+    for (let count = 0; count < 21; count += 1) orders.push(await storePending());
+    const poisoned = orders[13] as StoredOrder;
+    const repair = await damage(poisoned, 'NEW.last_report > OLD.last_report');
+    try {
+      streams = [[orders.map((order, at) => trade(order, BigInt(at + 1)))]];
+      await reached(follow(), 21n);
+      for (const order of orders.filter((one) => one !== poisoned)) assert.equal(await filledOf(order), 1n);
+      const { filledQuantity, missedReport, checkAt } = await settling.readOrder(poisoned);
+      assert.deepEqual([filledQuantity, missedReport, checkAt], [0n, 14n, settling.clock.realNow()]);
+    } finally {
+      await repair();
+    }
+  });
+
+  it('of one order are applied up to the one that cannot be, and none after it', async () => {
+    const order = await storePending();
+    const repair = await damage(order, 'NEW.last_report >= 4');
+    try {
+      const reports = Array.from({ length: 7 }, (_, at) => trade(order, BigInt(at + 1)));
+      streams = [[reports]];
+      await reached(follow(), 7n);
+      const { filledQuantity, lastReport, missedReport } = await settling.readOrder(order);
+      assert.deepEqual([filledQuantity, lastReport, missedReport], [3n, 3n, 7n]);
+    } finally {
+      await repair();
+    }
+  });
+
+  it('of other orders are applied although one order can be neither changed nor noted as behind', async () => {
+    const [poisoned, ...others] = [await storePending(), await storePending(), await storePending()];
+    const stranger = await storePending({ partnerId: await settling.newPartner() });
+    const repair = await damage(poisoned, 'TRUE');
+    const [one, two] = others as [StoredOrder, StoredOrder];
+    let consumer: ReturnType<typeof follow>;
+    try {
+      streams = [[[trade(one, 1n), trade(poisoned, 2n), trade(two, 3n), trade(poisoned, 4n), trade(stranger, 5n)]]];
+      consumer = follow();
+      await eventually(async () => {
+        for (const order of [one, two, stranger]) assert.equal(await filledOf(order), 1n);
+      });
+      await eventually(() => assert.ok(consumer.isBroken, 'nobody hears of it'));
+      assert.equal(consumer.position, 1n, 'the position stays before the first report that is not applied');
+    } finally {
+      await repair();
+    }
+    await reached(consumer, 5n);
+    assert.deepEqual([await filledOf(poisoned), consumer.isBroken], [2n, false]);
+  });
+
+  it('that wait for a locked partner are read again by the process that follows, and applied once', async () => {
+    const [locked, free] = [await storePending(), await storePending({ partnerId: await settling.newPartner() })];
+    const lock = await lockPartnerRow(settling.url, locked.partnerId);
+    try {
+      streams = [[[trade(locked, 1n), trade(free, 2n), trade(free, 3n)]]];
+      follow();
+      await eventually(async () => assert.equal(await filledOf(free), 2n));
+      const stopped = stop();
+      await lock.release();
+      await stopped;
+    } finally {
+      await lock.release();
+    }
+    const [row] = await settling.database.read(
+      statement("SELECT position FROM positions WHERE name = 'order-reports'"),
+    );
+    const position = BigInt(String(row?.position ?? 0));
+    streams.push([[trade(locked, 1n), trade(free, 2n), trade(free, 3n)].filter(({ number }) => number > position)]);
+    await reached(follow(), 3n);
+    assert.deepEqual([await filledOf(locked), await filledOf(free)], [1n, 2n]);
   });
 });
 

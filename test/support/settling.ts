@@ -83,7 +83,7 @@ const noStream = () => {
  * moves the clock: it decides what the broker answers, and how late.
  */
 export async function openSettling() {
-  const { database, close } = await openTestDatabase();
+  const { database, url, close } = await openTestDatabase();
   const clock = new TestClock();
   const ids = new IdMaker(clock);
   const log = createLogger({ name: 'test', level: 'silent' });
@@ -139,6 +139,7 @@ export async function openSettling() {
   });
   return {
     database,
+    url,
     clock,
     log,
     ids,

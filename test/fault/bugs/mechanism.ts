@@ -36,9 +36,9 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'reports are applied before those that were passed over',
-    file: 'src/submission/reports.ts',
-    find: 'if (isBehind(row)) return lookUpLater(row);',
-    replace: 'if (isBehind(row) && row.id === undefined) return lookUpLater(row);',
+    file: 'src/submission/report-applier.ts',
+    find: 'if (isBehind(row)) return this.#lookUpLater(row, own);',
+    replace: 'if (isBehind(row) && row.id === undefined) return this.#lookUpLater(row, own);',
     test: otherVersion,
     pattern: 'in the order of the numbers',
   },

@@ -79,7 +79,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a lost order is not looked for when others of the batch are known',
-    file: 'src/submission/reports.ts',
+    file: 'src/submission/report-session.ts',
     find: 'owners.length < byObject.size',
     replace: 'owners.length === 0',
     test: reports,
