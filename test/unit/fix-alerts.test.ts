@@ -28,6 +28,7 @@ const well: Series = {
   'marina_fix_session_troubles_total{what="number_too_high"}': '0+1x100',
   'marina_fix_session_troubles_total{what="logon_refused"}': '0x100',
   'marina_fix_findings_total{what="unknown_order"}': '0x100',
+  'marina_fix_findings_open{instance="a"}': '0x100',
   'marina_fix_restored{instance="a"}': '0x100',
 };
 
@@ -43,6 +44,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaFixSessionRefused: { 'marina_fix_session_troubles_total{what="logon_refused"}': '0+1x100' },
   MarinaFixOrdersInDoubt: { 'marina_fix_oldest_order_in_doubt_seconds{instance="a"}': '0+15x100' },
   MarinaFixFinding: { 'marina_fix_findings_total{what="unknown_order"}': '0+1x100' },
+  MarinaFixFindingsOpen: { 'marina_fix_findings_open{instance="a"}': '3x100' },
   MarinaFixRestored: { 'marina_fix_restored{instance="a"}': '1x100' },
 };
 

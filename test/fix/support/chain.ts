@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from '../../../src/db/data-source.ts';
+import { Database } from '../../../src/db/database.ts';
 import { statement } from '../../../src/db/statement.ts';
 import { freePort } from '../../../src/dev/ports.ts';
 import type { StoredOrder } from '../../../src/orders/table.ts';
@@ -9,7 +11,6 @@ import { Cluster, type GatewayProcess, type Partner } from '../../support/cluste
 import { eventually } from '../../support/eventually.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 import { type Acceptor, type AcceptorOrder, startAcceptor } from '../../support/quickfix.ts';
-import type { TestDatabase } from '../../support/servers.ts';
 import { createFixDatabase, startAdapterProcess } from './adapter.ts';
 
 type AdapterProcess = Awaited<ReturnType<typeof startAdapterProcess>>;
@@ -46,6 +47,7 @@ export class Chain {
   /** Between the adapter and the exchange. */
   wire!: FaultProxy;
   #adapters: AdapterProcess[] = [];
+  #fixDatabase!: Database;
   #variables: Record<string, string> = {};
   #load: Load | undefined;
   #market: Promise<void> = Promise.resolve();
@@ -56,7 +58,8 @@ export class Chain {
   static async start(): Promise<Chain> {
     const chain = new Chain(await Cluster.start());
     chain.#stops.push(() => chain.cluster.stop());
-    const database: TestDatabase = await createFixDatabase();
+    const database = await createFixDatabase();
+    chain.#fixDatabase = new Database(await connect({ url: database.ownerUrl, poolSize: 1 }), 'live', 1);
     chain.acceptor = await startAcceptor({ sender: 'EXCHANGE', target: 'MARINA' });
     const port = await freePort();
     chain.wire = await FaultProxy.start(`127.0.0.1:${chain.acceptor.port}`);
@@ -65,6 +68,7 @@ export class Chain {
       () => chain.wire.close(),
       () => chain.calls.close(),
       () => chain.acceptor.kill(),
+      () => chain.#fixDatabase.close(),
       () => database.drop(),
     );
     chain.#variables = {
@@ -175,10 +179,8 @@ export class Chain {
 
   async #check(): Promise<void> {
     const { database } = this.cluster;
-    const unclear = await database.read(
-      statement(`SELECT id, state FROM orders WHERE state IN ('sending', 'uncertain')`),
-    );
-    assert.deepEqual(unclear, [], 'orders are still unclear');
+    const sending = await database.read(statement(`SELECT id FROM orders WHERE state = 'sending'`));
+    assert.deepEqual(sending, [], 'orders are still being sent');
     const outbox = await database.read(statement('SELECT partner_id, version FROM outbox'));
     assert.deepEqual(outbox, [], 'events are still on their way');
     const [stored, book] = [await storedOrders(this.cluster), await this.acceptor.orders()];
@@ -189,15 +191,34 @@ export class Chain {
     const ids = book.map(({ clOrdId }) => clOrdId);
     assert.equal(new Set(ids).size, ids.length, 'the book has an order twice');
     const byId = new Map(book.map((order) => [order.clOrdId, order]));
+    const uncertain = [...stored.values()].filter(({ state }) => state === 'uncertain');
+    for (const { id } of uncertain) assert.ok(!byId.has(id), `${id} is uncertain, and the exchange has it`);
+    await this.#checkDoubts(uncertain.map(({ id }) => id));
     for (const order of stored.values()) await this.#checkOrder(order, byId.get(order.id));
     for (const partner of this.partners) await checkFeed(this.cluster, this.gateway, partner, stored);
     await checkUsage(this.cluster, stored);
   }
 
+  /** An order that the exchange does not have stays uncertain only if a message was passed over since, which an operator sees. */
+  async #checkDoubts(ids: readonly string[]): Promise<void> {
+    const rows = await this.#fixDatabase.read(
+      statement(`SELECT id, passed_over, noted FROM fix_orders WHERE state = 'sending'`),
+    );
+    const doubts = new Map(
+      rows.map(({ id, passed_over, noted }) => [String(id), { passed_over, noted: String(noted) }]),
+    );
+    for (const id of ids) {
+      const doubt = doubts.get(id);
+      assert.ok(doubt !== undefined, `${id} is uncertain, and not in doubt at the adapter`);
+      assert.equal(Number(doubt.passed_over), 1, `${id} is uncertain, although its absence can be proven`);
+      assert.match(doubt.noted, /absence_unproven/, `${id} is uncertain, and no operator sees it`);
+    }
+  }
+
   async #checkOrder(order: StoredOrder, there: AcceptorOrder | undefined): Promise<void> {
     if (there === undefined) {
       assert.ok(
-        ['refused', 'rejected'].includes(order.state),
+        ['refused', 'rejected', 'uncertain'].includes(order.state),
         `${order.id} is ${order.state}, and not at the exchange`,
       );
       return;
