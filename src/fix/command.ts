@@ -9,10 +9,11 @@ import { onStopRequest, serving } from '../lib/process.ts';
 import { ConfigError } from '../lib/settings.ts';
 import { startFixAdapter } from './adapter.ts';
 import { describeFixConfig, type FixConfig, readFixConfig } from './config.ts';
+import { isReadCommand, readCommand, readCommands } from './operations/commands.ts';
 import { setRestored, settleFinding } from './store/operator-writes.ts';
 import { setNumbers } from './store/set-numbers.ts';
 
-const commands = ['serve', 'migrate', 'numbers', 'restored', 'release', 'settle-finding'];
+const commands = ['serve', 'migrate', 'numbers', 'restored', 'release', 'settle-finding', ...readCommands];
 
 /** If a stop takes longer, the process exits. */
 const stopWithinMs = 12_000;
@@ -39,6 +40,8 @@ export async function fixCommand(
     console.error('use fix settle-finding ID NAME NOTE: who settles the finding, and how');
     return 2;
   }
+  const reading = isReadCommand(what) ? readCommand(what, rest, Date.now()) : undefined;
+  if (isReadCommand(what) && reading === undefined) return 2;
   if (!commands.includes(what)) {
     console.error(`unknown command fix ${what}: use ${commands.join(', ')} or config`);
     return 2;
@@ -60,6 +63,10 @@ export async function fixCommand(
   }
   const database = new Database(await connect({ access, poolSize: 1 }), 'live', 1);
   try {
+    if (reading !== undefined) {
+      await reading(database, config, Date.now());
+      return 0;
+    }
     if (what === 'restored' || what === 'release') {
       const isNew = await setRestored(database, what === 'restored');
       const state = what === 'restored' ? 'nothing is proven absent until it is released' : 'absence counts again';
