@@ -3,6 +3,7 @@ import { Writer1764070010000 } from '../1764070010000-writer.ts';
 import { Fix1764100010000 } from './1764100010000-fix.ts';
 import { FixEvidence1764200010000 } from './1764200010000-evidence.ts';
 import { FixMessages1764250010000 } from './1764250010000-fix-messages.ts';
+import { FixOrderFields1764260010000 } from './1764260010000-order-fields.ts';
 
 /** The migrations of the FIX adapter's database, oldest first. A migration that was released never changes. */
 export const fixMigrations = [
@@ -11,4 +12,5 @@ export const fixMigrations = [
   Fix1764100010000,
   FixEvidence1764200010000,
   FixMessages1764250010000,
+  FixOrderFields1764260010000,
 ];

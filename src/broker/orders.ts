@@ -98,6 +98,7 @@ export class Broker {
       timeInForce: timesInForce[order.timeInForce],
       notAfter: timestampFromMs(notAfterMs),
       note,
+      partner: origin.partnerId,
       ...toRequest(order),
     };
     return this.#orders.send('submitOrder', request, notAfterMs, { origin, objectId: id }, ({ report }) => {

@@ -47,6 +47,9 @@ import { sessionStartAt } from './session/schedule.ts';
 import { Session } from './session/session.ts';
 import type { SessionRecord } from './session/types.ts';
 import { FixStore, leaseName } from './store/store.ts';
+import { LookupFile } from './template/lookup-file.ts';
+import { type Lookups, noLookups } from './template/lookups.ts';
+import { personalTags, renderer } from './template/render.ts';
 import { isAverage, toKobo, toPrice } from './wire/prices.ts';
 import { tags } from './wire/tags.ts';
 import { readUtcTimestamp } from './wire/times.ts';
@@ -99,6 +102,7 @@ export async function startFixAdapter(
   const sessionLink = await openTlsLink('exchange', config.links.session, log);
   const backOfficeLink = await openTlsLink('back office', config.links.backOffice, log);
   const password = await openSecret({ name: 'FIX password', secret: config.password, log });
+  const lookupFile = await openLookups(config, log);
   const { tlsCertificate: certificate, tlsKey: key, tlsAuthorities: authorities } = config;
   const identity = await openIdentity('fix', { certificate, key, authorities }, log);
   const writer = new Writer(database, log);
@@ -146,6 +150,7 @@ export async function startFixAdapter(
       sessionTls: () => sessionLink.current.tls,
       backOfficeTls: backOfficeLink.current.tls,
       password,
+      lookups: () => lookupFile?.current ?? noLookups,
     });
     view.isActive = true;
     activeSession = part;
@@ -166,7 +171,15 @@ export async function startFixAdapter(
     onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
   });
   for (const worker of operators?.workers ?? []) supervisor.start(worker);
-  for (const { worker } of [access, sessionLink, backOfficeLink, password, ...(identity ? [identity] : []), writer]) {
+  for (const { worker } of [
+    access,
+    sessionLink,
+    backOfficeLink,
+    password,
+    ...(identity ? [identity] : []),
+    writer,
+    ...(lookupFile ? [lookupFile] : []),
+  ]) {
     supervisor.start(worker);
   }
   supervisor.start(underLease(database, leaseName, holder, run));
@@ -209,12 +222,15 @@ interface ActiveParts {
   readonly sessionTls: () => LinkTls | undefined;
   readonly backOfficeTls: LinkTls | undefined;
   readonly password: Live<string | undefined>;
+  /** The values for the template's placeholders. */
+  readonly lookups: () => Lookups;
 }
 
 /** Begins the work of the process that has the session. */
 async function activate(config: FixConfig, parts: ActiveParts) {
   const { store, lease, metrics, log, now, identity, view } = parts;
   const unit = config.priceUnit;
+  const symbolOf = (symbol: string) => config.symbols.get(symbol) ?? symbol;
   const { options, credentials } = channelTls(parts.backOfficeTls);
   const backOffice = new Client(config.backOfficeAddress, credentials, {
     'grpc.enable_retries': 0,
@@ -225,7 +241,8 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   const submissions = createGrpcClient(Submissions, config.backOfficeAddress, options, credentials);
 
   const messages = openMessageLog({
-    ...{ settings: config, database: parts.database, fence: lease.fence, password: parts.password, now, log },
+    settings: { ...config, maskedTags: [...config.maskedTags, ...personalTags(config.orderTemplate)] },
+    ...{ database: parts.database, fence: lease.fence, password: parts.password, now, log },
     onDropped: (count) => metrics.messagesDropped.inc(count),
   });
 
@@ -299,12 +316,17 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   const trading: Trading = new Trading({
     store,
     session,
-    style: { symbols: config.symbols, more: config.orderFields, toPrice: (kobo) => toPrice(kobo, unit) },
+    style: {
+      symbols: config.symbols,
+      more: renderer(config.orderTemplate, parts.lookups, symbolOf),
+      nameLength: config.clOrdIdLength,
+      toPrice: (kobo) => toPrice(kobo, unit),
+    },
     throttle: new Throttle(config.messagesPerSecond, lease.signal),
     weighing: {
       toKobo: (text) => toKobo(text, unit),
       isAverage: (text, valueKobo, quantity) => isAverage(text, unit, valueKobo, quantity),
-      symbolOf: (symbol) => config.symbols.get(symbol) ?? symbol,
+      symbolOf,
     },
     timeOf: (message) => timeOf(message, now),
     now,
@@ -420,6 +442,11 @@ async function timed<T>(metrics: FixMetrics, work: () => Promise<T>): Promise<T>
 
 function openTlsLink(name: string, tls: FixConfig['links']['session'], log: Logger) {
   return openLink({ name, tls, secrets: {}, make: (_texts, material) => ({ tls: material }), log });
+}
+
+async function openLookups(config: FixConfig, log: Logger): Promise<LookupFile | undefined> {
+  const { orderLookupFile: path, orderTemplate } = config;
+  return path === undefined ? undefined : LookupFile.open(path, orderTemplate, log);
 }
 
 async function checkDatabase(database: Database): Promise<void> {

@@ -22,7 +22,9 @@ import {
 } from '../lib/settings.ts';
 import { messageSettings } from './messages/settings.ts';
 import { operationProblems, operationSettings } from './operations/settings.ts';
-import type { Field } from './wire/message.ts';
+import { maxNameLength, minNameLength } from './orders/names.ts';
+import type { OrderTemplate } from './template/parse.ts';
+import { readTemplate, templateSettings } from './template/settings.ts';
 
 const prefix = 'MARINA_FIX_';
 
@@ -30,9 +32,6 @@ const hostPort = text(/^.+:\d+$/, 'host:port');
 /** A name in a FIX header. */
 const name = text(/^[!-<>-~]{1,64}$/, '1 to 64 characters without spaces and `=`');
 const timeOfDay = text(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/, 'a time in Lagos, such as 08:30');
-/** Standard header, trailer, and the fields that each order has. */
-const ownTags = new Set([1, 8, 9, 10, 11, 21, 34, 35, 37, 38, 40, 41, 43, 44, 49, 52, 54, 55, 56, 59, 60, 97, 790]);
-
 /** The adapter's settings, from environment variables. */
 const settings = {
   address: setting('MARINA_FIX_ADDRESS', "the exchange's or broker's FIX engine", undefined, hostPort),
@@ -101,11 +100,12 @@ const settings = {
     '5000',
     wholeNumber(100, 600_000),
   ),
-  orderFields: setting(
-    'MARINA_FIX_ORDER_FIELDS',
-    "fields of every order and cancel as tag=value with | between them, such as the firm's parties: 453=1|448=FIRM|447=D|452=1",
-    '',
-    reading('tag=value with | between them', parseFields),
+  ...templateSettings,
+  clOrdIdLength: setting(
+    'MARINA_FIX_CL_ORD_ID_LENGTH',
+    'how many characters the exchange takes in a ClOrdID; below 30, orders have short ones',
+    String(maxNameLength),
+    wholeNumber(minNameLength, maxNameLength),
   ),
   symbolsFile: setting(
     'MARINA_FIX_SYMBOLS_FILE',
@@ -187,18 +187,21 @@ const allSettings: Readonly<Record<string, Setting<unknown>>> = Object.fromEntri
   [settings, ...Object.values(links)].flatMap((some) => Object.values(some).map((each) => [each.variable, each])),
 );
 
-export type FixConfig = Omit<ValuesOf<typeof settings>, 'symbolsFile'> & {
+export type FixConfig = Omit<ValuesOf<typeof settings>, 'symbolsFile' | 'orderFields' | 'orderTemplateFile'> & {
   readonly symbols: ReadonlyMap<string, string>;
+  readonly orderTemplate: OrderTemplate;
   readonly links: Readonly<Record<keyof typeof links, LinkTlsConfig>>;
 };
 
 /** Reads and checks all settings. Throws all problems at once. */
 export function readFixConfig(variables: NodeJS.ProcessEnv): FixConfig {
   const problems = unknownVariables(prefix, allSettings, variables);
-  const { symbolsFile, ...values } = readSettings(settings, variables, problems);
+  const { symbolsFile, orderFields, orderTemplateFile, ...values } = readSettings(settings, variables, problems);
+  const { orderLookupFile } = values;
   const config = {
     ...values,
     symbols: readSymbols(symbolsFile, problems),
+    orderTemplate: readTemplate({ orderFields, orderTemplateFile, orderLookupFile }, problems),
     links: {
       session: linkOf('FIX_SESSION', readSettings(links.session, variables, problems), problems),
       database: linkOf('FIX_DATABASE', readSettings(links.database, variables, problems), problems),
@@ -225,16 +228,6 @@ function linkOf(link: string, { tls, ...files }: LinkFiles & { tls: string }, pr
   const speaksTls = tls === 'required';
   problems.push(...linkProblems(link, files, speaksTls, `MARINA_${link}_TLS=required`));
   return { ...files, speaksTls };
-}
-
-function parseFields(value: string): readonly Field[] {
-  if (value === '') return [];
-  return value.split('|').map((field): Field => {
-    const [, tag = '', text = ''] = /^([1-9]\d{0,4})=([ -~]+)$/.exec(field) ?? [];
-    if (tag === '') throw new Error('must be tag=value with | between them');
-    if (ownTags.has(Number(tag))) throw new Error(`must not have tag ${tag}, which each message has of its own`);
-    return [Number(tag), text];
-  });
 }
 
 function readSymbols(file: string | undefined, problems: string[]): ReadonlyMap<string, string> {

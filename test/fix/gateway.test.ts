@@ -22,6 +22,7 @@ describe('a gateway whose broker is the FIX adapter', () => {
           fix = await TestAdapter.start({
             MARINA_FIX_DATABASE_URL: database.url,
             MARINA_FIX_ADDRESS: `127.0.0.1:${exchange.port}`,
+            MARINA_FIX_ORDER_FIELDS: '5001={partner}',
             MARINA_FIX_BACK_OFFICE_ADDRESS: variables.MARINA_SIMULATOR_ADDRESS ?? '',
           });
           await fix.active();
@@ -41,6 +42,11 @@ describe('a gateway whose broker is the FIX adapter', () => {
 
   const rest = (quantity = 10) => ({ symbol: 'SIM-REST', type: 'limit', price_kobo: 10_000, quantity });
   const shown = async (id: string) => (await gateway.rest('GET', `/v1/orders/${id}`, { key: partner.key })).body;
+
+  it('states the partner of an order to the adapter', async () => {
+    const { body } = await gateway.place(partner, rest(9));
+    assert.equal(exchange.book.get(body.id)?.order.get(5001), partner.id);
+  });
 
   it('places, fills and shows an order', async () => {
     const { status, body } = await gateway.place(partner, rest(10));

@@ -17,7 +17,7 @@ export function fixOrder(more: Partial<FixOrder> = {}): FixOrder {
     ...{ priceKobo: 100n, notAfter: 0, receivedAt: 0, note: Buffer.alloc(0), startedAt: 7, number: 12n },
     ...{ state: 'sending', exchangeOrderId: '', filled: 0n, acknowledged: false, passedOver: false, mustAsk: false },
     ...{ asked: false, adjusted: 0n, filledValueKobo: (more.filled ?? 0n) * 100n, referenceKobo: null },
-    ...{ endedAs: null, endedCount: null, noted: '' },
+    ...{ endedAs: null, endedCount: null, noted: '', partner: '', clOrdId: more.id ?? 'ord_a' },
     ...more,
   } as FixOrder;
 }

@@ -6,6 +6,8 @@ import { after, describe, it } from 'node:test';
 import { readFixConfig } from '../../src/fix/config.ts';
 import { cancelRequest, newOrder, statusRequest } from '../../src/fix/orders/requests.ts';
 import type { FixOrder } from '../../src/fix/store/table.ts';
+import { noLookups } from '../../src/fix/template/lookups.ts';
+import { renderer } from '../../src/fix/template/render.ts';
 import { tags } from '../../src/fix/wire/tags.ts';
 
 const needed = {
@@ -37,13 +39,22 @@ describe('the settings of the FIX adapter', () => {
   });
 
   it('name symbols and parties as the exchange does, in orders, cancels and questions', () => {
-    const { symbols, orderFields } = readFixConfig({
+    const {
+      symbols,
+      orderTemplate,
+      clOrdIdLength: nameLength,
+    } = readFixConfig({
       ...symbolsFile('# ours = theirs\nMTNN=MTN.NG\n'),
       MARINA_FIX_ORDER_FIELDS: '453=2|448=FIRM|447=D|452=1|448=TRADER|447=D|452=12',
     });
     const order = { id: 'ord_a', symbol: 'MTNN', side: 'buy', type: 'market', timeInForce: 'day' } as FixOrder;
-    const whole = { ...order, account: 'NG-1', quantity: 1n, priceKobo: null, exchangeOrderId: '' };
-    const style = { symbols, more: orderFields, toPrice: String };
+    const whole = { ...order, clOrdId: 'ord_a', account: 'NG-1', quantity: 1n, priceKobo: null, exchangeOrderId: '' };
+    const more = renderer(
+      orderTemplate,
+      () => noLookups,
+      (symbol) => symbol,
+    );
+    const style = { symbols, more, nameLength, toPrice: String };
     for (const fields of [
       newOrder(whole, style, 0),
       cancelRequest({ id: 'ord_a.c1' }, whole, style, 0),

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { applyExecution } from '../../src/fix/orders/apply-execution.ts';
 import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
 import type { Message } from '../../src/fix/orders/execution.ts';
-import { cancelIdOf } from '../../src/fix/orders/references.ts';
+import { cancelName } from '../../src/fix/orders/names.ts';
 import type { Executed } from '../../src/fix/store/store.ts';
 import type { FixOrder, FixOrderState } from '../../src/fix/store/table.ts';
 import { tags } from '../../src/fix/wire/tags.ts';
@@ -32,6 +32,9 @@ function result(row: FixOrder, received: Message) {
   const found = findings.map(({ what }) => what).join(' ');
   return [reports.map(({ kind }) => kind).join(' '), after.state, found === '' && isUnknown ? 'unknown' : found];
 }
+
+/** The name of the nth request to cancel the order. */
+const cancelIdOf = (nth: number) => cancelName('ord_a', nth, 70) ?? '';
 
 describe('what an ExecutionReport says of an order', () => {
   const cases: readonly [string, Partial<FixOrder>, Message, readonly [string, FixOrderState, string]][] = [
@@ -360,7 +363,7 @@ describe('what an ExecutionReport says of an order', () => {
 
   it('finds its order where it names the request to cancel, and ends that request', () => {
     const cancel = {
-      id: cancelIdOf('ord_a', 1),
+      id: cancelIdOf(1),
       orderId: 'ord_a',
       requestedAt: 0,
       startedAt: 7,
@@ -379,7 +382,7 @@ describe('what an ExecutionReport says of an order', () => {
 
   it('finds its order by our own mark, whatever the exchange writes beside it', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
-    const received = ended('4', '0', { [tags.ClOrdID]: cancelIdOf('ord_a', 2), [tags.OrigClOrdID]: 'NONE' });
+    const received = ended('4', '0', { [tags.ClOrdID]: cancelIdOf(2), [tags.OrigClOrdID]: 'NONE' });
     assert.equal(
       applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes.orders[0]?.after.state,
       'final',
@@ -388,7 +391,7 @@ describe('what an ExecutionReport says of an order', () => {
 
   it('that rejects a request to cancel rejects no order', () => {
     const row = { orderId: 'ord_a', requestedAt: 0, startedAt: 7, number: 13n } as const;
-    const cancel = { ...row, id: cancelIdOf('ord_a', 1), state: 'sending' } as const;
+    const cancel = { ...row, id: cancelIdOf(1), state: 'sending' } as const;
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], executed: new Map() };
     const received = report('8', { [tags.ClOrdID]: cancel.id });
     const { changes, result } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 });

@@ -1,8 +1,6 @@
+import { orderIdOfName } from '../orders/names.ts';
 import type { Field } from '../wire/message.ts';
 import { tags } from '../wire/tags.ts';
-
-/** The marks of a request to cancel: the order's id, a point, `c` and a number. */
-const cancelMark = /\.c\d+$/;
 
 /** Which order a message is about. Empty texts: none. */
 export interface MessageSubject {
@@ -17,5 +15,5 @@ export function subjectOf(fields: readonly Field[]): MessageSubject {
   const get = (wanted: number) => fields.find(([tag]) => tag === wanted)?.[1] ?? '';
   const clOrdId = get(tags.ClOrdID);
   const original = get(tags.OrigClOrdID) || clOrdId || get(tags.BusinessRejectRefID);
-  return { orderId: original.replace(cancelMark, ''), clOrdId };
+  return { orderId: orderIdOfName(original), clOrdId };
 }

@@ -4,8 +4,8 @@ import { messageTypes, tags } from '../wire/tags.ts';
 import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
 import { answersQuestion, execIdOf, type Message, wholeOf } from './execution.ts';
 import { describe, factsOf } from './facts.ts';
+import { isCancelName } from './names.ts';
 import {
-  isCancelId,
   isOfQuestion,
   isOfSession,
   isReject,
@@ -140,7 +140,7 @@ class Applying {
     }
     const cancelId = message.get(tags.ClOrdID) ?? '';
     // It rejects the request to cancel, not the order.
-    if (message.get(tags.ExecType) === rejected && isCancelId(cancelId)) {
+    if (message.get(tags.ExecType) === rejected && isCancelName(cancelId)) {
       this.#endCancel(this.#cancelOf(orderId, cancelId), 'refused');
       this.#find(message, orderId, { what: 'not_understood', detail: describe(message) });
       return;

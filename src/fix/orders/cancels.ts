@@ -1,11 +1,13 @@
 import { status } from '@grpc/grpc-js';
 import { crash } from '../../lib/crash.ts';
+import type { Logger } from '../../lib/log.ts';
 import { RpcError } from '../service/rpc.ts';
 import type { FixStore } from '../store/store.ts';
 import type { FixCancel, FixReport } from '../store/table.ts';
+import { filledIn } from '../template/render.ts';
 import { messageTypes } from '../wire/tags.ts';
+import { cancelName } from './names.ts';
 import { type SendingSession, send } from './own-message.ts';
-import { cancelIdOf } from './references.ts';
 import { cancelRequest, type OrderStyle } from './requests.ts';
 import type { Throttle } from './throttle.ts';
 import { Waiting } from './waiting.ts';
@@ -19,6 +21,7 @@ export interface CancelsOptions {
   readonly now: () => number;
   /** How long the exchange may take to answer a request to cancel before another one is sent, in milliseconds. */
   readonly cancelTimeoutMs: number;
+  readonly log: Logger;
   /** Brings the record up to date about an order. Throws if the exchange does not say how it is. */
   readonly settle: (orderId: string) => Promise<unknown>;
 }
@@ -82,27 +85,31 @@ export class Cancels {
 
   /** Sends a request, unless one is under way that may still be answered, or the order has ended meanwhile. */
   async #request(id: string, deadlineMs: number): Promise<'requested' | 'ended'> {
-    const { store, session, style, throttle, now, cancelTimeoutMs } = this.options;
+    const { store, session, style, throttle, now, cancelTimeoutMs, log } = this.options;
     const [order, cancels] = await Promise.all([store.order(id), store.cancelsOf(id)]);
     if (order === undefined || order.state === 'final') return 'ended';
     const underWay = cancels.filter(({ state }) => state === 'sending');
     const writtenForMs = underWay.map((cancel) => performance.now() - (this.#writtenAt.get(cancel.id) ?? -Infinity));
     if (mayBeAnswered(writtenForMs, cancelTimeoutMs)) return 'requested';
     if (!(await throttle.take(deadlineMs - now()))) throw tooSlow();
-    if (underWay.length > 0) await store.lost(underWay.map((cancel) => cancel.id));
+    const name = cancelName(order.id, cancels.length + 1, style.nameLength);
+    if (name === undefined) throw new RpcError(status.UNAVAILABLE, 'no further request to cancel it can be named');
     const cancel: FixCancel = {
-      id: cancelIdOf(order.id, cancels.length + 1),
+      id: name,
       orderId: order.id,
       requestedAt: now(),
       startedAt: 0,
       number: 0n,
       state: 'sending',
     };
+    const fields = filledIn(() => cancelRequest(cancel, order, style, now()), order.id, log);
+    if (fields === undefined) throw new RpcError(status.UNAVAILABLE, 'a field that the broker asks for has no value');
+    if (underWay.length > 0) await store.lost(underWay.map((one) => one.id));
     const outcome = await send(
       session,
       {
         type: messageTypes.OrderCancelRequest,
-        fields: cancelRequest(cancel, order, style, now()),
+        fields,
         notAfterMs: deadlineMs,
         kept: { kind: 'cancel', row: cancel },
       },

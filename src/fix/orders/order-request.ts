@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { OrderType, Side, type SubmitOrderRequest, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { RpcError } from '../service/rpc.ts';
 import type { FixOrder } from '../store/table.ts';
-import { isCancelId } from './references.ts';
+import { orderName } from './names.ts';
 
 const sides = { [Side.BUY]: 'buy', [Side.SELL]: 'sell', [Side.UNSPECIFIED]: undefined } as const;
 const types = {
@@ -19,12 +19,21 @@ const timesInForce = {
   [TimeInForce.UNSPECIFIED]: undefined,
 } as const;
 
-/** The row of an order that a gateway submits. Throws INVALID_ARGUMENT for a field that no order can have. */
-export function orderFrom(request: SubmitOrderRequest, now: number, referenceKobo: bigint | null): FixOrder {
-  const { clientOrderId, account, symbol, quantity, priceKobo, note } = request;
+/**
+ * The row of an order that a gateway submits. Throws INVALID_ARGUMENT for a field that no order can have. `nameLength` is how many
+ * characters the exchange takes in a ClOrdID.
+ */
+export function orderFrom(
+  request: SubmitOrderRequest,
+  now: number,
+  referenceKobo: bigint | null,
+  nameLength: number,
+): FixOrder {
+  const { clientOrderId, account, symbol, quantity, priceKobo, note, partner = '' } = request;
+  const clOrdId = orderName(clientOrderId, nameLength);
   const isLimit = request.type === OrderType.LIMIT;
   return {
-    id: checked(isPlain(clientOrderId, 64) && !isCancelId(clientOrderId), clientOrderId, 'client_order_id'),
+    id: checked(isPlain(clientOrderId, 64) && clOrdId !== undefined, clientOrderId, 'client_order_id'),
     account: checked(isPlain(account, 64), account, 'account'),
     symbol: checked(isPlain(symbol, 32), symbol, 'symbol'),
     side: given(sides[request.side], 'side'),
@@ -50,6 +59,8 @@ export function orderFrom(request: SubmitOrderRequest, now: number, referenceKob
     endedAs: null,
     endedCount: null,
     noted: '',
+    partner: checked(partner === '' || isPlain(partner, 64), partner, 'partner'),
+    clOrdId: clOrdId ?? clientOrderId,
   };
 }
 

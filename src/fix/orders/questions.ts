@@ -2,6 +2,7 @@ import type { Logger } from '../../lib/log.ts';
 import { pause } from '../../lib/worker.ts';
 import type { FixStore } from '../store/store.ts';
 import type { Finding, FixOrder } from '../store/table.ts';
+import { filledIn } from '../template/render.ts';
 import { messageTypes } from '../wire/tags.ts';
 import type { Answers, StatusAnswer } from './apply-messages.ts';
 import { provesAbsence } from './evidence.ts';
@@ -200,17 +201,18 @@ export class Questions {
   }
 
   async #askNow(order: FixOrder): Promise<StatusAnswer | undefined> {
-    const { session, style, requestId, throttle } = this.options;
-    if (!(await throttle.take(answerTimeoutMs))) return undefined;
+    const { session, style, requestId, throttle, log } = this.options;
+    const id = requestId();
+    const fields = filledIn(() => statusRequest(id, order, style), order.id, log);
+    if (fields === undefined || !(await throttle.take(answerTimeoutMs))) return undefined;
     // What was written a moment ago may be on its way through the exchange, and so may what was written before a disconnection.
     const boundaryAt = this.#boundaryAt;
     const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? boundaryAt);
-    const id = requestId();
     this.#requests.set(order.id, id);
     const answer = this.#answers.wait(id, answerTimeoutMs);
     const outcome = await send(session, {
       type: messageTypes.OrderStatusRequest,
-      fields: statusRequest(id, order, style),
+      fields,
       kept: { kind: 'question', orderId: order.id },
     });
     if (outcome !== 'written') this.#answers.forget(id);

@@ -1,9 +1,7 @@
 /** Which of our messages a message of the exchange is about. */
 import { messageTypes, tags } from '../wire/tags.ts';
 import type { Message } from './execution.ts';
-
-/** The marks of a request to cancel: the order's id, a point, `c` and a number. */
-const cancelMark = /\.c\d+$/;
+import { orderIdOfName } from './names.ts';
 
 const questionTypes: readonly string[] = [messageTypes.OrderStatusRequest, messageTypes.OrderMassStatusRequest];
 const sessionTypes: readonly string[] = [
@@ -17,27 +15,17 @@ const sessionTypes: readonly string[] = [
 ];
 const sendTypes: readonly string[] = [messageTypes.NewOrderSingle, messageTypes.OrderCancelRequest];
 
-/** Whether an id looks like that of a request to cancel. No order may have it. */
-export function isCancelId(id: string): boolean {
-  return cancelMark.test(id);
-}
-
-/** The id of the nth request to cancel an order. */
-export function cancelIdOf(orderId: string, nth: number): string {
-  return `${orderId}.c${nth}`;
-}
-
 /** The order that a message is about. A report about a cancelled order may name the request to cancel instead. */
 export function orderIdOf(message: Message): string | undefined {
-  const id = message.get(tags.ClOrdID) ?? message.get(tags.OrigClOrdID) ?? rejectedName(message);
-  // The suffix is ours, so it is surer than the exchange's other fields.
-  return id?.replace(cancelMark, '');
+  const name = message.get(tags.ClOrdID) ?? message.get(tags.OrigClOrdID) ?? rejectedName(message);
+  // The form of the name is ours, so it is surer than the exchange's other fields.
+  return name === undefined ? undefined : orderIdOfName(name);
 }
 
 /** Every id that a message names an order by. */
 export function orderIdsOf(message: Message): string[] {
-  const ids = [message.get(tags.ClOrdID), message.get(tags.OrigClOrdID), rejectedName(message)];
-  return [...new Set(ids.flatMap((id) => (id === undefined ? [] : [id.replace(cancelMark, '')])))];
+  const names = [message.get(tags.ClOrdID), message.get(tags.OrigClOrdID), rejectedName(message)];
+  return [...new Set(names.flatMap((name) => (name === undefined ? [] : [orderIdOfName(name)])))];
 }
 
 export function isReject({ type }: Message): boolean {

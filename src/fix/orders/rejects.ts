@@ -2,6 +2,7 @@ import type { FixCancel, FixOrder } from '../store/table.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import type { Effect, NewReport } from './apply-execution.ts';
 import type { Message } from './execution.ts';
+import { orderIdOfName } from './names.ts';
 
 export interface RejectContext {
   readonly orders: readonly FixOrder[];
@@ -34,7 +35,8 @@ export function applyReject(message: Message, context: RejectContext): RejectEff
   const order = type === messageTypes.NewOrderSingle ? rejected(context.orders, 'receivedAt', context) : undefined;
   const isOfCancel = type === messageTypes.OrderCancelRequest || type === undefined;
   const cancel = isOfCancel ? (rejected(context.cancels, 'requestedAt', context) ?? lastOf(context)) : undefined;
-  const orderId = order?.id ?? cancel?.orderId ?? context.name ?? '';
+  const named = context.name === undefined ? '' : orderIdOfName(context.name);
+  const orderId = order?.id ?? cancel?.orderId ?? named;
   if (cancel !== undefined) return { orderId, cancel };
   if (order === undefined || order.state !== 'sending' || order.acknowledged) return { orderId };
   const report: NewReport = {
@@ -53,7 +55,8 @@ export function applyReject(message: Message, context: RejectContext): RejectEff
 
 /** The last request to cancel an order, if the reject names the order and not the request. */
 function lastOf({ cancels, name }: RejectContext): FixCancel | undefined {
-  const underWay = cancels.filter(({ orderId, state }) => orderId === name && state === 'sending');
+  const named = name === undefined ? undefined : orderIdOfName(name);
+  const underWay = cancels.filter(({ orderId, state }) => orderId === named && state === 'sending');
   return underWay.sort((one, other) => one.requestedAt - other.requestedAt).at(-1);
 }
 
@@ -65,7 +68,8 @@ function rejected<Row extends FixOrder | FixCancel>(
 ): Row | undefined {
   const named = rows.filter((row) => {
     const isNumber = row.startedAt === startedAt && row.number === number;
-    return number === undefined ? row.id === name : isNumber && (name === undefined || row.id === name);
+    const isNamed = name === ('clOrdId' in row ? row.clOrdId : row.id);
+    return number === undefined ? isNamed : isNumber && (name === undefined || isNamed);
   });
   return named.sort((one, other) => Number(one[at]) - Number(other[at])).at(-1);
 }

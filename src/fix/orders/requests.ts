@@ -1,4 +1,5 @@
 import type { FixCancel, FixOrder } from '../store/table.ts';
+import type { RenderFields } from '../template/render.ts';
 import type { Field } from '../wire/message.ts';
 import { tags } from '../wire/tags.ts';
 import { utcTimestamp } from '../wire/times.ts';
@@ -7,8 +8,10 @@ import { utcTimestamp } from '../wire/times.ts';
 export interface OrderStyle {
   /** The exchange's names of our symbols; absent: the same. */
   readonly symbols: ReadonlyMap<string, string>;
-  /** Fields of every order, such as the firm's parties. */
-  readonly more: readonly Field[];
+  /** The fields of the template, such as the firm's parties. Throws `MissingValue` if one has no value for the order. */
+  readonly more: RenderFields;
+  /** How many characters the exchange takes in a ClOrdID. */
+  readonly nameLength: number;
   /** Kobo as the exchange writes a price. */
   readonly toPrice: (kobo: bigint) => string;
 }
@@ -25,8 +28,8 @@ const allOrders = '7';
 /** The body of a NewOrderSingle. */
 export function newOrder(order: Omit<FixOrder, 'number' | 'startedAt'>, style: OrderStyle, now: number): Field[] {
   return [
-    [tags.ClOrdID, order.id],
-    ...style.more,
+    [tags.ClOrdID, order.clOrdId],
+    ...style.more('order', order),
     [tags.Account, order.account],
     [tags.HandlInst, automatic],
     ...about(order, style),
@@ -41,10 +44,10 @@ export function newOrder(order: Omit<FixOrder, 'number' | 'startedAt'>, style: O
 /** The body of an OrderCancelRequest. */
 export function cancelRequest(cancel: Pick<FixCancel, 'id'>, order: FixOrder, style: OrderStyle, now: number): Field[] {
   return [
-    [tags.OrigClOrdID, order.id],
+    [tags.OrigClOrdID, order.clOrdId],
     ...exchangeId(order),
     [tags.ClOrdID, cancel.id],
-    ...style.more,
+    ...style.more('cancel', order),
     [tags.Account, order.account],
     ...about(order, style),
     [tags.TransactTime, utcTimestamp(now)],
@@ -56,8 +59,8 @@ export function cancelRequest(cancel: Pick<FixCancel, 'id'>, order: FixOrder, st
 export function statusRequest(id: string, order: FixOrder, style: OrderStyle): Field[] {
   return [
     ...exchangeId(order),
-    [tags.ClOrdID, order.id],
-    ...style.more,
+    [tags.ClOrdID, order.clOrdId],
+    ...style.more('status', order),
     [tags.OrdStatusReqID, id],
     [tags.Account, order.account],
     ...about(order, style),

@@ -5,6 +5,7 @@ import type { Logger } from '../../lib/log.ts';
 import { RpcError } from '../service/rpc.ts';
 import type { FixStore } from '../store/store.ts';
 import type { Finding, FixOrder, FixReport } from '../store/table.ts';
+import { filledIn } from '../template/render.ts';
 import { messageTypes } from '../wire/tags.ts';
 import { type Answers, applyMessages, subjectsOf } from './apply-messages.ts';
 import { Cancels } from './cancels.ts';
@@ -69,8 +70,8 @@ export class Trading {
     deadlineMs: number,
     referenceKobo: bigint | null = null,
   ): Promise<FixReport> {
-    const { session, style, throttle, now } = this.options;
-    const order = orderFrom(request, now(), referenceKobo);
+    const { session, style, throttle, now, log } = this.options;
+    const order = orderFrom(request, now(), referenceKobo, style.nameLength);
     if (this.#beingTaken.has(order.id)) throw seenBefore();
     this.#beingTaken.add(order.id);
     try {
@@ -78,10 +79,12 @@ export class Trading {
       if (!(await throttle.take(order.notAfter - now()))) {
         return await this.#refuse(order, 'it could not be sent before its time had run out');
       }
+      const fields = filledIn(() => newOrder(order, style, now()), order.id, log);
+      if (fields === undefined) return await this.#refuse(order, 'a field that the broker asks for has no value');
       const report = this.#firstReports.wait(order.id, deadlineMs - now());
       const sent = {
         type: messageTypes.NewOrderSingle,
-        fields: newOrder(order, style, now()),
+        fields,
         notAfterMs: order.notAfter,
         kept: { kind: 'order', row: order },
       } as const;

@@ -95,6 +95,9 @@ const numbered = { startedAt: instant(), number: whole() };
  * - `referenceKobo`: a price from when it was placed, against which trades are held to be plausible.
  * - `endedAs`, `endedCount`: the exchange ended it with a count of trades of which some did not come.
  * - `noted`: the findings that need not be repeated.
+ *
+ * `partner` is the gateway's id of the partner whose order it is; empty if it was not stated. `clOrdId` is the name (ClOrdID) under
+ * which the exchange has the order.
  */
 export const fixOrders = defineTable({
   name: 'fix_orders',
@@ -124,6 +127,8 @@ export const fixOrders = defineTable({
     endedAs: optional(text<FixEnd>(12)),
     endedCount: optional(whole()),
     noted: text(400),
+    partner: text(64),
+    clOrdId: exactText(64),
   },
   primary: ['id'],
   indexes: {
