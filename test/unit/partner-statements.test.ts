@@ -20,6 +20,7 @@ const clusterTables: Readonly<Record<string, string>> = {
   writer: 'through which node of this cluster gateways write',
   writer_beats: 'that they do',
   reconciliation_runs: "which days of this cluster were compared with the broker's statement",
+  unclaimed_reports: 'reports of the broker about objects that no partner of this cluster has',
   reconciliation_items: "the records of the broker's statement while a day of this cluster is compared",
 };
 
