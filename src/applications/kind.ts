@@ -134,8 +134,12 @@ export class ApplicationKind
       reports.map(async (report) => {
         if (report.kind !== ApplicationReportKind.OPENED) return report;
         const { clientApplicationId: id, account } = report;
-        const [foreign] = await this.parts.database.read(findForeignAccount(id, account));
-        if (foreign === undefined) return report;
+        // In a transaction, because a read can come from a replica that does not have the other partner's account yet.
+        const isForeign = await this.parts.database.transaction([findForeignAccount(id, account)], ([rows]) => ({
+          writes: [],
+          result: rows?.[0] !== undefined,
+        }));
+        if (!isForeign) return report;
         this.parts.log.error({ objectId: id }, "the broker opens an account that is another partner's");
         return { ...report, account: '' };
       }),

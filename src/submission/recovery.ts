@@ -3,7 +3,7 @@ import type { SubmissionsBroker, Taken } from '../broker/back-office.ts';
 import type { Database } from '../db/database.ts';
 import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';
-import { statement } from '../db/statement.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -64,7 +64,7 @@ export class Recovery {
 
   /** Goes through the submissions that the broker took since the last run. Callers at the same time share one run. */
   findLost(): Promise<void> {
-    this.#finding ??= this.#find().finally(() => {
+    this.#finding ??= this.#goThrough().finally(() => {
       this.#finding = undefined;
     });
     return this.#finding;
@@ -97,7 +97,7 @@ export class Recovery {
     }
   }
 
-  async #find(): Promise<void> {
+  async #goThrough(): Promise<void> {
     const { database, broker, gate, log, kinds } = this.options;
     const first = BigInt((await readPosition(database, positionName)) ?? 0);
     const held = new Set<string>();
@@ -114,32 +114,50 @@ export class Recovery {
       // Later ones are the last sends of a process that ended meanwhile. What is of no kind of ours was never stored here.
       const ours = lost.filter((one) => kinds.ofId(one.clientId) !== undefined);
       if (ours.length > 0 && !gate.isOpen) await declareRestored(database, first);
+      const passedOver = new Set<string>();
       for (const one of lost) {
         const outcome = await this.#restore(one);
+        if (outcome === 'passed over') passedOver.add(one.clientId);
         if (outcome !== 'held') continue;
         held.add(kinds.ofId(one.clientId)?.name ?? '');
         heldIds.add(one.clientId);
       }
       position = taken.at(-1)?.number ?? position;
-      if (held.size === 0 && taken.length > 0) await database.write(advancePosition(positionName, position));
+      if (held.size === 0 && taken.length > 0) await this.#advance(taken, passedOver, position);
       if (taken.length < mostAtOnce) break;
     }
     gate.hold(held);
     this.#held = heldIds;
   }
 
+  /** Those that are not stored. A read can come from a replica that lags: the rest is looked for in a transaction. */
   async #lostOf(taken: readonly Taken[]): Promise<Taken[]> {
-    const { kinds, database } = this.options;
-    const known = new Set<string>();
-    for (const kind of kinds.all) {
+    const { database } = this.options;
+    const unread = without(taken, await database.readAll(this.#find(taken)));
+    if (unread.length === 0) return [];
+    return database.transaction(this.#find(unread), (rows) => ({ writes: [], result: without(unread, rows) }));
+  }
+
+  /**
+   * Moves the position past some submissions, with the proof that those which are stored still are: a failover can lose them
+   * after they were seen. Without it, the next run looks at them again.
+   */
+  async #advance(taken: readonly Taken[], passedOver: ReadonlySet<string>, position: bigint): Promise<void> {
+    const needed = taken.filter(({ clientId }) => !passedOver.has(clientId));
+    await this.options.database.transaction(this.#find(needed), (rows) => ({
+      writes: without(needed, rows).length === 0 ? [advancePosition(positionName, position)] : [],
+      result: undefined,
+    }));
+  }
+
+  /** Finds those of some submissions that are stored. */
+  #find(taken: readonly Taken[]): Statement[] {
+    const { kinds } = this.options;
+    return kinds.all.flatMap((kind) => {
       const ids = taken.filter((one) => kinds.ofId(one.clientId) === kind).map(({ clientId }) => clientId);
-      if (ids.length === 0) continue;
       // With a column that is not in the index: by some statistics the server would read the whole index.
-      const find = statement(`SELECT id, created_at FROM ${byId(kind)} WHERE id IN (?)`, ids);
-      const [rows = []] = await database.readAll([find]);
-      for (const { id } of rows) known.add(String(id));
-    }
-    return taken.filter(({ clientId }) => !known.has(clientId));
+      return ids.length === 0 ? [] : [statement(`SELECT id, created_at FROM ${byId(kind)} WHERE id IN (?)`, ids)];
+    });
   }
 
   async #restore(taken: Taken): Promise<Outcome> {
@@ -159,8 +177,9 @@ export class Recovery {
     if (note === undefined) return 'held';
     const { submission, facts } = note;
     const { partnerId, idempotencyKey } = submission;
-    const owners = await database.read(partners.find({ id: partnerId }));
-    if (owners.length === 0) {
+    const find = partners.find({ id: partnerId });
+    const isKnown = await database.transaction([find], ([rows]) => ({ writes: [], result: rows?.[0] !== undefined }));
+    if (!isKnown) {
       log.error({ objectId: id, partnerId }, 'what the broker was given is of a partner who is not stored here');
       return 'passed over';
     }
@@ -231,6 +250,12 @@ export class Recovery {
     if (!this.#held.has(id)) say();
     return 'held';
   }
+}
+
+/** The submissions that no row is of. */
+function without(taken: readonly Taken[], rows: readonly SqlRow[][]): Taken[] {
+  const known = new Set(rows.flat().map(({ id }) => String(id)));
+  return taken.filter(({ clientId }) => !known.has(clientId));
 }
 
 /** The row of a restored object, with an unknown outcome for the reconciler to settle. */

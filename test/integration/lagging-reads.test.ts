@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { ApplicationKind } from '../../src/applications/kind.ts';
+import type { ApplicationBroker } from '../../src/broker/back-office.ts';
+import type { Database } from '../../src/db/database.ts';
+import { statement } from '../../src/db/statement.ts';
+import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
+import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { Kinds } from '../../src/submission/kind.ts';
+import { Notes } from '../../src/submission/notes.ts';
+import { Recovery } from '../../src/submission/recovery.ts';
+import { StartGate } from '../../src/submission/start-gate.ts';
+import { openTestDatabase } from '../support/database.ts';
+import { openSettling, type Settling } from '../support/settling.ts';
+
+describe('a gateway whose reads go to a replica that lags', () => {
+  let settling: Settling;
+  let lagging: Awaited<ReturnType<typeof openTestDatabase>>;
+  /** As through a proxy that splits reads and writes. */
+  let split: Database;
+  before(async () => {
+    settling = await openSettling();
+    lagging = await openTestDatabase();
+    const { database } = settling;
+    split = new Proxy(database, {
+      get(_, name) {
+        const there = name === 'read' || name === 'readAll' ? lagging.database : database;
+        const member: unknown = Reflect.get(there, name, there);
+        return typeof member === 'function' ? member.bind(there) : member;
+      },
+    });
+  });
+  after(async () => {
+    await settling.close();
+    await lagging.close();
+  });
+
+  const notes = new Notes(new Seal(onlyKey(Buffer.alloc(32, 1))));
+
+  function newRecovery(taken: { number: bigint; clientId: string; note: Uint8Array }[], logged: string[]) {
+    const { order, application, allocation, clock } = settling;
+    return new Recovery({
+      ...{ database: split, clock, notes, gate: new StartGate(), isShared: false },
+      broker: { submissionsAfter: async (after) => taken.filter(({ number }) => number > after) },
+      kinds: new Kinds([order, application, allocation]),
+      lackedKeys: async () => [],
+      log: createLogger({ name: 'test', level: 'warn', destination: { write: (line) => void logged.push(line) } }),
+    });
+  }
+
+  it('does not take a stored order for a lost one at its start, and skips no version of its partner', async () => {
+    const partnerId = await settling.newPartner();
+    const row = await settling.storeOrder({ partnerId });
+    const logged: string[] = [];
+    await newRecovery([{ number: 1n, clientId: row.id, note: notes.write(settling.order, row) }], logged).findLost();
+    const [partner] = await settling.database.read(statement('SELECT version FROM partners WHERE id = ?', partnerId));
+    assert.equal(Number(partner?.version), 0, 'the database was declared restored');
+    assert.deepEqual(logged, []);
+  });
+
+  it('restores an order of a partner that the replica does not have yet', async () => {
+    const partnerId = await settling.newPartner();
+    const lost = { ...(await settling.storeOrder({ partnerId })), idempotencyKey: 'lost' };
+    await settling.database.write(statement('DELETE FROM orders WHERE id = ?', lost.id));
+    const logged: string[] = [];
+    await newRecovery([{ number: 2n, clientId: lost.id, note: notes.write(settling.order, lost) }], logged).findLost();
+    assert.equal((await settling.readOrder(lost)).state, 'uncertain', logged.join('\n'));
+  });
+
+  it("finds that an account is another partner's", async () => {
+    const [owner, partnerId] = [await settling.newPartner(), await settling.newPartner()];
+    const { id } = await settling.storeApplication({ partnerId });
+    const account = 'FOREIGN1';
+    await settling.database.write(
+      statement('INSERT INTO accounts (partner_id, account, created_at) VALUES (?, ?, NOW(3))', owner, account),
+    );
+    const report = create(ApplicationReportSchema, {
+      ...{ number: 1n, clientApplicationId: id, kind: ApplicationReportKind.OPENED, account },
+    });
+    const answers: Partial<ApplicationBroker> = { lookUpApplication: async () => ({ found: true, answer: [report] }) };
+    const { clock, log } = settling;
+    const kind = new ApplicationKind({ broker: answers as ApplicationBroker, database: split, clock, log });
+    const looked = await kind.lookUp(await settling.readApplication({ partnerId, id }));
+    assert.ok(looked.found);
+    assert.equal(looked.answer[0]?.account, '', "the report's account counts");
+  });
+});
