@@ -66,6 +66,8 @@ async function startWork(gateway: Gateway): Promise<void> {
   const { does, environment, nats } = base;
   const { stream, feedWatch, webhooks, relay } = events;
   const { images } = submissions;
+  // First, because reads rely on it too.
+  supervisor.start(base.writer.worker);
   callers.sharing.start();
   await Promise.all([nats.start(), does('api') ? images.start() : undefined]);
   supervisor.start(environment.worker);
@@ -89,7 +91,6 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(telemetry.writes.worker);
   for (const { worker } of base.watchedFiles) supervisor.start(worker);
   if (base.database.hosts.areMany) supervisor.start(base.database.hosts.worker);
-  supervisor.start(base.writer.worker);
   supervisor.start(base.keyUseWorker);
   if (does('worker')) for (const worker of gateway.maintenance) supervisor.start(worker);
 }

@@ -22,6 +22,7 @@ import {
   PartnerTransaction,
   partnerGuard,
 } from './partner-transaction.ts';
+import { ReadLease } from './read-lease.ts';
 import { type Decision, guard, joinLists, type SqlRow, type Statement, statement } from './statement.ts';
 import {
   type Decided,
@@ -62,7 +63,7 @@ export async function openDatabase(
   const { poolSize = 16 } = options;
   const database = new Database(await connect({ ...options, poolSize }), options.environment, poolSize);
   try {
-    await new Writer(database).settle();
+    await database.settle();
     await database.write(statement('INSERT IGNORE INTO environment (id, name) VALUES (1, ?)', options.environment));
     const [row] = await database.read(statement('SELECT name FROM environment WHERE id = 1'));
     if (row?.name !== options.environment) {
@@ -122,6 +123,7 @@ export class Database {
   #inUse = 0;
   #waiting = 0;
   #refusedWrite: WriteObstacle | undefined;
+  #reads: ReadLease | undefined;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
   readonly #cache = new PartnerCache();
   readonly #commits = new GroupCommit(
@@ -134,6 +136,26 @@ export class Database {
     readonly environment: Environment,
     private readonly poolSize: number,
   ) {}
+
+  /**
+   * Waits until this process may write, as a gateway must before it uses the database. From then on it also reads only at a node
+   * of a cluster that has everything.
+   */
+  async settle(): Promise<void> {
+    const writer = new Writer(this);
+    this.#reads = new ReadLease(() => writer.renew());
+    await writer.settle();
+  }
+
+  /** Whether reads are refused, because the node of a cluster has not taken over yet. */
+  get refusesReads(): boolean {
+    return this.connections.isCluster() && this.#reads?.isOver === true;
+  }
+
+  /** Reads what is of the server itself, such as its time, also at a node of a cluster that lags. */
+  async readOfServer(query: Statement): Promise<SqlRow[]> {
+    return this.#withConnection(async (connection) => (await runBatch(connection, [query]))[0] ?? []);
+  }
 
   /** Why the server refused a write since the last `forgetRefusedWrite`. */
   get refusedWrite(): WriteObstacle | undefined {
@@ -148,7 +170,7 @@ export class Database {
   async read(query: Statement): Promise<SqlRow[]> {
     if (query.values.some(Array.isArray)) throw new Error('a statement with a list cannot be prepared');
     const values = query.values as (string | number | Date | Buffer | null)[];
-    return this.#withConnection((connection) =>
+    return this.#reading((connection) =>
       inTime<SqlRow[]>((done) => connection.execute(query.sql, values, (error, rows) => done(error, rows as SqlRow[]))),
     );
   }
@@ -156,7 +178,7 @@ export class Database {
   /** Reads with several statements in one round trip. Each sees what was committed when it ran. */
   async readAll(queries: readonly Statement[]): Promise<SqlRow[][]> {
     if (queries.length === 0) return [];
-    return this.#withConnection((connection) => runBatch(connection, queries));
+    return this.#reading((connection) => runBatch(connection, queries));
   }
 
   /**
@@ -293,8 +315,9 @@ export class Database {
     });
   }
 
-  /** Closes unused connections to other nodes of a cluster than this one. */
-  keepTo(node: string): void {
+  /** Gateways write through this node: a write that began at `beganAt` was committed there. Closes unused connections to others. */
+  keepTo(node: string, beganAt: number): void {
+    this.#reads?.note(node, beganAt);
     this.connections.keepTo(node);
   }
 
@@ -302,9 +325,12 @@ export class Database {
   async manage<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     let runner: QueryRunner | undefined;
     let connection: PoolConnection | undefined;
+    const reads = this.connections.isCluster() ? this.#reads : undefined;
+    if (reads?.isOver) await reads.prove();
     try {
       runner = (await this.connections.source()).createQueryRunner();
       connection = (await runner.connect()) as PoolConnection;
+      reads?.check((await this.connections.frame(connection)).node);
       return await work(runner.manager);
     } catch (error) {
       // A statement that was given up still runs: nobody else must wait behind it.
@@ -343,6 +369,17 @@ export class Database {
       async (connection) => work(connection, await frame(connection)),
       () => this.#acquire(pool, takeForTransactions),
     );
+  }
+
+  /** At a node of a cluster, only while it has everything (`ReadLease`). The proof needs a connection too. */
+  async #reading<T>(work: (connection: PoolConnection) => Promise<T>): Promise<T> {
+    const reads = this.connections.isCluster() ? this.#reads : undefined;
+    if (reads === undefined) return this.#withConnection(work);
+    if (reads.isOver) await reads.prove();
+    return this.#withConnection(async (connection) => {
+      reads.check((await this.connections.frame(connection)).node);
+      return work(connection);
+    });
   }
 
   async #withConnection<T>(

@@ -15,7 +15,10 @@ const mostFailures = 2;
 const servesWithinMs = 20_000;
 
 /** What a host answers about itself. `full`: it takes no more connections, and serves those that it has. Undefined: it cannot be used now. */
-type Answer = { readonly node: string | undefined; readonly writer: string | undefined } | 'full' | undefined;
+type Answer =
+  | { readonly node: string | undefined; readonly writer: string | undefined; readonly isBehind?: boolean }
+  | 'full'
+  | undefined;
 type Good = Exclude<Answer, 'full' | undefined>;
 
 /** Another host is used. */
@@ -26,7 +29,8 @@ export interface HostChange {
 
 /**
  * The hosts of a database, one of which is used: the node that gateways write through if it is good, else the one that is in
- * use, else the first good one of the list. With one host there is nothing to choose.
+ * use, else the first good one of the list. A node that is behind is used only if no other one is good: until it has applied what
+ * it lacks, nothing can be read or written there (`ReadLease`). With one host there is nothing to choose.
  */
 export class DatabaseHosts {
   readonly worker: Worker;
@@ -104,7 +108,10 @@ export class DatabaseHosts {
 
   #best(good: ReadonlyMap<DatabaseHost, Good>): DatabaseHost | undefined {
     const writer = [...good].find(([, { node, writer }]) => node !== undefined && node === writer)?.[0];
-    return writer ?? (good.has(this.#current) ? this.#current : [...good.keys()][0]);
+    if (writer !== undefined) return writer;
+    const upToDate = [...good].filter(([, { isBehind }]) => !isBehind).map(([host]) => host);
+    const candidates = upToDate.length > 0 ? upToDate : [...good.keys()];
+    return candidates.includes(this.#current) ? this.#current : candidates[0];
   }
 
   #use(host: DatabaseHost): void {
@@ -121,7 +128,8 @@ export class DatabaseHosts {
 const questions = [
   askServerKind.sql,
   "SHOW GLOBAL VARIABLES LIKE 'read_only'",
-  `SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_status')`,
+  `SHOW GLOBAL STATUS WHERE Variable_name IN
+    ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_status', 'wsrep_local_recv_queue')`,
 ].join('; ');
 
 /**
@@ -133,6 +141,14 @@ const goodStatus: Readonly<Record<string, readonly string[]>> = {
   wsrep_local_state: ['4', '2'],
   wsrep_cluster_status: ['Primary'],
 };
+
+/** The most writes of other nodes that may wait at a node which is up to date: as many as flow control lets (`gcs.fc_limit`). */
+const mostWaiting = 256;
+
+/** Whether a node lags: it gives its data to another one or is backed up, or many writes wait at it. */
+function isBehind(status: ReadonlyMap<string, string>): boolean {
+  return status.get('wsrep_local_state') !== '4' || Number(status.get('wsrep_local_recv_queue') ?? 0) > mostWaiting;
+}
 
 /** Asks a host on a connection of its own. Never rejects. */
 async function askHost(access: DatabaseAccess, host: DatabaseHost): Promise<Answer> {
@@ -157,13 +173,14 @@ async function askHost(access: DatabaseAccess, host: DatabaseHost): Promise<Answ
       if (whyUnsafe(variables, members) !== undefined || !isPrimary(members)) return undefined;
     }
     if (node === undefined) return { node, writer: undefined };
-    if (status.some(({ Variable_name: name, Value: value }) => !goodStatus[String(name)]?.includes(String(value))))
+    const said = new Map(status.map(({ Variable_name: name, Value: value }) => [String(name), String(value)]));
+    if (Object.entries(goodStatus).some(([name, good]) => !good.includes(said.get(name) ?? good[0] ?? '')))
       return undefined;
     const rows: RowDataPacket[] = await query('SELECT node FROM writer WHERE id = 1').then(
       (found) => found.flat(),
       () => [],
     );
-    return { node, writer: rows[0]?.node || undefined };
+    return { node, writer: rows[0]?.node || undefined, isBehind: isBehind(said) };
   } catch (error) {
     return isFull(error) ? 'full' : undefined;
   } finally {

@@ -41,8 +41,8 @@ export class Writer {
   constructor(
     private readonly database: {
       atNode<T>(work: (node: ClusterNode) => Promise<T>): Promise<T | undefined>;
-      /** Closes unused connections to other nodes. */
-      keepTo(node: string): void;
+      /** Gateways write through this node: a write that began at `beganAt` was committed there. */
+      keepTo(node: string, beganAt: number): void;
     },
     private readonly log?: Logger,
     private readonly now: () => number = () => performance.now(),
@@ -63,10 +63,11 @@ export class Writer {
    */
   async renew(): Promise<Standing | undefined> {
     try {
+      const beganAt = this.now();
       const standing = await this.database.atNode((node) => this.#renewAt(node));
       if (standing !== undefined) this.#say(standing);
-      // A proxy that moved leaves old connections to the former node, which would go on reading there.
-      if (standing?.isWriter) this.database.keepTo(standing.node);
+      // Reads go on there (`ReadLease`). A proxy that moved leaves old connections to the former node, which would go on reading there.
+      if (standing?.isWriter) this.database.keepTo(standing.node, beganAt);
       return standing;
     } catch (error) {
       const cause = (error as Error).cause ?? error;

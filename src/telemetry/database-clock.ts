@@ -9,7 +9,7 @@ import type { Logger } from '../lib/log.ts';
 export async function readDatabaseClock(database: Database, clock: Clock) {
   const askedAt = clock.realNow();
   const startedAt = performance.now();
-  const [row] = await database.read(statement('SELECT NOW(3) AS now, VERSION() AS version'));
+  const [row] = await database.readOfServer(statement('SELECT NOW(3) AS now, VERSION() AS version'));
   if (row === undefined) throw new Error('the database does not tell the time');
   const roundTripMs = Math.round(performance.now() - startedAt);
   const aheadMs = (row.now as Date).getTime() - (askedAt + Math.round(roundTripMs / 2));
@@ -30,6 +30,11 @@ export class DatabaseProbe {
     private readonly database: Database,
     private readonly clock: Clock,
   ) {}
+
+  /** Whether its node has not taken over, so that reads are refused. */
+  get isBehind(): boolean {
+    return this.database.refusesReads;
+  }
 
   /** Queries it now. Concurrent callers share the answer. Never throws, and ends within 2 s. */
   ask(): Promise<void> {

@@ -19,6 +19,8 @@ export interface Trouble {
 export interface Parts {
   readonly database: {
     readonly isReachable: boolean;
+    /** Whether reads are refused, because its node may lag. */
+    readonly isBehind?: boolean;
     readonly clockAheadMs: number | undefined;
     ask(): Promise<void>;
   };
@@ -92,6 +94,12 @@ export class Health {
     return [
       [this.#isStopping, 'process', 'stopping', true],
       [!database.isReachable, 'database', 'the database cannot be reached', true],
+      [
+        database.isReachable && database.isBehind === true,
+        'database-reads',
+        "the database's node has not taken over, and may lag: nothing is read there",
+        true,
+      ],
       ...(database.isReachable ? findWriteTrouble(parts.writes.trouble) : []),
       [
         ownClockIsWrong,

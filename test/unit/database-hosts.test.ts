@@ -48,7 +48,7 @@ describe('the URL of a database with several hosts', () => {
 describe('the host of a database that is used', () => {
   const good = { node: undefined, writer: undefined };
   const at = (node: string, writer: string | undefined) => ({ node, writer });
-  type Answers = Record<string, typeof good | ReturnType<typeof at> | 'full' | undefined>;
+  type Answers = Record<string, typeof good | (ReturnType<typeof at> & { isBehind?: boolean }) | 'full' | undefined>;
 
   function hostsWith(answers: Answers) {
     const changes: boolean[] = [];
@@ -64,6 +64,28 @@ describe('the host of a database that is used', () => {
     const { hosts } = hostsWith({ b: good, c: good });
     await hosts.choose();
     assert.equal(hosts.current.host, 'b');
+  });
+
+  it('is one that is up to date, if there is one that gateways can write through', async () => {
+    const behind = { ...at('a', 'd'), isBehind: true };
+    const answers: Answers = { a: behind, b: at('b', 'd') };
+    const { hosts } = hostsWith(answers);
+    await hosts.choose();
+    assert.equal(hosts.current.host, 'b');
+    answers.b = undefined;
+    for (let polls = 0; polls < 2; polls += 1) await hosts.poll();
+    assert.equal(
+      hosts.current.host,
+      'a',
+      'one that is behind is better than none: it takes over when it has everything',
+    );
+    answers.b = at('b', 'd');
+    await hosts.poll();
+    assert.equal(hosts.current.host, 'b', 'it has not taken over yet');
+    answers.a = { ...at('a', 'a'), isBehind: true };
+    answers.b = at('b', 'a');
+    await hosts.poll();
+    assert.equal(hosts.current.host, 'a', 'gateways write through it');
   });
 
   it('stays while it is good, also when an earlier one is good again', async () => {
