@@ -17,6 +17,7 @@ import { benchCreates, benchFar } from './creates.ts';
 import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
 import { benchFix } from './fix.ts';
+import { benchFixMessages } from './fix-messages.ts';
 import { benchGrowth } from './growth.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLimits } from './limits.ts';
@@ -62,6 +63,7 @@ const sections: Record<string, Section> = {
   clusters: benchClusters,
   servers: benchServers,
   fix: benchFix,
+  'fix-messages': benchFixMessages,
 };
 
 const chosen = process.argv.slice(2);

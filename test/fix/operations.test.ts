@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { type ServiceError, status } from '@grpc/grpc-js';
+import { credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { connect } from '../../src/db/data-source.ts';
 import { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
+import { makeAuthority } from '../../src/dev/certificates.ts';
+import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
 import { newOperatorToken } from '../../src/lib/operator-tokens.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import type { Found } from '../support/operator.ts';
 import { ReflectedClient } from '../support/reflected.ts';
 import { createFixDatabase, order, soon, TestAdapter } from './support/adapter.ts';
@@ -315,5 +320,43 @@ describe("the FIX adapter's operators' port", () => {
       assert.match(messages[0].text, /554=\*\*\*/);
     });
     assert.ok(!fix.logged.join('').includes('a-Password'));
+  });
+});
+
+describe("the FIX adapter's operators' port over TLS", () => {
+  it('shows its certificate, and answers only operators with a certificate and a token', async () => {
+    const authority = await makeAuthority('operations');
+    const [server, client] = [await authority.issue(['localhost']), await authority.issueClient('ada')];
+    const folder = temporaryFolder();
+    sharedKeeper().removeAtEnd(folder);
+    const files = { cert: server.cert, key: server.key, ca: authority.cert };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o600 });
+    const made = await createFixDatabase();
+    const fix = await TestAdapter.start({
+      MARINA_FIX_DATABASE_URL: made.url,
+      MARINA_FIX_ADDRESS: '127.0.0.1:1',
+      MARINA_FIX_ADMIN_HOST: '0.0.0.0',
+      MARINA_FIX_ADMIN_PORT: '0',
+      MARINA_FIX_OPERATOR_TOKENS: ada.line,
+      MARINA_FIX_ADMIN_TLS_CERT_FILE: join(folder, 'cert'),
+      MARINA_FIX_ADMIN_TLS_KEY_FILE: join(folder, 'key'),
+      MARINA_FIX_ADMIN_TLS_CLIENT_CA_FILE: join(folder, 'ca'),
+    });
+    const address = `localhost:${fix.adapter.adminPort}`;
+    const [ca, key, cert] = [authority.cert, client.key, client.cert].map((text) => Buffer.from(text));
+    try {
+      assert.ok(ca !== undefined && key !== undefined && cert !== undefined);
+      for (const channel of [credentials.createInsecure(), credentials.createSsl(ca)]) {
+        await assert.rejects(ReflectedClient.connect(address, channel));
+      }
+      const operator = await ReflectedClient.connect(address, credentials.createSsl(ca, key, cert));
+      const name = 'marina.fix.v1.FixOperations.GetSession';
+      await assert.rejects(operator.call(name, {}, 'no-token'), { code: status.UNAUTHENTICATED });
+      assert.ok('session' in (await operator.call(name, {}, ada.token)));
+      operator.close();
+    } finally {
+      await fix.stop();
+      await made.drop();
+    }
   });
 });

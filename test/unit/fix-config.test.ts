@@ -68,6 +68,21 @@ describe('the settings of the FIX adapter', () => {
     }
   });
 
+  it('keep messages for 35 days and 4 GiB, and have no operators, unless something is set', () => {
+    const config = readFixConfig(needed);
+    assert.deepEqual(
+      [config.messageDays, config.messageMebibytes, config.logsHeartbeats, config.maskedTags],
+      [35, 4_096, false, []],
+    );
+    assert.deepEqual([config.adminHost, config.adminPort, config.operators.first], ['127.0.0.1', 50_062, []]);
+    const { maskedTags, operators } = readFixConfig({
+      ...needed,
+      MARINA_FIX_MESSAGES_MASKED_TAGS: '58, 5001',
+      MARINA_FIX_OPERATOR_TOKENS: 'ada:a-token-of-ada-that-is-long',
+    });
+    assert.deepEqual([maskedTags, operators.first.map(({ name }) => name)], [[58, 5_001], ['ada']]);
+  });
+
   const wrong: readonly [string, NodeJS.ProcessEnv, RegExp][] = [
     [
       'a field that each order has of its own',
@@ -85,6 +100,24 @@ describe('the settings of the FIX adapter', () => {
     ['two symbols with one name', symbolsFile('A=C\nB=C\n'), /two symbols one name/],
     ['a line that is no pair', symbolsFile('A\n'), /OURS=THEIRS/],
     ['a file that is not there', { ...needed, MARINA_FIX_SYMBOLS_FILE: join(folder, 'nowhere') }, /SYMBOLS_FILE/],
+    [
+      "an operators' port that others reach without TLS",
+      { ...needed, MARINA_FIX_ADMIN_HOST: '0.0.0.0' },
+      /must speak TLS/,
+    ],
+    [
+      'a certificate without its key',
+      { ...needed, MARINA_FIX_ADMIN_TLS_CERT_FILE: '/cert.pem' },
+      /ADMIN_TLS_KEY_FILE must be set together/,
+    ],
+    [
+      'authorities without a certificate',
+      { ...needed, MARINA_FIX_ADMIN_TLS_CLIENT_CA_FILE: '/ca.pem' },
+      /needs MARINA_FIX_ADMIN_TLS_CERT_FILE/,
+    ],
+    ['a short token of an operator', { ...needed, MARINA_FIX_OPERATOR_TOKENS: 'ada:short' }, /at least 24 characters/],
+    ['a masked tag that is no number', { ...needed, MARINA_FIX_MESSAGES_MASKED_TAGS: '58,Text' }, /MASKED_TAGS/],
+    ['a negative time for messages', { ...needed, MARINA_FIX_MESSAGES_DAYS: '-1' }, /MESSAGES_DAYS/],
     ['a name that there is not', { ...needed, MARINA_FIX_NOTHING: '1' }, /MARINA_FIX_NOTHING/],
   ];
   for (const [what, variables, expected] of wrong) {
