@@ -180,6 +180,7 @@ export class Table<Row extends object> {
   readonly #inserted: readonly Field<Row>[];
   readonly #insertSql: string;
   readonly #keySql: string;
+  readonly #rowSql: string;
   readonly #enumerations: readonly { readonly field: Field<Row>; readonly names: EnumNames }[];
 
   constructor({ name, columns, primary, generated, indexes = {}, unique = {} }: TableOptions<Row>) {
@@ -193,6 +194,7 @@ export class Table<Row extends object> {
     this.#insertSql = `INSERT INTO ${name} (${this.#inserted.map(columnName).join(', ')}) VALUES ?`;
     this.#keySql = primary.map((field) => `${columnName(field)} = ?`).join(' AND ');
     this.#changing = this.fields.filter((field) => !primary.includes(field));
+    this.#rowSql = [this.#keySql, ...this.#changing.map((field) => `${columnName(field)} <=> ?`)].join(' AND ');
     this.all = this.only(...this.fields) as Selection<Row>;
     this.#enumerations = this.fields.flatMap((field) => {
       const { names } = this.column(field);
@@ -292,6 +294,12 @@ export class Table<Row extends object> {
       for (const one of many ?? [wanted]) if (one !== null) values.push(this.#write(field as Field<Row>, one));
     }
     return { sql: parts.join(' AND '), values };
+  }
+
+  /** A condition that is true for exactly this row, as it is: each of its columns has this value. */
+  isRow(row: Row): Statement {
+    const values = [...this.#primary, ...this.#changing].map((field) => this.#write(field, row[field]));
+    return { sql: this.#rowSql, values };
   }
 
   /**

@@ -161,8 +161,8 @@ export class Recorder {
 }
 
 /**
- * The present rows of some objects. Each change of an object adds a step to its history or counts as a check, so a
- * row with the same counts is the same row.
+ * The present rows of some objects. That an expected row is still the same is proven by all of its columns: so no writer can
+ * change an object unnoticed, whether it counts its change or not.
  */
 function rowsOf<Row extends Submission>(
   table: Table<Row>,
@@ -173,8 +173,7 @@ function rowsOf<Row extends Submission>(
   const read = table.find({ partnerId, id: ids } as never);
   const fact: Fact<Row[]> = { reads: [read], value: ([rows = []]) => rows.map((row) => table.all.read(row)) };
   if (expected === undefined) return fact;
-  const { id, state, steps, checks } = expected;
-  const { sql, values } = table.where({ partnerId, id, state, steps, checks } as never);
+  const { sql, values } = table.isRow(expected);
   const isSame = whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), true).expected;
   return { expected: isSame && { ...isSame, value: [expected] }, ...fact };
 }

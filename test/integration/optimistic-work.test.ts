@@ -273,6 +273,31 @@ describe('an order that was stored a moment ago', () => {
     steps: 2,
   };
   for (const [field, value] of Object.entries(moved)) {
+    it(`is read again when only its ${field} was changed, which no count tells`, async () => {
+      const stored = await settling.storeOrder({ partnerId });
+      const changed = { ...stored, [field]: value };
+      for (const update of orders.update(stored, changed)) await settling.database.write(update);
+      const decidedOn = await record(stored, { clientReference: 'another' });
+      assert.deepEqual(decidedOn, [stored, changed], 'it was decided as it was, and then as it is');
+      assert.deepEqual(await settling.readOrder(stored), { ...changed, clientReference: 'another' });
+    });
+  }
+
+  it('keeps what one writer notes without a step when another one notes something of the row before it', async () => {
+    const stored = await settling.storeOrder({ partnerId, state: 'pending', checkAt: null });
+    const note = (fields: (row: StoredOrder) => Partial<StoredOrder>) =>
+      settling.recorder.changeCached(settling.order, stored, (row) =>
+        new Change(orderKind, row, settling.clock.now()).note(fields(row)),
+      );
+    const until = settling.clock.realNow() + 10_000;
+    await note(() => ({ cancelUntil: until }));
+    // As a cancel does: it is sent only if none is under way.
+    const second = await note(({ cancelUntil }) => ({ cancelUntil: cancelUntil ?? until + 1 }));
+    assert.equal(second.cancelUntil, until, 'the second writer decided on the row from before the first');
+    assert.equal((await settling.readOrder(stored)).cancelUntil, until);
+  });
+
+  for (const [field, value] of Object.entries(moved)) {
     it(`has its ${field} saved when nothing else of it changed`, async () => {
       const before = await settling.storeOrder({ partnerId });
       const changed = { ...before, [field]: value };

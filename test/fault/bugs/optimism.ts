@@ -45,8 +45,8 @@ export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'what is proven of an order is that it is there',
     file: 'src/submission/record.ts',
-    find: 'table.where({ partnerId, id, state, steps, checks } as never)',
-    replace: 'table.where({ partnerId, id } as never)',
+    find: 'table.isRow(expected)',
+    replace: 'table.where({ partnerId, id: expected.id } as never)',
     test: work,
     pattern: 'is read again when something came to it',
   },
