@@ -38,8 +38,6 @@ export interface Habit {
   readonly manners?: (acceptor: Acceptor) => Manners;
   /** The adapter is started again with these settings, for this habit only. */
   readonly settings?: Record<string, string>;
-  /** The session cannot go on by itself afterwards: an operator must set the numbers. */
-  readonly needsOperator?: true;
   /** How long nothing untrue may come up afterwards, in milliseconds: longer than the adapter's own times, where it has some. */
   readonly watchMs?: number;
 }

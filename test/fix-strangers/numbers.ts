@@ -24,3 +24,10 @@ export async function whileAway(act: Act, happens: () => void): Promise<void> {
   acceptor.isOpen = true;
   await chain.up();
 }
+
+/** Waits until the order was taken, and trades it whole while the line is down. */
+export async function fillWhileAway(act: Act): Promise<void> {
+  await act.sees('pending');
+  const desk = await act.desk();
+  await whileAway(act, () => void desk.trade(100));
+}

@@ -1,0 +1,4 @@
+import { byteHabits } from './habits/bytes.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(byteHabits);

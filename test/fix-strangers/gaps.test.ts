@@ -1,0 +1,4 @@
+import { gapHabits } from './habits/gaps.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(gapHabits);

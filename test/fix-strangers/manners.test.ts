@@ -1,0 +1,4 @@
+import { killHabits, mannerHabits } from './habits/manners.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits([...mannerHabits, ...killHabits]);
