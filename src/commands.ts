@@ -11,7 +11,7 @@ import {
 import { openDatabaseAccess } from './db/access.ts';
 import type { Reached } from './db/data-source.ts';
 import { openDatabase } from './db/database.ts';
-import { migrate } from './db/migrate.ts';
+import { migrate, missingMigrations } from './db/migrate.ts';
 import { collectGarbage } from './lib/garbage.ts';
 import { createLogger } from './lib/log.ts';
 import { onStopRequest, serving } from './lib/process.ts';
@@ -65,6 +65,8 @@ async function restored(): Promise<void> {
   const config = readOrExit(readConfig);
   const database = await openDatabase({ ...(await reach(config)), environment: config.environment, poolSize: 2 });
   try {
+    const missing = await missingMigrations(database);
+    if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
     await noteRestored(database, config.secretKey.first, Date.now());
     for (const { name, from, to } of await noteRestore(database)) {
       console.log(`${name}: read again from ${to}; the position was ${from}`);
