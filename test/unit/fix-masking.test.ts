@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { alwaysMasked } from '../../src/fix/messages/masked-tags.ts';
 import { Masking, maxTextLength } from '../../src/fix/messages/masking.ts';
 import { subjectOf } from '../../src/fix/messages/subject.ts';
+import { cancelName, orderName } from '../../src/fix/orders/names.ts';
 import { decode, type Field } from '../../src/fix/wire/message.ts';
 import { lengthOf } from '../../src/fix/wire/tags.ts';
 import { fc } from '../support/properties.ts';
@@ -148,5 +149,20 @@ describe('the order that a message is about', () => {
     assert.deepEqual(subjectOf([[41, 'ord_a.c1']]), { orderId: 'ord_a', clOrdId: '' });
     assert.deepEqual(subjectOf([[379, 'ord_b.c1']]), { orderId: 'ord_b', clOrdId: '' });
     assert.deepEqual(subjectOf([[58, 'x']]), { orderId: '', clOrdId: '' });
+  });
+
+  it('is found by the short names that an order and its cancels have at an exchange that takes 20 characters', () => {
+    const id = 'ord_k3n5q7t2w4y6a2c4e6g2';
+    const [name = '', cancel = ''] = [orderName(id, 20), cancelName(id, 3, 20)];
+    assert.deepEqual([name.length, cancel.length], [20, 20]);
+    assert.deepEqual(subjectOf([[11, name]]), { orderId: id, clOrdId: name });
+    assert.deepEqual(subjectOf([[11, cancel]]), { orderId: id, clOrdId: cancel });
+    assert.deepEqual(
+      subjectOf([
+        [11, cancel],
+        [41, name],
+      ]),
+      { orderId: id, clOrdId: cancel },
+    );
   });
 });
