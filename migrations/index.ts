@@ -27,6 +27,7 @@ import { ObjectKeys1764110010000 } from './1764110010000-object-keys.ts';
 import { FailingSince1764120010000 } from './1764120010000-failing-since.ts';
 import { Reconciliation1764130010000 } from './1764130010000-reconciliation.ts';
 import { UnclaimedReports1764230010000 } from './1764230010000-unclaimed-reports.ts';
+import { Proposals1764240010000 } from './1764240010000-proposals.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -59,4 +60,5 @@ export const migrations = [
   FailingSince1764120010000,
   Reconciliation1764130010000,
   UnclaimedReports1764230010000,
+  Proposals1764240010000,
 ];

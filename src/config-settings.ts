@@ -186,6 +186,12 @@ export const settings = {
       ),
     ),
   ),
+  singleOperator: setting(
+    'MARINA_SINGLE_OPERATOR',
+    'whether an operator may approve his own proposals, because there is only one',
+    'false',
+    yesOrNo(),
+  ),
   plaintextLinks: setting(
     'MARINA_PLAINTEXT_LINKS',
     'the links that may cross a network in plain text in live, because the network itself protects them',

@@ -12,8 +12,8 @@ WITH needed AS (
       THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
     WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
-      'orders', 'partners', 'positions', 'reconciliation_breaks', 'reconciliation_runs', 'secret_keys', 'usage_days',
-      'wallets', 'webhook_endpoints')
+      'orders', 'partners', 'positions', 'proposals', 'reconciliation_breaks', 'reconciliation_runs', 'secret_keys',
+      'usage_days', 'wallets', 'webhook_endpoints')
       THEN 'SELECT,INSERT,UPDATE'
     -- Its row is changed.
     WHEN table_name IN ('writer', 'writer_beats')

@@ -20,7 +20,8 @@ import { isSimilarUnsettled } from '../submission/similar.ts';
 import { objectHistory, usage } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { transfer, wallet } from '../wallet/store.ts';
-import { allocationStates, applyRecord, countedKobo, settlementOf } from './rules.ts';
+import { allocationStates, countedKobo, settlementOf } from './rules.ts';
+import { applyReport } from './settlement/rules.ts';
 import {
   allocations,
   notedAllocation,
@@ -64,7 +65,7 @@ export class AllocationKind
   readonly states = allocationStates;
   readonly absent = { state: 'refused', reason: 'It never reached the broker.' } as const;
   readonly noted = notedAllocation;
-  readonly applyReport = applyRecord<StoredAllocation>;
+  readonly applyReport = applyReport<StoredAllocation>;
   readonly blank = { brokerReference: null, evidence: 'stored, before it is sent' };
   readonly shared = (partnerId: string) => [wallet(partnerId)];
 

@@ -83,7 +83,7 @@ export function applyRecord<Row extends AllocationFacts>(
 }
 
 /** The sentence of each reject reason, ours and the broker's, which have the same names. */
-const rejectSentences: Readonly<Record<EnumName<typeof AllocationRejectReason>, string>> = {
+export const rejectSentences: Readonly<Record<EnumName<typeof AllocationRejectReason>, string>> = {
   account_not_at_broker: 'The broker does not have the account.',
   account_restricted: 'The account takes no money now.',
   amount_not_accepted: 'The broker does not take this amount.',

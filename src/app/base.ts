@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { EntitySchemaOptions } from 'typeorm';
 import { accounts } from '../accounts/store.ts';
 import { auditEntries } from '../admin/audit.ts';
+import { proposals } from '../admin/proposals/table.ts';
 import { allocations } from '../allocations/table.ts';
 import { documents } from '../applications/documents/store.ts';
 import { applications } from '../applications/table.ts';
@@ -145,6 +146,7 @@ const described: readonly Table<any>[] = [
   keyChanges,
   accounts,
   auditEntries,
+  proposals,
   positions,
   leases,
   writeChecks,

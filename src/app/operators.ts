@@ -14,7 +14,9 @@ import { documentService } from '../admin/documents.ts';
 import { environmentServices } from '../admin/environment.ts';
 import { keyService } from '../admin/keys.ts';
 import { partnerService } from '../admin/partners.ts';
+import { proposalService } from '../admin/proposals/service.ts';
 import { createAdminServer } from '../admin/server.ts';
+import { settlements } from '../admin/settlements/service.ts';
 import { walletService } from '../admin/wallets.ts';
 import { webhookDeliveryCalls } from '../admin/webhook-deliveries.ts';
 import { type WebhookAdminParts, webhookEndpointCalls } from '../admin/webhook-endpoints.ts';
@@ -53,6 +55,9 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { simulator } = upstream;
   const timeoutMs = base.config.readTimeoutMs;
   const environment = environmentServices({ ...base, changed: notify.environmentChanged, simulator, timeoutMs });
+  const { recorder, allKinds: kinds } = submissions;
+  const settling = settlements({ ...base, recorder, kinds });
+  const mayApproveOwn = base.config.singleOperator;
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,
@@ -62,6 +67,8 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     documentService(base, submissions.documents),
     auditService(base),
     walletService(base),
+    settling.service,
+    proposalService({ ...base, kinds, actions: [settling.action], mayApproveOwn }),
     adminService(Webhooks, webhookCalls(base, parts)),
     ...(base.database.environment === 'sandbox' ? [environment.clock] : []),
   ];
@@ -70,18 +77,21 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
 function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes, notify, health }: OperatorParts) {
   const { database, clock, cursors } = base;
   const { broker, clock: brokerClock } = upstream;
-  const { reconciliationTime } = base.config;
+  const { reconciliationTime, singleOperator } = base.config;
   const { clocks, canceller, allKinds } = submissions;
   const pages = new UnsettledPages(database, cursors);
   return {
-    ...statusCalls({ ...base, stream: events.stream, broker, brokerClock, clocks, health, reconciliationTime }),
+    ...statusCalls({
+      ...{ ...base, stream: events.stream, broker, brokerClock, clocks, health },
+      ...{ reconciliationTime, singleOperator },
+    }),
     ...unsettledCalls(database, pages, clock),
     ...reconcileCalls({ ...base, pages, ...outcomes.reconcilers, cancel: canceller }),
     ...reconciliationCalls({ ...base, wake: notify.dayWanted }),
     ...exportCalls(database),
     ...unclaimedCalls(database, cursors),
-    ...findCalls(database, cursors, allKinds),
-    ...timelineCalls(database, allKinds),
+    ...findCalls(database, cursors, allKinds, clock),
+    ...timelineCalls(database, allKinds, clock),
     ...watchCalls(database, events.feedWatch, cursors),
   };
 }

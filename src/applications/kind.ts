@@ -18,7 +18,8 @@ import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { objectHistory } from '../submission/table.ts';
-import { applicationStates, applyReport } from './rules.ts';
+import { applicationStates } from './rules.ts';
+import { applyReport } from './settlement/rules.ts';
 import { applications, findForeignAccount, type StoredApplication, toApplicationMessage } from './table.ts';
 
 /** The parts of the gateway that applications need. */

@@ -105,7 +105,7 @@ function paramOf({ param }: ApplicationReport): string | null {
 }
 
 /** The sentence of each reject reason, ours and the broker's, which have the same names. */
-const rejectSentences: Readonly<Record<EnumName<typeof ApplicationRejectReason>, string>> = {
+export const rejectSentences: Readonly<Record<EnumName<typeof ApplicationRejectReason>, string>> = {
   invalid_field: 'A field is not what the broker accepts.',
   already_at_broker: 'The customer already has an account at the broker.',
   declined_by_broker: "The broker's staff declined it.",

@@ -29,6 +29,8 @@ export const otherPoints = [
   'delivery.before-send',
   'delivery.sent',
   'delivery.recorded',
+  'proposal.before-apply',
+  'proposal.applied',
 ] as const;
 
 /** Of the reconciliation with the broker's statement: behind each step, and within the two that are saved in pieces. */

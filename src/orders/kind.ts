@@ -23,7 +23,8 @@ import type { ReportedKind } from '../submission/reports.ts';
 import { checkDayLimit } from '../submission/rules.ts';
 import { isSimilarUnsettled } from '../submission/similar.ts';
 import { type ReportedStep, usage } from '../submission/table.ts';
-import { applyReport, countedKobo, orderStates } from './rules.ts';
+import { countedKobo, orderStates } from './rules.ts';
+import { applyReport } from './settled/rules.ts';
 import {
   notedOrder,
   openCancels,
@@ -213,9 +214,12 @@ export class OrderKind
     return { report: (ReportKind[kind] ?? String(kind)).toLowerCase(), reference: exchangeOrderId };
   }
 
-  reportStep({ kind, number, at, quantity, priceKobo }: Report): ReportedStep {
-    const trade = kind === ReportKind.TRADE ? { quantity, priceKobo } : {};
-    return { reportNumber: number, upstreamAt: statedInstant(at), ...trade };
+  reportStep({ kind, number, at, quantity, priceKobo }: Report, before: StoredOrder, after: StoredOrder): ReportedStep {
+    const reported = { reportNumber: number, upstreamAt: statedInstant(at) };
+    if (kind !== ReportKind.TRADE) return reported;
+    const filledChange = after.filledQuantity - before.filledQuantity;
+    const valueChangeKobo = after.filledValueKobo - before.filledValueKobo;
+    return { ...reported, quantity, priceKobo, filledChange, valueChangeKobo };
   }
 
   /** A final order has no open cancel. */

@@ -33,7 +33,7 @@ export interface OrderFacts {
 }
 
 /** Above every price that the gateway accepts or the exchange trades at, and low enough for exact sums. */
-const highestPriceKobo = 10_000_000_000n;
+export const highestPriceKobo = 10_000_000_000n;
 
 /** The next states of each state. `partially_filled` follows itself when more fills. */
 export const orderStates = statesOf<OrderStateName>('an order', {
@@ -148,7 +148,7 @@ const ends: Readonly<Record<Exclude<ReportKind, ReportKind.UNSPECIFIED | ReportK
 };
 
 /** The reason of a refused order that the exchange has. Its partner may have placed another meanwhile. */
-function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string): string {
+export function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string): string {
   const isFull = filledQuantity === quantity;
   const traded = filledQuantity === 0n ? '' : ` ${filledQuantity} of ${quantity} shares have traded.`;
   return `It was reported as never having reached the exchange. That was wrong.${traded}${isFull ? '' : ` ${rest}`}`;
@@ -182,7 +182,7 @@ function contradiction<Row extends OrderFacts>(order: Row, what: string): Applie
 }
 
 /** The sentence of each reject reason, ours and the broker's, which have the same names. */
-const rejectSentences: Readonly<Record<EnumName<typeof OrderRejectReason>, string>> = {
+export const rejectSentences: Readonly<Record<EnumName<typeof OrderRejectReason>, string>> = {
   insufficient_funds: 'The account has too little money, or too few shares.',
   market_closed: 'The market is closed.',
   settlement_lockout: 'The account is locked until an earlier trade settles.',

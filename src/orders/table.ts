@@ -1,5 +1,6 @@
-import type { Statement } from '../db/statement.ts';
+import { type Statement, statement } from '../db/statement.ts';
 import {
+  count,
   day,
   defineTable,
   enumName,
@@ -97,16 +98,46 @@ export const notedOrder = [
 /** The history of orders. */
 export const orderSteps = defineTable({
   name: 'order_steps',
-  columns: { ...stepColumns, orderId: text(24), quantity: optional(whole()), priceKobo: optional(whole()) },
+  columns: {
+    ...stepColumns,
+    orderId: text(24),
+    /** The trade. In a step that changes an earlier trade, what that one counts with from then on; 0: the exchange took it back. */
+    quantity: optional(whole()),
+    priceKobo: optional(whole()),
+    /** The step with the trade that this step changes or repeats; null: it is no such step. */
+    tradeSequence: optional(count()),
+    /** How far a step with a trade changed the order's filled quantity and value; null in steps of earlier versions. */
+    filledChange: optional(whole()),
+    valueChangeKobo: optional(whole()),
+  },
   primary: ['partnerId', 'orderId', 'sequence'],
 });
 
 export type StoredStep = RowOf<typeof orderSteps>;
 
-export const orderHistory = historyIn(orderSteps, 'orderId', ({ quantity = null, priceKobo = null }) => ({
-  quantity,
-  priceKobo,
+export const orderHistory = historyIn(orderSteps, 'orderId', (step) => ({
+  quantity: step.quantity ?? null,
+  priceKobo: step.priceKobo ?? null,
+  tradeSequence: step.tradeSequence ?? null,
+  filledChange: step.filledChange ?? null,
+  valueChangeKobo: step.valueChangeKobo ?? null,
 }));
+
+const tradeStep = orderSteps.only(
+  ...(['sequence', 'kind', 'state', 'upstreamAt', 'at', 'quantity', 'priceKobo'] as const),
+  ...(['tradeSequence', 'filledChange', 'valueChangeKobo'] as const),
+);
+
+/** The most steps with trades that are read of one order. */
+export const mostTradeSteps = 10_000;
+
+/** Reads the steps of an order that have a trade, oldest first: at most one more than `mostTradeSteps`. */
+export function findTradeSteps(partnerId: string, orderId: string): Statement {
+  const tail = statement(`AND quantity IS NOT NULL ORDER BY sequence LIMIT ${mostTradeSteps + 1}`);
+  return orderSteps.find({ partnerId, orderId }, tradeStep, tail);
+}
+
+export const toTradeStep = tradeStep.read;
 
 /** Cancels that are under way, and those whose outcome is unknown. */
 export const openCancels = defineTable({
@@ -125,7 +156,12 @@ export function toOrderMessage(order: ShownOrder): Order {
 
 /** One step of an order's history as partners see it. */
 export function toStepMessage(step: StoredStep): OrderStep {
-  return shownMessage(OrderStepSchema, step, { sequence: BigInt(step.sequence) });
+  const { sequence, tradeSequence } = step;
+  const numbers = {
+    sequence: BigInt(sequence),
+    tradeSequence: tradeSequence === null ? null : BigInt(tradeSequence),
+  };
+  return shownMessage(OrderStepSchema, step, numbers);
 }
 
 /** The earlier orders that a new one is held back by while they are not settled. */

@@ -1,4 +1,5 @@
-import { noTrades, type Trades, withTrade } from './rules.ts';
+import { isCounted } from '../orders/trades/rules.ts';
+import { noTrades, type Trades, withChangedTrade, withTrade } from './rules.ts';
 
 /** The time that a statement covers: from its start to before its end. */
 export interface Period {
@@ -19,6 +20,11 @@ export interface HistoryStep {
   readonly upstreamAt: number | null;
   readonly quantity: bigint | null;
   readonly priceKobo: bigint | null;
+  /** The step with the trade that this step changes or repeats. */
+  readonly tradeSequence: number | null;
+  /** How far it changed what the order has filled; null in steps of earlier versions. */
+  readonly filledChange: bigint | null;
+  readonly valueChangeKobo: bigint | null;
 }
 
 /** An order at the end of a period, as far as its history tells. */
@@ -45,21 +51,33 @@ export function newHistory(createdAt: number): OrderHistory {
 
 /** The history with one more step. Steps that are no reports of the broker change nothing. */
 export function afterStep(history: OrderHistory, step: HistoryStep, period: Period): OrderHistory {
-  const { kind, state, reportNumber, upstreamAt, quantity, priceKobo } = step;
+  const { state, reportNumber, upstreamAt, quantity, priceKobo } = step;
   if (reportNumber === null && upstreamAt === null) return history;
   if (upstreamAt === null && quantity === null) return afterUntimed(history, step, period);
   const at = upstreamAt ?? step.at;
   // What is learnt has happened, also if a clock says otherwise.
   const since = Math.max(history.since, Math.min(at, step.at));
-  // A late trade of an order that never reached the exchange, or was rejected, is inconsistent, and counts all the same.
-  const isApplied = kind === 'report' || state === 'refused' || state === 'rejected';
-  if (at >= period.to) {
-    return { ...history, since, filledLater: history.filledLater + (isApplied ? (quantity ?? 0n) : 0n) };
-  }
-  const isReported = history.isReported || at >= period.from;
-  if (quantity === null || at < period.from) return { ...history, since, state, isReported };
-  const trade = { key: `${reportNumber ?? step.sequence}`, quantity, priceKobo: priceKobo ?? 0n, at };
-  return { ...history, since, state, isReported, trades: withTrade(history.trades, trade) };
+  if (at >= period.to) return { ...history, since, filledLater: history.filledLater + filledChangeOf(step) };
+  const reported = { ...history, since, state, isReported: history.isReported || at >= period.from };
+  if (quantity === null) return reported;
+  if (step.tradeSequence !== null) return { ...reported, trades: afterChange(history.trades, step) };
+  if (at < period.from) return reported;
+  const key = `${reportNumber ?? step.sequence}`;
+  const trade = { key, quantity, priceKobo: priceKobo ?? 0n, at, step: step.sequence };
+  return { ...reported, trades: withTrade(history.trades, trade) };
+}
+
+/** The trades after a step about an earlier one: an operator settled what it counts with. A report only repeats it. */
+function afterChange(trades: Trades, { kind, tradeSequence, quantity, priceKobo, ...step }: HistoryStep): Trades {
+  if (kind !== 'settled_by_operator' || tradeSequence === null) return trades;
+  return withChangedTrade(trades, {
+    ...{ step: tradeSequence, quantity: quantity ?? 0n, priceKobo: priceKobo ?? 0n },
+    ...{ filledChange: step.filledChange ?? 0n, valueChangeKobo: step.valueChangeKobo ?? 0n },
+  });
+}
+
+function filledChangeOf(step: HistoryStep): bigint {
+  return step.filledChange ?? (isCounted(step) ? (step.quantity ?? 0n) : 0n);
 }
 
 /**

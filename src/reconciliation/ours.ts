@@ -25,6 +25,7 @@ export type ComparedOrder = Pick<RowOf<typeof orders>, 'partnerId' | 'id' | 'cre
 
 const orderStep = orderSteps.only(
   ...(['orderId', 'sequence', 'kind', 'at', 'state', 'reportNumber', 'upstreamAt', 'quantity', 'priceKobo'] as const),
+  ...(['tradeSequence', 'filledChange', 'valueChangeKobo'] as const),
 );
 const allocationStep = objectSteps.only('objectId', 'sequence', 'at', 'state', 'upstreamAt');
 

@@ -27,6 +27,8 @@ export interface TradeFacts {
   readonly quantity: bigint;
   readonly priceKobo: bigint;
   readonly at: number;
+  /** Ours: the step of the history with it. */
+  readonly step?: number;
 }
 
 /** The trades of one order. Beyond `mostTrades` only their sums are known. */
@@ -97,6 +99,33 @@ export function withTrade({ listed, count, quantity, valueKobo }: Trades, trade:
     count: count + 1,
     quantity: quantity + trade.quantity,
     valueKobo: valueKobo + trade.quantity * trade.priceKobo,
+  };
+}
+
+/** What an operator's settlement made of an earlier trade. */
+export interface ChangedTrade {
+  /** The step with the trade. */
+  readonly step: number;
+  /** 0: the exchange took it back. */
+  readonly quantity: bigint;
+  readonly priceKobo: bigint;
+  readonly filledChange: bigint;
+  readonly valueChangeKobo: bigint;
+}
+
+/** The trades after one of them was changed. One of an earlier period is not among them, and changes nothing here. */
+export function withChangedTrade(trades: Trades, changed: ChangedTrade): Trades {
+  const { step, quantity, priceKobo, filledChange, valueChangeKobo } = changed;
+  const before = trades.listed.find((trade) => trade.step === step);
+  // Of trades beyond the listed ones only the sums are known.
+  if (before === undefined && trades.count <= mostTrades) return trades;
+  return {
+    listed: trades.listed.flatMap((trade) =>
+      trade !== before ? [trade] : quantity === 0n ? [] : [{ ...trade, quantity, priceKobo }],
+    ),
+    count: quantity === 0n ? trades.count - 1 : trades.count,
+    quantity: trades.quantity + filledChange,
+    valueKobo: trades.valueKobo + valueChangeKobo,
   };
 }
 

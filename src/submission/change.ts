@@ -1,7 +1,7 @@
 import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
 import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
-import { isUnsettled } from './rules.ts';
+import { isUnsettled, type Settled } from './rules.ts';
 import { earliestAfter, isBehind, type NewStep, type ReportedStep, type Submission } from './table.ts';
 
 /** The history's sentence for an object whose sender recorded no outcome in time. */
@@ -66,11 +66,21 @@ export class Change<Row extends Submission, Report = unknown> {
     for (const report of reports) {
       const applied = this.kind.applyReport(this.after, report, this.now);
       if (applied === undefined) continue;
-      const { row, changed, inconsistent, detail } = applied;
+      const { row, changed, inconsistent, detail, tradeSequence } = applied;
+      const step = { ...this.kind.reportStep(report, this.after, row), tradeSequence };
       if (changed) this.#emit(row);
       else this.after = this.#settled(row);
       if (inconsistent) this.inconsistencies.push(detail);
-      this.step(inconsistent ? 'contradiction' : 'report', detail, this.kind.reportStep(report));
+      this.step(inconsistent ? 'contradiction' : 'report', detail, step);
+    }
+    return this;
+  }
+
+  /** Applies what an operator settled by evidence: each change with its event and its step, as if the upstream had reported it. */
+  settle(changes: readonly Settled<Row>[]): this {
+    for (const { fields, detail, step } of changes) {
+      this.#emit({ ...this.after, ...fields });
+      this.step('settled_by_operator', `settled by the operator: ${detail}`, step);
     }
     return this;
   }

@@ -57,8 +57,8 @@ export interface Kind<Row extends Submission, Report> {
   lookUp(row: Row): Promise<LookedUp<readonly Report[]>>;
   /** Applies one report. Undefined if the object has seen it. */
   applyReport(row: Row, report: Report, now: number): Applied<Row> | undefined;
-  /** The fields of the history's step for a report. */
-  reportStep(report: Report): ReportedStep;
+  /** The fields of the history's step for a report, which changed the object from one row to another. */
+  reportStep(report: Report, before: Row, after: Row): ReportedStep;
   /** Fields to reset once the object's outcome is known. */
   cleared?(row: Row): Partial<Row>;
 }
@@ -138,6 +138,7 @@ export function newRow<Row extends Submission>(
     steps: 1,
     checks: 0,
     missingSince: null,
+    settlement: null,
   };
   // Not by spreads: V8 takes 14 µs for those.
   return Object.assign(given, kind.blank, fields) as unknown as Row;

@@ -75,7 +75,28 @@ export interface Applied<Row> {
   readonly inconsistent: boolean;
   /** The content of the report, in our own words. */
   readonly detail: string;
+  /** The step of the history with the trade that the report repeats; undefined: it repeats none. */
+  readonly tradeSequence?: number | undefined;
 }
+
+/** One change of an object that an operator settled by evidence. It makes an event and a step of the history. */
+export interface Settled<Row> {
+  readonly fields: Partial<Row>;
+  /** The change, in our own words. */
+  readonly detail: string;
+  /** The upstream's time of it, and the trade if it is one. */
+  readonly step?: {
+    readonly upstreamAt?: number | undefined;
+    readonly quantity?: bigint;
+    readonly priceKobo?: bigint;
+    readonly tradeSequence?: number | undefined;
+    readonly filledChange?: bigint;
+    readonly valueChangeKobo?: bigint;
+  };
+}
+
+/** The changes that a settlement makes, or why the object cannot have that outcome, as a sentence for operators. */
+export type Settling<Row> = { readonly changes: readonly Settled<Row>[] } | { readonly problem: string };
 
 /** A report that is inconsistent with where an object stands. */
 export function inconsistent<Row extends { readonly state: string }>(

@@ -10,6 +10,7 @@ import {
   defineTable,
   exactText,
   instant,
+  longText,
   optional,
   type RowOf,
   type RowOfColumns,
@@ -55,6 +56,8 @@ const submissionColumns = {
   checks: count(),
   /** Real: when the upstream's record first did not have it. */
   missingSince: optional(instant()),
+  /** What later reports are held against since an operator settled it by evidence, as the kind writes it; null: nothing. */
+  settlement: optional(longText()),
 };
 
 type SharedColumns = typeof submissionColumns;
@@ -167,7 +170,15 @@ export function isBehind({
 }
 
 /** The kinds of steps in an object's history. */
-export type StepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'cancel' | 'document' | 'contradiction';
+export type StepKind =
+  | 'stored'
+  | 'sent'
+  | 'report'
+  | 'reconciliation'
+  | 'cancel'
+  | 'document'
+  | 'contradiction'
+  | 'settled_by_operator';
 
 /** The columns of every history. */
 export const stepColumns = {
@@ -206,6 +217,11 @@ export interface ReportedStep {
   readonly upstreamAt?: number | undefined;
   readonly quantity?: bigint | undefined;
   readonly priceKobo?: bigint | undefined;
+  /** The step of the trade that this step changes or repeats. */
+  readonly tradeSequence?: number | undefined;
+  /** How far a step with a trade changed the filled quantity, and the sum of quantity times price. */
+  readonly filledChange?: bigint | undefined;
+  readonly valueChangeKobo?: bigint | undefined;
 }
 
 /** An object with a history. */

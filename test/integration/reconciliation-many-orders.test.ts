@@ -27,6 +27,9 @@ const tradesOfTheBusiest = 5_100;
 const idOf = (at: number) => `ord_${String(at).padStart(20, '0')}`;
 const busiest = idOf(ofTheDay + ofLaterDays);
 
+/** Steps as an earlier version wrote them. */
+const notSettled = { tradeSequence: null, filledChange: null, valueChangeKobo: null };
+
 /** An order that traded in part on its day, and again a month later. */
 function madeOrder(partnerId: string, at: number, placedAt: number, changedAt: number): [StoredOrder, StoredStep[]] {
   const id = idOf(at);
@@ -34,7 +37,7 @@ function madeOrder(partnerId: string, at: number, placedAt: number, changedAt: n
     ...{ ...plainOrder, id, partnerId, state: 'filled', filledQuantity: 100n, filledValueKobo: 100_000n },
     ...{ createdAt: placedAt, updatedAt: changedAt, checkAt: null, exchangeOrderId: `X${at}`, steps: 3 },
   };
-  const step = { partnerId, orderId: id, detail: '', kind: 'report', priceKobo: 1_000n } as const;
+  const step = { partnerId, orderId: id, detail: '', kind: 'report', priceKobo: 1_000n, ...notSettled } as const;
   return [
     order,
     [
@@ -72,7 +75,7 @@ async function insertBusiest(database: Database, partnerId: string, placedAt: nu
   await database.write(orders.insert({ ...order, state: 'partially_filled', quantity: 10_000n, filledQuantity }));
   const steps = Array.from({ length: tradesOfTheBusiest }, (_, index): StoredStep => {
     const at = placedAt + index;
-    const step = { partnerId, orderId: busiest, detail: '', kind: 'report', priceKobo: 1_000n } as const;
+    const step = { partnerId, orderId: busiest, detail: '', kind: 'report', priceKobo: 1_000n, ...notSettled } as const;
     return { ...step, sequence: index + 1, at, state: 'partially_filled', ...reported(BigInt(index + 1), at, 1n) };
   });
   for (let from = 0; from < steps.length; from += 1_500) {

@@ -37,4 +37,5 @@ export const plainOrder: StoredOrder = {
   missingSince: null,
   cancelUntil: null,
   missedReport: 0n,
+  settlement: null,
 };

@@ -50,6 +50,7 @@ const sending: StoredAllocation = {
   notAfter: now + 10_000,
   checkAt: now + 12_000,
   checks: 0,
+  settlement: null,
   missingSince: null,
   steps: 1,
 };

@@ -1093,10 +1093,15 @@ export interface OrderStep {
   readonly detail: string;
   /** The number of the exchange's report, when the step is one: a report or a contradiction. */
   readonly report_number: bigint | null;
-  /** How many shares traded, when the report is a trade. */
+  /**
+   * How many shares traded, when the step is a trade. With `trade_sequence`, how many the trade of that step counts with from
+   * now on: 0 when the exchange took it back.
+   */
   readonly quantity: bigint | null;
-  /** The price of one share in kobo, when the report is a trade. */
+  /** The price of one share in kobo, when the step is a trade; with `trade_sequence`, the trade's price from now on. */
   readonly price_kobo: bigint | null;
+  /** The `sequence` of the step with the trade that this step changes or repeats; null when the step is about no earlier trade. */
+  readonly trade_sequence: bigint | null;
 }
 
 /**
@@ -1108,10 +1113,11 @@ export interface OrderStep {
  * - `reconciliation`: The exchange's record was asked about it, or the time to send it ran out without a known outcome.
  * - `cancel`: A cancel was sent to the exchange, or its result is known.
  * - `contradiction`: The exchange reported something impossible in the order's state, final or not. The state was kept, and the operators are alerted. Shares that traded after `rejected` or `refused` are counted in `filled_quantity` all the same.
+ * - `settled_by_operator`: The operators settled it with the exchange: what became of the order, a trade that was not reported, or a trade that the exchange took back or corrected.
  *
  * The list can grow: accept a value you do not know.
  */
-export type OrderStepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'cancel' | 'contradiction' | (string & {});
+export type OrderStepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'cancel' | 'contradiction' | 'settled_by_operator' | (string & {});
 
 /**
  * How an order is priced.

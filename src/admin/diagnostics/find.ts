@@ -10,7 +10,7 @@ import { type AllocationState, AllocationStateSchema } from '../../gen/marina/ga
 import { type ApplicationState, ApplicationStateSchema } from '../../gen/marina/gateway/v1/applications_pb.ts';
 import { type OrderState, OrderStateSchema } from '../../gen/marina/gateway/v1/orders_pb.ts';
 import { type WalletTransferType, WalletTransferTypeSchema } from '../../gen/marina/gateway/v1/wallet_pb.ts';
-import { daysBefore, isDate, nextLagosMidnight } from '../../lib/clock.ts';
+import { type Clock, daysBefore, isDate, nextLagosMidnight } from '../../lib/clock.ts';
 import { enumWords } from '../../lib/enums.ts';
 import { groupBy } from '../../lib/group.ts';
 import { firstIdAt } from '../../lib/ids.ts';
@@ -21,6 +21,7 @@ import { readPage } from '../../submission/list.ts';
 import { transfers } from '../../wallet/store.ts';
 import { type AdminCalls, requirePartner, toTimestamp, usuallyListed } from '../call.ts';
 import { invalidField } from '../errors.ts';
+import { readOpenProposals } from '../proposals/service.ts';
 
 type FindCalls = Pick<AdminCalls<typeof Diagnostics>, 'findOrders' | 'findApplications' | 'findAllocations'>;
 
@@ -51,7 +52,7 @@ const allocationStates = enumWords<typeof AllocationState>(AllocationStateSchema
 const transferTypes = enumWords<typeof WalletTransferType>(WalletTransferTypeSchema);
 
 /** The operators' calls that find objects by what partners, the exchange or the broker know of them. */
-export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): FindCalls {
+export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, clock: Clock): FindCalls {
   const kindOf = (prefix: string): AnyKind => {
     const kind = kinds.all.find((one) => one.prefix === prefix);
     if (kind === undefined) throw new Error(`there is no kind of ${prefix}`);
@@ -104,6 +105,8 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): F
     );
     const page = cursors.page(issuedFor, rows.map(withOwner.read), most, ({ shown }) => shown.id);
     const eventsOf = await readEvents(page.data);
+    const owned = page.data.map(({ partnerId, shown }) => ({ partnerId, id: shown.id }));
+    const proposals = await readOpenProposals(database, owned, clock.now());
     return {
       found: page.data,
       nextCursor: page.nextCursor,
@@ -111,6 +114,7 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): F
       answer: <More>(more: (shown: Shown, at: number) => More) =>
         page.data.map((each, at) => ({
           ...{ partnerId: each.partnerId, keyId: each.keyId, events: eventsOf(at) },
+          openProposal: proposals.get(each.shown.id),
           ...more(each.shown, at),
         })),
     };

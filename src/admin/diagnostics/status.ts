@@ -19,6 +19,7 @@ import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Health } from '../../telemetry/health.ts';
 import { dispatcherLeasePrefix } from '../../webhooks/table.ts';
 import { type AdminCalls, toTimestamp } from '../call.ts';
+import { countOpenProposals } from '../proposals/table.ts';
 import { countUnsettled } from './unsettled.ts';
 
 interface StatusParts {
@@ -35,6 +36,8 @@ interface StatusParts {
   readonly startedAt: number;
   /** The minute of the Lagos day at which it is compared with the broker's statement. */
   readonly reconciliationTime: number;
+  /** Whether an operator may approve his own proposals. */
+  readonly singleOperator: boolean;
 }
 
 const agreements = {
@@ -107,6 +110,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
         daysOverdue: days.overdue,
         openBreaks: BigInt(days.breaks.reduce((sum, [, count]) => sum + count, 0)),
       },
+      singleOperator: parts.singleOperator,
     };
   }
 
@@ -129,7 +133,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
 
   async function readQueues(): Promise<Queue[]> {
     const now = clock.now();
-    const [cancels = [], documents = [], due = []] = await database.readAll([
+    const [cancels = [], documents = [], due = [], proposals = []] = await database.readAll([
       countUnsettled('cancel', mostCounted),
       countUnsettled('document', mostCounted),
       statement(
@@ -138,8 +142,9 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
           WHERE queue IN (1, 2) AND COALESCE(due_at, taken_at) <= ? LIMIT ${mostCounted}) AS due`,
         new Date(now),
       ),
+      countOpenProposals(now, mostCounted),
     ]);
-    return Object.entries({ cancels, documents, 'webhooks due': due }).map(([name, [row]]) => {
+    return Object.entries({ cancels, documents, 'webhooks due': due, proposals }).map(([name, [row]]) => {
       const oldest = milliseconds(row?.oldest ?? null);
       return queue(name, Number(row?.count ?? 0), oldest === null ? undefined : now - oldest);
     });

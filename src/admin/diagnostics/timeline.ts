@@ -9,6 +9,7 @@ import {
   TimelineSource,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { keyChanges } from '../../keys/store.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Kinds } from '../../submission/kind.ts';
 import { type History, lookUps } from '../../submission/table.ts';
 import { transfers } from '../../wallet/store.ts';
@@ -17,6 +18,7 @@ import { type Attempt, attempts as attemptTable } from '../../webhooks/table.ts'
 import { auditEntries } from '../audit.ts';
 import { type AdminCalls, toTimestamp } from '../call.ts';
 import { AdminError } from '../errors.ts';
+import { readOpenProposals } from '../proposals/service.ts';
 import { shownKindOf } from './objects.ts';
 
 type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };
@@ -94,7 +96,11 @@ const others: Readonly<Record<string, { readonly find: string; readonly sources:
 };
 
 /** The operators' call that shows what happened to an object. */
-export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls<typeof Diagnostics>, 'getTimeline'> {
+export function timelineCalls(
+  database: Database,
+  kinds: Kinds,
+  clock: Clock,
+): Pick<AdminCalls<typeof Diagnostics>, 'getTimeline'> {
   async function getTimeline(request: GetTimelineRequest) {
     const id = request.id.startsWith('msg_') ? await findObject(request.id) : request.id;
     const kind = kinds.ofId(id);
@@ -107,6 +113,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
     // Entries about the subject as a whole are on the first page.
     const sources = other?.sources ?? ofObject;
     const whole = request.afterStep === 0 ? await readSources(sources, partnerId, id) : [];
+    const proposals = await readOpenProposals(database, [{ partnerId, id }], clock.now());
     return {
       id,
       partnerId,
@@ -115,6 +122,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
       entries: inOrder([...whole, ...(page?.entries ?? [])]),
       lastStep: page?.lastStep,
       hasMore: page?.hasMore,
+      openProposal: proposals.get(id),
     };
   }
 
@@ -176,6 +184,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
 function stepEntry(row: SqlRow): Entry {
   // Only orders' steps have a quantity and a price.
   const optional = (value: unknown) => (value === null || value === undefined ? undefined : toBigInt(value));
+  const tradeStep = optional(row.trade_sequence);
   return {
     atMs: (row.at as Date).getTime(),
     source: TimelineSource.STEP,
@@ -187,6 +196,7 @@ function stepEntry(row: SqlRow): Entry {
     quantity: optional(row.quantity),
     priceKobo: optional(row.price_kobo),
     upstreamAt: toTimestamp(milliseconds(row.upstream_at)),
+    tradeStep: tradeStep === undefined ? undefined : Number(tradeStep),
   };
 }
 

@@ -6,6 +6,7 @@ import { enumWords } from '../../lib/enums.ts';
 import { groupBy } from '../../lib/group.ts';
 import type { Cursors } from '../../lib/paging.ts';
 import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+import { readOpenProposals } from '../proposals/service.ts';
 import { shownKindOf } from './objects.ts';
 
 /** Kinds that can be unsettled, in the order of the list. */
@@ -140,13 +141,23 @@ export function unsettledCalls(
       const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
       const { data, nextCursor } = await pages.read('unsettled', kinds, filter, cursor, limit || usuallyListed);
       const shown = await readShown(database, data);
+      const proposals = await readOpenProposals(
+        database,
+        data.map(({ row }) => toOwned(row)),
+        now,
+      );
       const objects = data.map((each) => ({
         ...toMessage(each.kind, each.row, now, clock.realNow()),
         object: shown.get(String(each.row.id)),
+        openProposal: proposals.get(String(each.row.id)),
       }));
       return { objects, nextCursor };
     },
   };
+}
+
+function toOwned(row: SqlRow) {
+  return { partnerId: String(row.partner_id), id: String(row.id) };
 }
 
 /** The objects as their partners see them now, by their ids. */

@@ -179,9 +179,10 @@ OrderState = Union[Literal["sending", "pending", "partially_filled", "filled", "
 # - `reconciliation`: The exchange's record was asked about it, or the time to send it ran out without a known outcome.
 # - `cancel`: A cancel was sent to the exchange, or its result is known.
 # - `contradiction`: The exchange reported something impossible in the order's state, final or not. The state was kept, and the operators are alerted. Shares that traded after `rejected` or `refused` are counted in `filled_quantity` all the same.
+# - `settled_by_operator`: The operators settled it with the exchange: what became of the order, a trade that was not reported, or a trade that the exchange took back or corrected.
 #
 # The list can grow: accept a value you do not know.
-OrderStepKind = Union[Literal["stored", "sent", "report", "reconciliation", "cancel", "contradiction"], str]
+OrderStepKind = Union[Literal["stored", "sent", "report", "reconciliation", "cancel", "contradiction", "settled_by_operator"], str]
 
 
 # How an order is priced.
@@ -1010,9 +1011,13 @@ class OrderStep(TypedDict):
     report_number: Optional[int]
     """The number of the exchange's report, when the step is one: a report or a contradiction."""
     quantity: Optional[int]
-    """How many shares traded, when the report is a trade."""
+    """How many shares traded, when the step is a trade. With `trade_sequence`, how many the trade of that step counts with from
+    now on: 0 when the exchange took it back.
+    """
     price_kobo: Optional[int]
-    """The price of one share in kobo, when the report is a trade."""
+    """The price of one share in kobo, when the step is a trade; with `trade_sequence`, the trade's price from now on."""
+    trade_sequence: Optional[int]
+    """The `sequence` of the step with the trade that this step changes or repeats; null when the step is about no earlier trade."""
 
 
 class PartnerLimits(TypedDict):

@@ -1,0 +1,177 @@
+import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import { accounts } from '../../accounts/store.ts';
+import { settleAllocation } from '../../allocations/settlement/rules.ts';
+import type { StoredAllocation } from '../../allocations/table.ts';
+import { settleApplication } from '../../applications/settlement/rules.ts';
+import type { StoredApplication } from '../../applications/table.ts';
+import { type Fact, found, noFact } from '../../db/facts.ts';
+import {
+  type AllocationOutcome,
+  type ApplicationOutcome,
+  type OrderOutcome,
+  type SettledAllocationState,
+  SettledAllocationStateSchema,
+  type SettledApplicationState,
+  SettledApplicationStateSchema,
+  type SettledOrderState,
+  SettledOrderStateSchema,
+  type SettledTrade as SettledTradeMessage,
+  type SettlementOutcome,
+  SettlementOutcomeSchema,
+} from '../../gen/marina/admin/v1/settlements_pb.ts';
+import {
+  type AllocationRejectReason,
+  AllocationRejectReasonSchema,
+} from '../../gen/marina/gateway/v1/allocations_pb.ts';
+import {
+  type ApplicationRejectReason,
+  ApplicationRejectReasonSchema,
+} from '../../gen/marina/gateway/v1/applications_pb.ts';
+import { type OrderRejectReason, OrderRejectReasonSchema } from '../../gen/marina/gateway/v1/orders_pb.ts';
+import { instantRange, toMilliseconds } from '../../lib/clock.ts';
+import { enumWords } from '../../lib/enums.ts';
+import { type SettledTrade, settleOrder } from '../../orders/settlement/rules.ts';
+import { findTradeSteps, mostTradeSteps, type StoredOrder, toTradeStep } from '../../orders/table.ts';
+import { type KnownTrade, type TradeStep, tradesOf } from '../../orders/trades/rules.ts';
+import type { Settling } from '../../submission/rules.ts';
+import type { Submission } from '../../submission/table.ts';
+import { invalidField } from '../errors.ts';
+
+/** A proposed outcome, ready to be decided on an object's row. */
+export interface Outcome {
+  /** The kind of its object, by the prefix of its id. */
+  readonly prefix: string;
+  /** What else the decision depends on: the order's steps with trades, or the owner of an account. */
+  fact(partnerId: string, objectId: string): Fact<unknown>;
+  /** The keys of what else it touches. */
+  readonly touches: readonly string[];
+  /** `facts` is the value of `fact`. `now` is business time. */
+  settle<Row extends Submission>(row: Row, facts: unknown, now: number): Settling<Row>;
+}
+
+const orderStates = enumWords<typeof SettledOrderState>(SettledOrderStateSchema);
+const applicationStates = enumWords<typeof SettledApplicationState>(SettledApplicationStateSchema);
+const allocationStates = enumWords<typeof SettledAllocationState>(SettledAllocationStateSchema);
+const orderReasons = enumWords<typeof OrderRejectReason>(OrderRejectReasonSchema);
+const applicationReasons = enumWords<typeof ApplicationRejectReason>(ApplicationRejectReasonSchema);
+const allocationReasons = enumWords<typeof AllocationRejectReason>(AllocationRejectReasonSchema);
+
+/** An outcome as a proposal keeps it. */
+export function writeOutcome(outcome: SettlementOutcome): string {
+  return toJsonString(SettlementOutcomeSchema, outcome);
+}
+
+/** Reads a proposal's outcome. Throws if a later version proposed something that this one does not know. */
+export function readOutcome(text: string): Outcome {
+  return toOutcome(fromJsonString(SettlementOutcomeSchema, text));
+}
+
+/** Checks an outcome as far as that is possible without the object. Throws INVALID_ARGUMENT. */
+export function toOutcome({ kind }: SettlementOutcome): Outcome {
+  if (kind.case === 'order') return ofOrder(kind.value);
+  if (kind.case === 'application') return ofApplication(kind.value);
+  if (kind.case === 'allocation') return ofAllocation(kind.value);
+  throw invalidField('outcome', 'must have `order`, `application` or `allocation`.');
+}
+
+function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: OrderOutcome): Outcome {
+  const settlement = {
+    state: orderStates.find(state),
+    rejectReason: orderReasons.find(rejectReason),
+    endedAt: instantOf(endedAt, 'outcome.order.ended_at'),
+    exchangeOrderId,
+    trades: trades.map(toTrade),
+  };
+  checkTradeIds(trades);
+  return {
+    prefix: 'ord',
+    touches: [],
+    fact: (partnerId, orderId) => (trades.length === 0 ? noFact : stepsWithTrades(partnerId, orderId)),
+    settle(row, steps, now) {
+      const known = knownTrades(steps as readonly TradeStep[] | undefined);
+      if (known === undefined) return { problem: `its history has more than ${mostTradeSteps} trades` };
+      return settleOrder(row as Submission as StoredOrder, settlement, known, now) as Settling<never>;
+    },
+  };
+}
+
+function ofApplication({ state, reference, account, rejectReason }: ApplicationOutcome): Outcome {
+  const word = applicationStates.find(state);
+  if (word === undefined) throw invalidField('outcome.application.state', 'is required.');
+  const settlement = {
+    state: word,
+    reference: given(reference),
+    account: given(account),
+    rejectReason: applicationReasons.find(rejectReason),
+  };
+  return {
+    prefix: 'app',
+    touches: account === '' ? [] : [`account ${account}`],
+    fact: () => (account === '' ? noFact : ownerOf(account)),
+    settle(row, owner, now) {
+      const isAnothers = owner !== undefined && owner !== row.partnerId;
+      if (isAnothers) return { problem: "the account is another partner's" };
+      return settleApplication(row as Submission as StoredApplication, settlement, now) as Settling<never>;
+    },
+  };
+}
+
+function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: AllocationOutcome): Outcome {
+  const word = allocationStates.find(state);
+  if (word === undefined) throw invalidField('outcome.allocation.state', 'is required.');
+  const settlement = {
+    state: word,
+    brokerReference: given(brokerReference),
+    rejectReason: allocationReasons.find(rejectReason),
+    decidedAt: instantOf(decidedAt, 'outcome.allocation.decided_at'),
+  };
+  return {
+    prefix: 'alc',
+    touches: [],
+    fact: () => noFact,
+    settle: (row, _, now) =>
+      settleAllocation(row as Submission as StoredAllocation, settlement, now) as Settling<never>,
+  };
+}
+
+function stepsWithTrades(partnerId: string, orderId: string): Fact<readonly TradeStep[]> {
+  return found(findTradeSteps(partnerId, orderId), (rows) => rows.map(toTradeStep));
+}
+
+function ownerOf(account: string): Fact<string | undefined> {
+  return found(accounts.find({ account }), ([row]) => row && accounts.all.read(row).partnerId);
+}
+
+/** The trades of an order's history; undefined: there are too many. */
+function knownTrades(steps: readonly TradeStep[] = []): ReadonlyMap<number, KnownTrade> | undefined {
+  return steps.length > mostTradeSteps ? undefined : tradesOf(steps);
+}
+
+function toTrade({ step, quantity, priceKobo, at }: SettledTradeMessage, index: number): SettledTrade {
+  const traded = instantOf(at, `outcome.order.trades[${index}].at`);
+  if (traded === undefined) throw invalidField(`outcome.order.trades[${index}].at`, 'is required.');
+  return { step: step === 0 ? undefined : step, quantity, priceKobo, at: traded };
+}
+
+/** A trade that is entered twice would count twice. */
+function checkTradeIds(trades: readonly SettledTradeMessage[]): void {
+  const ids = new Set<string>();
+  for (const [index, { step, exchangeTradeId }] of trades.entries()) {
+    const field = `outcome.order.trades[${index}].exchange_trade_id`;
+    if (step === 0 && exchangeTradeId === '') throw invalidField(field, 'is required for a trade that has no step.');
+    if (ids.has(exchangeTradeId)) throw invalidField(field, 'is that of another trade of the outcome.');
+    if (exchangeTradeId !== '') ids.add(exchangeTradeId);
+  }
+}
+
+function instantOf(at: Timestamp | undefined, field: string): number | undefined {
+  if (at === undefined) return undefined;
+  const ms = toMilliseconds(at);
+  if (ms < instantRange.least || ms > instantRange.most) throw invalidField(field, 'must be from 2000 to 2199.');
+  return ms;
+}
+
+function given(text: string): string | undefined {
+  return text === '' ? undefined : text;
+}
