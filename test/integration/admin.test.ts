@@ -374,6 +374,9 @@ describe('every change an operator makes', () => {
     await call('Clock.AdvanceClock', { by: '60s' });
     // Nothing was delivered that could be sent again, nothing sent that could be released, and no day differs.
     const unaudited = new Set(['Webhooks.Redeliver', 'Documents.ReleaseDocument', 'Diagnostics.AcknowledgeBreak']);
+    // These need two operators and an object with an unknown outcome: settlements.test.ts has their entries.
+    for (const call of ['ApproveProposal', 'DeclineProposal']) unaudited.add(`Proposals.${call}`);
+    unaudited.add('Settlements.ProposeSettlement');
     const reads = /^(Audit|.*\.(Get|List|Find|Verify|Watch|Export))/;
     const changing = client.calls('marina.admin.v1.').filter(({ name }) => !reads.test(name) && !unaudited.has(name));
     assert.deepEqual(made.map(({ name }) => name).toSorted(), changing.map(({ name }) => name).toSorted());

@@ -68,11 +68,15 @@ export function readOutcome(text: string): Outcome {
 }
 
 /** Checks an outcome as far as that is possible without the object. Throws INVALID_ARGUMENT. */
-export function toOutcome({ kind }: SettlementOutcome): Outcome {
-  if (kind.case === 'order') return ofOrder(kind.value);
-  if (kind.case === 'application') return ofApplication(kind.value);
-  if (kind.case === 'allocation') return ofAllocation(kind.value);
-  throw invalidField('outcome', 'must have `order`, `application` or `allocation`.');
+export function toOutcome({ order, application, allocation }: SettlementOutcome): Outcome {
+  const outcomes = [
+    ...(order === undefined ? [] : [ofOrder(order)]),
+    ...(application === undefined ? [] : [ofApplication(application)]),
+    ...(allocation === undefined ? [] : [ofAllocation(allocation)]),
+  ];
+  const [outcome] = outcomes;
+  if (outcome !== undefined && outcomes.length === 1) return outcome;
+  throw invalidField('outcome', 'must have exactly one of `order`, `application` and `allocation`.');
 }
 
 function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: OrderOutcome): Outcome {

@@ -15,7 +15,7 @@ const names = [
     'account',
     'brokerReference',
   ] as const),
-  ...(['rejectReason', 'lastReport', 'missedReport', 'steps'] as const),
+  ...(['rejectReason', 'lastReport', 'missedReport', 'cancelUntil'] as const),
 ];
 
 /** An object as a proposal and its audit entry show it. */

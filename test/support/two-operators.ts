@@ -1,0 +1,62 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { ServiceError } from '@grpc/grpc-js';
+import type { Found } from './operator.ts';
+import { ReflectedClient } from './reflected.ts';
+
+const tokens = { ada: 'ada-operator-token-0123456789ab', bola: 'bola-operator-token-0123456789ab' } as const;
+/** A second token of the first operator, under her name in capitals. */
+const otherTokens = { ...tokens, ADA: 'ada-second-token-0123456789abcd' } as const;
+export type OperatorName = keyof typeof otherTokens;
+
+/** The setting with which a gateway knows them, besides the operator of all tests. */
+export const operatorTokens = (first: string): string =>
+  [first, ...Object.entries(otherTokens).map(([name, token]) => `${name}:${token}`)].join(',');
+
+/** Two operators of a gateway, who call by what the gateway says of itself. */
+export class TwoOperators {
+  private constructor(readonly client: ReflectedClient) {}
+
+  static async connect(adminPort: number): Promise<TwoOperators> {
+    return new TwoOperators(await ReflectedClient.connect(`127.0.0.1:${adminPort}`));
+  }
+
+  close(): void {
+    this.client.close();
+  }
+
+  as(name: OperatorName, call: string, request: JsonObject = {}): Promise<Found> {
+    return this.client.call(`marina.admin.v1.${call}`, request, otherTokens[name]);
+  }
+
+  /** Makes a call that must be refused, and answers with what it is refused with. */
+  async refused(name: OperatorName, call: string, request: JsonObject): Promise<ServiceError> {
+    const answer = await this.as(name, call, request).catch((error: unknown) => ({ error }));
+    if (!('error' in answer)) throw new Error(`${call} was not refused`);
+    return answer.error as ServiceError;
+  }
+
+  /** Proposes an outcome as the first operator, and answers with the proposal's id. */
+  async propose(objectId: string, outcome: JsonObject, more: JsonObject = {}): Promise<string> {
+    const request = { object_id: objectId, outcome, evidence, reference: 'desk 4711', ...more };
+    const { proposal } = await this.as('ada', 'Settlements.ProposeSettlement', request);
+    return proposal.id as string;
+  }
+
+  /** The same for an outcome that must be refused. */
+  refusedProposal(objectId: string, outcome: JsonObject): Promise<ServiceError> {
+    const request = { object_id: objectId, outcome, evidence, reference: 'desk 4711' };
+    return this.refused('ada', 'Settlements.ProposeSettlement', request);
+  }
+
+  approve(id: string): Promise<Found> {
+    return this.as('bola', 'Proposals.ApproveProposal', { id, reason: 'compared with the contract note' });
+  }
+
+  /** Proposes an outcome, and has the other operator approve it. */
+  async settle(objectId: string, outcome: JsonObject): Promise<Found> {
+    return this.approve(await this.propose(objectId, outcome));
+  }
+}
+
+/** What an operator wrote. Nobody but operators may see it. */
+export const evidence = 'Zainab of the desk said so on the phone at 11:40';

@@ -1,0 +1,404 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  applyReport as applyAllocationRecord,
+  type SettledAllocationFacts,
+  settleAllocation,
+} from '../../src/allocations/settlement/rules.ts';
+import { type SettledApplicationFacts, settleApplication } from '../../src/applications/settlement/rules.ts';
+import { AllocationOutcome, AllocationRecordSchema } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
+import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { countedKobo, orderStates } from '../../src/orders/rules.ts';
+import { applyReport, readRecord } from '../../src/orders/settled/rules.ts';
+import { type OrderSettlement, type SettledOrderState, settleOrder } from '../../src/orders/settlement/rules.ts';
+import type { StoredOrder } from '../../src/orders/table.ts';
+import { sumsOf, type TradeStep, tradesOf } from '../../src/orders/trades/rules.ts';
+import type { Settled } from '../../src/submission/rules.ts';
+import { plainOrder } from '../support/plain-order.ts';
+import { fc } from '../support/properties.ts';
+
+const now = 1_763_650_600_000;
+const at = plainOrder.createdAt + 1_000;
+
+/** An order with its history and its events, as the mechanism keeps them. */
+class Kept {
+  row: StoredOrder;
+  readonly steps: TradeStep[] = [];
+  /** The state and the filled quantity in each event. */
+  readonly events: string[] = [];
+  readonly contradictions: string[] = [];
+  #number = 0n;
+
+  constructor(fields: Partial<StoredOrder> = {}) {
+    this.row = { ...plainOrder, state: 'uncertain', ...fields };
+  }
+
+  report(kind: ReportKind, quantity = 0n, priceKobo = 0n): void {
+    this.#number += 1n;
+    const report: Report = create(ReportSchema, {
+      number: this.#number,
+      kind,
+      quantity,
+      priceKobo,
+      at: timestampFromMs(at),
+    });
+    const before = this.row;
+    const applied = applyReport(before, report, now);
+    if (applied === undefined) return;
+    const { row, inconsistent, detail, tradeSequence } = applied;
+    if (applied.changed) this.events.push(`${row.state} ${row.filledQuantity}`);
+    if (inconsistent) this.contradictions.push(detail);
+    const isTrade = kind === ReportKind.TRADE;
+    this.#step(row, inconsistent ? 'contradiction' : 'report', {
+      quantity: isTrade ? quantity : null,
+      priceKobo: isTrade ? priceKobo : null,
+      tradeSequence: tradeSequence ?? null,
+      filledChange: isTrade ? row.filledQuantity - before.filledQuantity : null,
+    });
+  }
+
+  /** Answers why it cannot be, or undefined. */
+  settle(settlement: Partial<OrderSettlement>): string | undefined {
+    const outcome = { state: undefined, rejectReason: undefined, endedAt: undefined, exchangeOrderId: '', trades: [] };
+    const settling = settleOrder(this.row, { ...outcome, ...settlement }, tradesOf(this.steps), now);
+    if ('problem' in settling) return settling.problem;
+    for (const change of settling.changes) this.#apply(change);
+    return undefined;
+  }
+
+  /** The last step. */
+  get lastStep(): number {
+    return this.row.steps;
+  }
+
+  #apply({ fields, step }: Settled<StoredOrder>): void {
+    const before = this.row;
+    const after = { ...before, ...fields };
+    assert.ok(after.updatedAt >= before.updatedAt, '`updated_at` went back');
+    assert.equal(step?.filledChange ?? 0n, after.filledQuantity - before.filledQuantity);
+    assert.equal(step?.valueChangeKobo ?? 0n, after.filledValueKobo - before.filledValueKobo);
+    this.events.push(`${after.state} ${after.filledQuantity}`);
+    this.#step(after, 'settled_by_operator', {
+      quantity: step?.quantity ?? null,
+      priceKobo: step?.priceKobo ?? null,
+      tradeSequence: step?.tradeSequence ?? null,
+      filledChange: step?.filledChange ?? null,
+    });
+  }
+
+  #step(
+    row: StoredOrder,
+    kind: string,
+    step: Pick<TradeStep, 'quantity' | 'priceKobo' | 'tradeSequence' | 'filledChange'>,
+  ) {
+    this.row = { ...row, steps: row.steps + 1 };
+    const sequence = this.row.steps;
+    if (step.quantity !== null) this.steps.push({ ...step, sequence, kind, state: row.state, at, upstreamAt: at });
+  }
+
+  /** What must hold of every order, whatever happened to it. */
+  check(): void {
+    const { state, quantity, filledQuantity, filledValueKobo, filledAt, reason, rejectReason } = this.row;
+    assert.ok(filledQuantity >= 0n && filledQuantity <= quantity, `${filledQuantity} of ${quantity} have traded`);
+    assert.equal(filledQuantity === 0n, filledValueKobo === 0n);
+    if (state === 'filled') assert.equal(filledQuantity, quantity);
+    if (state === 'pending') assert.equal(filledQuantity, 0n);
+    if (state === 'partially_filled') assert.ok(filledQuantity > 0n && filledQuantity < quantity);
+    assert.equal(filledAt !== null, state === 'filled');
+    assert.equal(rejectReason !== null, state === 'rejected');
+    assert.ok(countedKobo(this.row) >= 0n);
+    assert.ok(!`${reason}`.includes('operator'), 'the reason tells partners of the operator');
+    assert.deepEqual(sumsOf(tradesOf(this.steps)), { quantity: filledQuantity, valueKobo: filledValueKobo });
+    assert.ok(readRecord(this.row.settlement).waiting.length <= this.steps.length);
+  }
+}
+
+const trade = (quantity: bigint, priceKobo = 1_000n, step?: number) => ({ step, quantity, priceKobo, at });
+
+describe('settling an order by evidence', () => {
+  it('makes one event for each trade and one for the end', () => {
+    const order = new Kept();
+    assert.equal(order.settle({ state: 'cancelled', endedAt: at, trades: [trade(40n), trade(25n)] }), undefined);
+    assert.deepEqual(order.events, ['partially_filled 40', 'partially_filled 65', 'cancelled 65']);
+    assert.equal(order.row.reason, 'The order was cancelled.');
+  });
+
+  it('fills an order in parts as the exchange would have', () => {
+    const order = new Kept();
+    assert.equal(order.settle({ state: 'filled', trades: [trade(60n), trade(40n, 990n)] }), undefined);
+    assert.deepEqual(order.events, ['partially_filled 60', 'filled 100']);
+    assert.equal(order.row.filledValueKobo, 60_000n + 39_600n);
+    assert.equal(order.row.filledAt, at);
+  });
+
+  it('says nothing of the order when it never reached the exchange but that', () => {
+    const order = new Kept();
+    assert.equal(order.settle({ state: 'refused' }), undefined);
+    assert.deepEqual(order.events, ['refused 0']);
+    assert.equal(order.row.reason, 'It never reached the exchange.');
+    assert.equal(countedKobo(order.row), 0n);
+  });
+
+  it('takes a trade back, and the rest becomes what it is at the exchange', () => {
+    for (const [state, becomes] of [
+      ['open', 'partially_filled 70'],
+      ['cancelled', 'cancelled 70'],
+      ['expired', 'expired 70'],
+    ] as const) {
+      const order = new Kept({ state: 'pending' });
+      order.report(ReportKind.TRADE, 70n, 1_000n);
+      order.report(ReportKind.TRADE, 30n, 990n);
+      const taken = { ...trade(0n, 0n), step: order.lastStep };
+      assert.match(order.settle({ trades: [taken] }) ?? '', /what became of the rest/);
+      assert.equal(order.settle({ state, endedAt: state === 'open' ? undefined : at, trades: [taken] }), undefined);
+      assert.deepEqual(order.events.slice(2), [becomes]);
+      assert.equal(order.row.filledValueKobo, 70_000n);
+      assert.equal(order.row.reason, 'The exchange took back a trade of it.');
+      order.check();
+    }
+  });
+
+  it('counts a trade that was refused as too much, once another one was taken back', () => {
+    const order = new Kept({ state: 'pending' });
+    order.report(ReportKind.TRADE, 70n, 1_000n);
+    order.report(ReportKind.TRADE, 30n, 990n);
+    const busted = order.lastStep;
+    order.report(ReportKind.TRADE, 30n, 980n);
+    const refused = order.lastStep;
+    assert.equal(order.contradictions.length, 1);
+    assert.match(order.settle({ state: 'filled', trades: [trade(30n, 980n, refused)] }) ?? '', /130 shares .* of 100/);
+    const trades = [trade(30n, 980n, refused), trade(0n, 0n, busted)];
+    assert.equal(order.settle({ state: 'filled', trades }), undefined);
+    assert.deepEqual(order.events.slice(2), ['partially_filled 70', 'filled 100']);
+    assert.equal(order.row.filledValueKobo, 70_000n + 29_400n);
+    assert.match(order.settle({ trades: [trade(0n, 0n, busted)] }) ?? '', /counts with these values already/);
+    order.check();
+  });
+
+  it('corrects the price of a trade, and the average follows', () => {
+    const order = new Kept({ state: 'pending' });
+    order.report(ReportKind.TRADE, 100n, 1_000n);
+    assert.equal(order.settle({ trades: [trade(100n, 900n, order.lastStep)] }), undefined);
+    assert.deepEqual(order.events, ['filled 100', 'filled 100']);
+    assert.equal(order.row.filledValueKobo, 90_000n);
+    order.check();
+  });
+
+  it('counts a trade that is reported after it was entered once', () => {
+    const order = new Kept({ state: 'pending' });
+    order.report(ReportKind.TRADE, 60n, 1_000n);
+    assert.equal(order.settle({ state: 'cancelled', endedAt: at, trades: [trade(20n, 990n)] }), undefined);
+    order.report(ReportKind.TRADE, 20n, 990n);
+    order.report(ReportKind.CANCELLED);
+    assert.deepEqual(order.contradictions, []);
+    assert.equal(order.row.filledQuantity, 80n);
+    order.report(ReportKind.TRADE, 20n, 990n);
+    assert.equal(order.contradictions.length, 1, 'a second report of the same trade was taken for the first');
+    assert.equal(order.row.filledQuantity, 80n);
+    order.check();
+  });
+
+  it('lets no later report change what it ended', () => {
+    for (const [settlement, report] of [
+      [{ state: 'refused' }, ReportKind.ACCEPTED],
+      [{ state: 'refused' }, ReportKind.TRADE],
+      [{ state: 'refused' }, ReportKind.REJECTED],
+      [{ state: 'cancelled', endedAt: at }, ReportKind.EXPIRED],
+      [{ state: 'cancelled', endedAt: at }, ReportKind.TRADE],
+      [{ state: 'cancelled', endedAt: at }, ReportKind.REJECTED],
+      [{ state: 'expired', endedAt: at }, ReportKind.CANCELLED],
+      [{ state: 'rejected', rejectReason: 'market_closed', endedAt: at }, ReportKind.ACCEPTED],
+      [{ state: 'filled', trades: [trade(100n)] }, ReportKind.CANCELLED],
+      [{ state: 'filled', trades: [trade(100n)] }, ReportKind.TRADE],
+    ] as [Partial<OrderSettlement>, ReportKind][]) {
+      const order = new Kept();
+      assert.equal(order.settle(settlement), undefined);
+      const { lastReport: _, steps: __, exchangeOrderId: ___, ...before } = order.row;
+      const events = order.events.length;
+      order.report(report, report === ReportKind.TRADE ? 10n : 0n, report === ReportKind.TRADE ? 1_000n : 0n);
+      const shown = `${settlement.state}, then ${ReportKind[report]}`;
+      assert.equal(order.contradictions.length, 1, shown);
+      const { lastReport, steps: ____, exchangeOrderId: _____, ...after } = order.row;
+      assert.deepEqual(after, before, shown);
+      assert.equal(lastReport, 1n, shown);
+      assert.equal(order.events.length, events, shown);
+      order.check();
+    }
+  });
+
+  it('is content with reports that agree with it', () => {
+    for (const [settlement, report] of [
+      [{ state: 'cancelled', endedAt: at }, ReportKind.ACCEPTED],
+      [{ state: 'cancelled', endedAt: at }, ReportKind.CANCELLED],
+      [{ state: 'cancelled', endedAt: at, trades: [trade(10n)] }, ReportKind.REJECTED],
+      [{ state: 'expired', endedAt: at }, ReportKind.EXPIRED],
+      [{ state: 'rejected', rejectReason: 'market_closed', endedAt: at }, ReportKind.REJECTED],
+      [{ state: 'open' }, ReportKind.ACCEPTED],
+    ] as [Partial<OrderSettlement>, ReportKind][]) {
+      const order = new Kept();
+      assert.equal(order.settle(settlement), undefined);
+      const before = order.row.state;
+      order.report(report);
+      assert.deepEqual(order.contradictions, [], `${settlement.state}, then ${ReportKind[report]}`);
+      assert.equal(order.row.state, before);
+    }
+  });
+
+  it('goes on with an order that it says rests at the exchange', () => {
+    const order = new Kept();
+    assert.equal(order.settle({ state: 'open', exchangeOrderId: 'X7' }), undefined);
+    assert.equal(order.row.exchangeOrderId, 'X7');
+    order.report(ReportKind.TRADE, 60n, 1_000n);
+    order.report(ReportKind.EXPIRED);
+    assert.deepEqual(order.events, ['pending 0', 'partially_filled 60', 'expired 60']);
+    assert.deepEqual(order.contradictions, []);
+  });
+
+  it('refuses what the order cannot have', () => {
+    const refusals: [Partial<StoredOrder>, Partial<OrderSettlement>, RegExp][] = [
+      [{ state: 'sending' }, { state: 'refused' }, /sending cannot be settled/],
+      [{ state: 'pending' }, { state: 'refused' }, /pending cannot be settled as refused/],
+      [{ state: 'cancelled' }, { state: 'open' }, /cancelled cannot be settled as open/],
+      [{}, { state: 'cancelled' }, /`ended_at` is needed/],
+      [{}, { state: 'refused', endedAt: at }, /`ended_at` is only/],
+      [{}, { state: 'rejected', endedAt: at }, /`reject_reason` is needed/],
+      [{}, { state: 'filled', trades: [trade(60n)] }, /only 60 of 100/],
+      [{}, { state: 'open', trades: [trade(100n)] }, /so it is filled/],
+      [{}, { state: 'filled', trades: [trade(60n), trade(60n)] }, /120 shares would have traded of 100/],
+      [{}, { state: 'refused', trades: [trade(1n)] }, /has no trades/],
+      [{}, { state: 'open', trades: [trade(0n, 0n)] }, /needs the step/],
+      [{}, { state: 'open', trades: [trade(1n, 0n)] }, /price of 0/],
+      [{}, { state: 'open', trades: [trade(1n, 1_000n, 7)] }, /step 7 of the history has no trade/],
+      [{}, { state: 'open', trades: [{ ...trade(1n), at: now + 3_600_000 }] }, /in the future/],
+      [{}, { state: 'open', trades: [{ ...trade(1n), at: 0 }] }, /before the order was stored/],
+      [{ state: 'pending' }, { state: 'open' }, /change nothing/],
+      [{ state: 'pending' }, {}, /change nothing/],
+      [{ exchangeOrderId: 'X1' }, { state: 'open', exchangeOrderId: 'X2' }, /another id of it, X1/],
+    ];
+    for (const [fields, settlement, problem] of refusals) {
+      assert.match(new Kept(fields).settle(settlement) ?? 'it was settled', problem);
+    }
+  });
+
+  it('keeps what must hold of an order in any order of reports and settlements', () => {
+    const small = fc.bigInt({ min: 0n, max: 60n });
+    const price = fc.constantFrom(900n, 1_000n, 1_100n);
+    const settled = fc.record({
+      kind: fc.constant('settle' as const),
+      state: fc.constantFrom<SettledOrderState | undefined>(
+        undefined,
+        'refused',
+        'rejected',
+        'open',
+        'cancelled',
+        'expired',
+        'filled',
+      ),
+      trades: fc.array(fc.record({ step: fc.constantFrom(0, 0, 2, 3, 4, 5), quantity: small, priceKobo: price }), {
+        maxLength: 4,
+      }),
+    });
+    const reported = fc.record({
+      kind: fc.constant('report' as const),
+      report: fc.constantFrom(
+        ReportKind.ACCEPTED,
+        ReportKind.TRADE,
+        ReportKind.TRADE,
+        ReportKind.TRADE,
+        ReportKind.CANCELLED,
+        ReportKind.EXPIRED,
+        ReportKind.REJECTED,
+      ),
+      quantity: fc.bigInt({ min: 1n, max: 60n }),
+      priceKobo: price,
+    });
+    let settlements = 0;
+    fc.assert(
+      fc.property(fc.array(fc.oneof(settled, reported), { maxLength: 14 }), (happenings) => {
+        const order = new Kept();
+        for (const one of happenings) {
+          const before = order.row;
+          if (one.kind === 'report') {
+            const isTrade = one.report === ReportKind.TRADE;
+            order.report(one.report, isTrade ? one.quantity : 0n, isTrade ? one.priceKobo : 0n);
+          } else {
+            const needsEnd = one.state === 'rejected' || one.state === 'cancelled' || one.state === 'expired';
+            const problem = order.settle({
+              state: one.state,
+              endedAt: needsEnd ? at : undefined,
+              rejectReason: one.state === 'rejected' ? 'market_closed' : undefined,
+              trades: one.trades.map(({ step, quantity, priceKobo }) => ({
+                ...{ step: step === 0 ? undefined : step, at, quantity },
+                priceKobo: quantity === 0n ? 0n : priceKobo,
+              })),
+            });
+            if (problem !== undefined) assert.deepEqual(order.row, before, 'a refused settlement changed something');
+            else settlements += 1;
+          }
+          // A final state changes by nothing but a trade that was taken back from a filled order.
+          if (orderStates.isFinal(before.state) && order.row.state !== before.state) {
+            assert.equal(before.state, 'filled');
+            assert.ok(order.row.filledQuantity < before.filledQuantity);
+          }
+          order.check();
+        }
+      }),
+      { numRuns: 5_000 },
+    );
+    assert.ok(settlements > 500, `only ${settlements} settlements were made`);
+  });
+});
+
+describe('settling an application or an allocation by evidence', () => {
+  const application: SettledApplicationFacts = {
+    ...{ state: 'uncertain', reference: null, account: null, reason: null, rejectReason: null, param: null },
+    ...{ lastReport: 0n, updatedAt: 1, settlement: null },
+  };
+  const none = { reference: undefined, account: undefined, rejectReason: undefined };
+
+  it('leads an application to each state with what that state needs', () => {
+    const outcomes = [
+      { ...none, state: 'opened', account: 'A1' },
+      { ...none, state: 'documents_required', reference: 'B1' },
+      { ...none, state: 'submitted', reference: 'B1' },
+      { ...none, state: 'rejected', rejectReason: 'declined_by_broker' },
+      { ...none, state: 'unplaced' },
+    ] as const;
+    for (const outcome of outcomes) {
+      const settling = settleApplication(application, outcome, now);
+      assert.ok('changes' in settling, outcome.state);
+      assert.equal(settling.changes[0]?.fields.state, outcome.state);
+    }
+    for (const state of ['opened', 'documents_required', 'submitted', 'rejected'] as const) {
+      assert.ok('problem' in settleApplication(application, { ...none, state }, now), state);
+    }
+    for (const state of ['sending', 'opened', 'rejected', 'refused', 'unplaced'] as const) {
+      assert.ok('problem' in settleApplication({ ...application, state }, { ...none, state: 'unplaced' }, now), state);
+    }
+  });
+
+  it('keeps an allocation as it was settled, whatever the broker records later', () => {
+    const allocation: SettledAllocationFacts = {
+      ...{ state: 'uncertain', reason: null, rejectReason: null, brokerReference: null },
+      ...{ createdAt: at, updatedAt: at, settlement: null },
+    };
+    const booked = { state: 'booked', brokerReference: 'B1', rejectReason: undefined, decidedAt: at } as const;
+    const settling = settleAllocation(allocation, booked, now);
+    assert.ok('changes' in settling);
+    const row = { ...allocation, ...settling.changes[0]?.fields };
+    const record = (outcome: AllocationOutcome, brokerReference = '') =>
+      create(AllocationRecordSchema, { outcome, brokerReference, at: timestampFromMs(at) });
+    assert.equal(applyAllocationRecord(row, record(AllocationOutcome.BOOKED, 'B1'), now), undefined);
+    for (const other of [record(AllocationOutcome.BOOKED, 'B2'), record(AllocationOutcome.REJECTED)]) {
+      const applied = applyAllocationRecord(row, other, now);
+      assert.equal(applied?.inconsistent, true);
+      assert.equal(applied?.changed, false);
+      assert.deepEqual(applied?.row, row);
+    }
+    assert.ok('problem' in settleAllocation(row, booked, now));
+    assert.ok('problem' in settleAllocation(allocation, { ...booked, brokerReference: undefined }, now));
+    assert.ok('problem' in settleAllocation(allocation, { ...booked, decidedAt: undefined }, now));
+  });
+});
