@@ -26,6 +26,8 @@ export interface Sandbox {
   ops_url: string;
   simulator_address: string;
   operator_token: string;
+  /** The token of another operator, who approves what the first one proposes; empty: there is none. */
+  second_operator_token: string;
   /** Which database server and version it runs on. */
   database: string;
   partners: SandboxPartner[];

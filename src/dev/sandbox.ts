@@ -86,7 +86,8 @@ export async function startSandbox(
   for (const { id, name, webhook_secret: secret } of kept) {
     if (secret !== undefined) introduce(receiver, { id, name, secret });
   }
-  const operatorTokens = settings.operatorTokens ?? `operator:${token}`;
+  const second = keptSecret(join(dataDir, 'second-operator-token'), 24);
+  const operatorTokens = settings.operatorTokens ?? `operator:${token},second:${second}`;
   const secretKey = settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32);
   const needs: GatewayNeeds = {
     databaseUrl: databases.gatewayUrl,
@@ -104,7 +105,7 @@ export async function startSandbox(
   );
   const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
   const restUrl = `http://${address(settings, 'rest', restPort)}`;
-  const operatorToken = operatorTokens.split(',')[0]?.split(':')[1] ?? '';
+  const [operatorToken = '', secondToken = ''] = operatorTokens.split(',').map((one) => one.split(':')[1] ?? '');
   const adminAddress = address(settings, 'admin', adminPort);
   const { ownerUrl } = databases;
   const seeding = seedPartners({ ownerUrl, restUrl, simulatorAddress, secretKey, kept }).then((partners) =>
@@ -124,6 +125,7 @@ export async function startSandbox(
     ops_url: `http://${address(settings, 'ops', opsPort)}`,
     simulator_address: simulatorAddress,
     operator_token: operatorToken,
+    second_operator_token: secondToken,
     database: database.version,
     partners: await progress.step('two partners', seeding),
     pids: {
