@@ -227,6 +227,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       'Diagnostics.ListReconciliations',
       'Diagnostics.ListUnsettled',
       'Partners.ListPartners',
+      'Proposals.ListProposals',
       'Trading.PauseTrading',
       'Trading.ResumeTrading',
       'Wallets.ListWallets',

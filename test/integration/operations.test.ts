@@ -49,6 +49,8 @@ describe('a tool that knows no protos', () => {
       'marina.admin.v1.Documents',
       'marina.admin.v1.Keys',
       'marina.admin.v1.Partners',
+      'marina.admin.v1.Proposals',
+      'marina.admin.v1.Settlements',
       'marina.admin.v1.Trading',
       'marina.admin.v1.Wallets',
       'marina.admin.v1.Webhooks',

@@ -81,8 +81,8 @@ describe('what two operators settle by evidence', () => {
   }
 
   const used = async (partner: TestPartner) => (await get(partner, '/v1/limits')).orders_kobo_per_day.used;
-  const isUnsettled = async (id: string) => {
-    const { objects } = await operators.as('ada', 'Diagnostics.ListUnsettled', { limit: 100 });
+  const isUnsettled = async (partner: TestPartner, id: string) => {
+    const { objects } = await operators.as('ada', 'Diagnostics.ListUnsettled', { partner_id: partner.id });
     return objects.find((each: Found) => each.id === id);
   };
 
@@ -105,7 +105,7 @@ describe('what two operators settle by evidence', () => {
     };
     const proposal = await operators.propose(id, outcome);
     assert.equal(await operators.propose(id, outcome), proposal, 'the same proposal again is another one');
-    assert.equal((await isUnsettled(id))?.open_proposal.id, proposal);
+    assert.equal((await isUnsettled(partner, id))?.open_proposal.id, proposal);
     assert.equal((await get(partner, `/v1/orders/${id}`)).state, 'uncertain', 'a proposal changed the order');
     const found = await operators.as('bola', 'Diagnostics.FindOrders', { partner_id: partner.id });
     assert.equal(found.orders[0].open_proposal.proposed_by, 'ada');
@@ -139,7 +139,7 @@ describe('what two operators settle by evidence', () => {
         ['settled_by_operator', 'cancelled', null],
       ],
     );
-    assert.equal(await isUnsettled(id), undefined);
+    assert.equal(await isUnsettled(partner, id), undefined);
     await eventually(() => {
       const received = receiver.at(path).map(({ body }) => JSON.parse(body).type);
       assert.deepEqual(received.toSorted(), types.map((type) => `order.${type.split(' ')[0]}`).toSorted());
@@ -349,7 +349,7 @@ describe('what two operators settle by evidence', () => {
     const unplaced = await uncertain();
     await operators.settle(unplaced, { application: { state: 'SETTLED_APPLICATION_STATE_UNPLACED' } });
     await settledEvents(partner, unplaced, ['application.uncertain', 'application.unplaced']);
-    assert.equal(await isUnsettled(unplaced), undefined);
+    assert.equal(await isUnsettled(partner, unplaced), undefined);
   });
 
   it('an allocation: the wallet follows once, and the ledger stays whole', async () => {
@@ -439,6 +439,8 @@ describe('what two operators settle by evidence', () => {
     assert.ok(!rest.proposals.some((each: Found) => each.id === first.proposals[0].id));
     await operators.settle(id, outcome);
     assert.equal((await get(partner, `/v1/orders/${id}`)).state, 'refused');
+    const applied = await list('PROPOSAL_STATE_APPLIED');
+    assert.deepEqual([applied.proposals[0].object_id, applied.proposals[0].decided_by], [id, 'bola']);
   });
 });
 

@@ -15,7 +15,6 @@ import { enumWords } from '../../lib/enums.ts';
 import { groupBy } from '../../lib/group.ts';
 import type { Cursors } from '../../lib/paging.ts';
 import type { Kinds } from '../../submission/kind.ts';
-import { byId } from '../../submission/table.ts';
 import { audit } from '../audit.ts';
 import { type AdminCall, type AdminParts, adminService, toTimestamp, usuallyListed } from '../call.ts';
 import { AdminError } from '../errors.ts';
@@ -177,7 +176,7 @@ export function toProposal(row: StoredProposal, now: number): MessageInitShape<t
 /** The partner of an object; undefined if there is no such object. */
 export async function findObject(database: Database, kinds: Kinds, objectId: string) {
   const kind = kinds.ofId(objectId);
-  const find = kind && statement(`SELECT partner_id FROM ${byId(kind)} WHERE id = ?`, objectId);
+  const find = kind && statement(`SELECT partner_id FROM ${kind.table.name} WHERE id = ?`, objectId);
   const [row] = find === undefined ? [] : await database.read(find);
   return row && { partnerId: String(row.partner_id), objectId };
 }
