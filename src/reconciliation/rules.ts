@@ -115,17 +115,21 @@ export interface ChangedTrade {
 
 /** The trades after one of them was changed. One of an earlier period is not among them, and changes nothing here. */
 export function withChangedTrade(trades: Trades, changed: ChangedTrade): Trades {
-  const { step, quantity, priceKobo, filledChange, valueChangeKobo } = changed;
+  const { step, quantity, priceKobo } = changed;
   const before = trades.listed.find((trade) => trade.step === step);
   // Of trades beyond the listed ones only the sums are known.
   if (before === undefined && trades.count <= mostTrades) return trades;
+  const difference =
+    before === undefined
+      ? { quantity: changed.filledChange, valueKobo: changed.valueChangeKobo }
+      : { quantity: quantity - before.quantity, valueKobo: quantity * priceKobo - before.quantity * before.priceKobo };
   return {
     listed: trades.listed.flatMap((trade) =>
       trade !== before ? [trade] : quantity === 0n ? [] : [{ ...trade, quantity, priceKobo }],
     ),
     count: quantity === 0n ? trades.count - 1 : trades.count,
-    quantity: trades.quantity + filledChange,
-    valueKobo: trades.valueKobo + valueChangeKobo,
+    quantity: trades.quantity + difference.quantity,
+    valueKobo: trades.valueKobo + difference.valueKobo,
   };
 }
 

@@ -33,7 +33,14 @@ describe('a request like one whose sender runs out of time while the request wai
   function storeAllocation(partner: TestPartner, leaseEnd: number): Statement {
     const { requestId, traceParent, keyId, reason, rejectReason, idempotencyKey, requestDigest } = plainOrder;
     const shared = { requestId, traceParent, keyId, reason, rejectReason, idempotencyKey, requestDigest };
-    const rest = { firstAnswer: null, steps: 1, checks: 0, missingSince: null, clientReference: null };
+    const rest = {
+      firstAnswer: null,
+      steps: 1,
+      checks: 0,
+      missingSince: null,
+      clientReference: null,
+      settlement: null,
+    };
     const own = { amountKobo: 1_000n, brokerReference: null, evidence: 'stored' };
     return allocations.insert({ ...shared, ...rest, ...own, ...sending(partner, 'alc_000000000000000001', leaseEnd) });
   }

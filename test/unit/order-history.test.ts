@@ -12,7 +12,10 @@ import { compareOrder, noTrades, type OurOrder, type StatedOrder } from '../../s
 
 const terms = { account: 'ACC1', symbol: 'DANGCEM', side: 'buy', quantity: 100n, exchangeOrderId: 'X1' } as const;
 const account = { account: 'ACC1', symbol: 'DANGCEM' };
-const none = { sequence: 1, kind: 'report', quantity: null, priceKobo: null } as const;
+const none = {
+  ...{ sequence: 1, kind: 'report', quantity: null, priceKobo: null },
+  ...{ tradeSequence: null, filledChange: null, valueChangeKobo: null },
+} as const;
 const [from, to] = [1_000, 2_000];
 const period: Period = { from, to };
 
@@ -137,5 +140,56 @@ describe('the history of an order whose end has no time', () => {
       found.map(({ kind }) => kind),
       ['order_state'],
     );
+  });
+});
+
+describe('the history of an order that operators settled', () => {
+  const trade = (sequence: number, quantity: bigint, at: number): HistoryStep => ({
+    ...{ ...none, sequence, state: 'partially_filled', reportNumber: BigInt(sequence), upstreamAt: at, at },
+    ...{ quantity, priceKobo: 1_000n, filledChange: quantity, valueChangeKobo: quantity * 1_000n },
+  });
+  const settled = (sequence: number, at: number, more: Partial<HistoryStep>): HistoryStep => ({
+    ...trade(sequence, 0n, at),
+    ...{ kind: 'settled_by_operator', reportNumber: null, ...more },
+  });
+  const listed = ({ trades }: OrderHistory) =>
+    trades.listed.map(({ quantity, priceKobo }) => `${quantity} ${priceKobo}`);
+
+  it('lacks a trade of the period that was taken back, and has a corrected one with its new terms', () => {
+    const bust = { tradeSequence: 1, quantity: 0n, priceKobo: 0n, filledChange: -60n, valueChangeKobo: -60_000n };
+    const correction = {
+      tradeSequence: 2,
+      quantity: 30n,
+      priceKobo: 990n,
+      filledChange: -10n,
+      valueChangeKobo: -10_300n,
+    };
+    const steps = [trade(1, 60n, 1_100), trade(2, 40n, 1_200), settled(3, 1_300, bust), settled(4, 1_400, correction)];
+    const history = historyOf(1_000, steps);
+    assert.deepEqual(listed(history), ['30 990']);
+    assert.deepEqual([history.trades.count, history.trades.quantity, history.trades.valueKobo], [1, 30n, 29_700n]);
+  });
+
+  it('gives back after the period what was taken back after it', () => {
+    const bust = { tradeSequence: 1, quantity: 0n, priceKobo: 0n, filledChange: -60n, valueChangeKobo: -60_000n };
+    const history = historyOf(1_000, [trade(1, 60n, 1_100), settled(2, 2_500, bust)]);
+    assert.deepEqual(listed(history), ['60 1000']);
+    assert.equal(history.filledLater, -60n);
+  });
+
+  it('has a trade that was entered by hand once, also when its report comes', () => {
+    const entered = { quantity: 20n, priceKobo: 990n, filledChange: 20n, valueChangeKobo: 19_800n };
+    const repeated = {
+      ...trade(3, 20n, 1_300),
+      priceKobo: 990n,
+      tradeSequence: 2,
+      filledChange: 0n,
+      valueChangeKobo: 0n,
+    };
+    const history = historyOf(1_000, [trade(1, 60n, 1_100), settled(2, 1_200, entered), repeated]);
+    assert.deepEqual(listed(history), ['60 1000', '20 990']);
+    assert.equal(history.trades.quantity, 80n);
+    const refused = { ...trade(4, 50n, 2_100), kind: 'contradiction', state: 'refused', filledChange: 0n };
+    assert.equal(afterStep(history, refused, period).filledLater, 0n, 'a trade that was held back counts');
   });
 });
