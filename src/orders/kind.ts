@@ -214,12 +214,15 @@ export class OrderKind
     return { report: (ReportKind[kind] ?? String(kind)).toLowerCase(), reference: exchangeOrderId };
   }
 
-  reportStep({ kind, number, at, quantity, priceKobo }: Report, before: StoredOrder, after: StoredOrder): ReportedStep {
-    const reported = { reportNumber: number, upstreamAt: statedInstant(at) };
-    if (kind !== ReportKind.TRADE) return reported;
+  reportStep({ kind, number, at, quantity, priceKobo }: Report): ReportedStep {
+    const trade = kind === ReportKind.TRADE ? { quantity, priceKobo } : {};
+    return { reportNumber: number, upstreamAt: statedInstant(at), ...trade };
+  }
+
+  changeStep({ kind }: Report, before: StoredOrder, after: StoredOrder): ReportedStep {
+    if (kind !== ReportKind.TRADE) return {};
     const filledChange = after.filledQuantity - before.filledQuantity;
-    const valueChangeKobo = after.filledValueKobo - before.filledValueKobo;
-    return { ...reported, quantity, priceKobo, filledChange, valueChangeKobo };
+    return { filledChange, valueChangeKobo: after.filledValueKobo - before.filledValueKobo };
   }
 
   /** A final order has no open cancel. */

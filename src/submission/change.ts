@@ -67,7 +67,8 @@ export class Change<Row extends Submission, Report = unknown> {
       const applied = this.kind.applyReport(this.after, report, this.now);
       if (applied === undefined) continue;
       const { row, changed, inconsistent, detail, tradeSequence } = applied;
-      const step = { ...this.kind.reportStep(report, this.after, row), tradeSequence };
+      const changes = this.kind.changeStep?.(report, this.after, row);
+      const step = { ...this.kind.reportStep(report), ...changes, tradeSequence };
       if (changed) this.#emit(row);
       else this.after = this.#settled(row);
       if (inconsistent) this.inconsistencies.push(detail);

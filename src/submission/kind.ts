@@ -57,8 +57,10 @@ export interface Kind<Row extends Submission, Report> {
   lookUp(row: Row): Promise<LookedUp<readonly Report[]>>;
   /** Applies one report. Undefined if the object has seen it. */
   applyReport(row: Row, report: Report, now: number): Applied<Row> | undefined;
-  /** The fields of the history's step for a report, which changed the object from one row to another. */
-  reportStep(report: Report, before: Row, after: Row): ReportedStep;
+  /** The fields of the history's step for a report. */
+  reportStep(report: Report): ReportedStep;
+  /** Further fields of that step: how far the report changed the object. */
+  changeStep?(report: Report, before: Row, after: Row): ReportedStep;
   /** Fields to reset once the object's outcome is known. */
   cleared?(row: Row): Partial<Row>;
 }
