@@ -4,6 +4,7 @@ import { Fix1764100010000 } from './1764100010000-fix.ts';
 import { FixEvidence1764200010000 } from './1764200010000-evidence.ts';
 import { FixMessages1764250010000 } from './1764250010000-fix-messages.ts';
 import { FixOrderFields1764260010000 } from './1764260010000-order-fields.ts';
+import { FixExchangeReasons1764260020000 } from './1764260020000-exchange-reasons.ts';
 
 /** The migrations of the FIX adapter's database, oldest first. A migration that was released never changes. */
 export const fixMigrations = [
@@ -13,4 +14,5 @@ export const fixMigrations = [
   FixEvidence1764200010000,
   FixMessages1764250010000,
   FixOrderFields1764260010000,
+  FixExchangeReasons1764260020000,
 ];

@@ -35,6 +35,7 @@ import type { ActiveSession } from './operations/service.ts';
 import { createOpsServer } from './ops-server.ts';
 import type { Message } from './orders/execution.ts';
 import type { OwnMessage } from './orders/own-message.ts';
+import { rejectReasonOf } from './orders/reject-reasons.ts';
 import { Throttle } from './orders/throttle.ts';
 import { Trading } from './orders/trading.ts';
 import { ordersService } from './service/orders.ts';
@@ -327,6 +328,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       toKobo: (text) => toKobo(text, unit),
       isAverage: (text, valueKobo, quantity) => isAverage(text, unit, valueKobo, quantity),
       symbolOf,
+      reasonOf: (message) => rejectReasonOf(message, config.rejectReasons),
     },
     timeOf: (message) => timeOf(message, now),
     now,

@@ -23,6 +23,7 @@ import {
 import { messageSettings } from './messages/settings.ts';
 import { operationProblems, operationSettings } from './operations/settings.ts';
 import { maxNameLength, minNameLength } from './orders/names.ts';
+import { parseRejectReasons, type ReasonRule } from './orders/reject-reasons.ts';
 import type { OrderTemplate } from './template/parse.ts';
 import { readTemplate, templateSettings } from './template/settings.ts';
 
@@ -107,6 +108,12 @@ const settings = {
     String(maxNameLength),
     wholeNumber(minNameLength, maxNameLength),
   ),
+  rejectReasonsFile: setting(
+    'MARINA_FIX_REJECT_REASONS_FILE',
+    "a file that says which of our reasons the exchange's rejections have, by OrdRejReason, BusinessRejectReason and Text: docs/FIX.md has its form; none: by the standard values",
+    '',
+    orNone(text(/./, 'the path of a file')),
+  ),
   symbolsFile: setting(
     'MARINA_FIX_SYMBOLS_FILE',
     "a file with the exchange's names of symbols, one a line as OURS=THEIRS; by default they are the same",
@@ -187,20 +194,29 @@ const allSettings: Readonly<Record<string, Setting<unknown>>> = Object.fromEntri
   [settings, ...Object.values(links)].flatMap((some) => Object.values(some).map((each) => [each.variable, each])),
 );
 
-export type FixConfig = Omit<ValuesOf<typeof settings>, 'symbolsFile' | 'orderFields' | 'orderTemplateFile'> & {
+export type FixConfig = Omit<
+  ValuesOf<typeof settings>,
+  'symbolsFile' | 'rejectReasonsFile' | 'orderFields' | 'orderTemplateFile'
+> & {
   readonly symbols: ReadonlyMap<string, string>;
   readonly orderTemplate: OrderTemplate;
+  readonly rejectReasons: readonly ReasonRule[];
   readonly links: Readonly<Record<keyof typeof links, LinkTlsConfig>>;
 };
 
 /** Reads and checks all settings. Throws all problems at once. */
 export function readFixConfig(variables: NodeJS.ProcessEnv): FixConfig {
   const problems = unknownVariables(prefix, allSettings, variables);
-  const { symbolsFile, orderFields, orderTemplateFile, ...values } = readSettings(settings, variables, problems);
+  const { symbolsFile, rejectReasonsFile, orderFields, orderTemplateFile, ...values } = readSettings(
+    settings,
+    variables,
+    problems,
+  );
   const { orderLookupFile } = values;
   const config = {
     ...values,
     symbols: readSymbols(symbolsFile, problems),
+    rejectReasons: readReasons(rejectReasonsFile, problems),
     orderTemplate: readTemplate({ orderFields, orderTemplateFile, orderLookupFile }, problems),
     links: {
       session: linkOf('FIX_SESSION', readSettings(links.session, variables, problems), problems),
@@ -228,6 +244,16 @@ function linkOf(link: string, { tls, ...files }: LinkFiles & { tls: string }, pr
   const speaksTls = tls === 'required';
   problems.push(...linkProblems(link, files, speaksTls, `MARINA_${link}_TLS=required`));
   return { ...files, speaksTls };
+}
+
+function readReasons(file: string | undefined, problems: string[]): readonly ReasonRule[] {
+  if (file === undefined) return [];
+  try {
+    return parseRejectReasons(readFileSync(file, 'utf8'));
+  } catch (error) {
+    problems.push(`MARINA_FIX_REJECT_REASONS_FILE ${(error as Error).message}`);
+    return [];
+  }
 }
 
 function readSymbols(file: string | undefined, problems: string[]): ReadonlyMap<string, string> {

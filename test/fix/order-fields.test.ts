@@ -1,4 +1,4 @@
-/** Orders with the fields of a broker's template, and with short names. */
+/** Orders with the fields of a broker's template, with short names, and with an exchange's reasons for rejections. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,8 +7,9 @@ import { status } from '@grpc/grpc-js';
 import { connect } from '../../src/db/data-source.ts';
 import { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
+import { listRejections } from '../../src/fix/operations/rejections.ts';
 import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
-import { CancelOutcome, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { CancelOutcome, RejectReason, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { randomBase32 } from '../../src/lib/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
@@ -47,12 +48,14 @@ describe("the FIX adapter with a broker's template and names of 20 characters", 
     exchange = await Exchange.start();
     writeFileSync(join(folder, 'template'), template);
     writeFileSync(lookupFile, lookups);
+    writeFileSync(join(folder, 'reasons'), '103=99|58=*cash*|reason=insufficient_funds\n');
     fix = await TestAdapter.start({
       MARINA_FIX_DATABASE_URL: made.url,
       MARINA_FIX_ADDRESS: `127.0.0.1:${exchange.port}`,
       MARINA_FIX_ORDER_TEMPLATE_FILE: join(folder, 'template'),
       MARINA_FIX_ORDER_LOOKUP_FILE: lookupFile,
       MARINA_FIX_CL_ORD_ID_LENGTH: '20',
+      MARINA_FIX_REJECT_REASONS_FILE: join(folder, 'reasons'),
     });
     await fix.active();
   });
@@ -130,6 +133,37 @@ describe("the FIX adapter with a broker's template and names of 20 characters", 
     const next = one({ account: 'NG-0000002' });
     assert.equal((await fix.orders.submitOrder(next, soon)).report?.kind, ReportKind.ACCEPTED);
     assert.ok(texts(sent(messageTypes.NewOrderSingle).at(-1), [448, 581]).includes('448=C2'));
+  });
+
+  it('gives partners the reason of the file, and operators what the exchange said', async () => {
+    const wanted = one();
+    const name = wanted.clientOrderId.slice(4);
+    exchange.treat = () => 'silent';
+    const answer = fix.orders.submitOrder(wanted, soon);
+    const entry = await eventually(() => {
+      const found = exchange.book.get(name);
+      assert.ok(found);
+      return found;
+    });
+    exchange.treat = () => 'accept';
+    entry.status = '8';
+    const said = [
+      [tags.OrdRejReason, '99'],
+      [tags.Text, 'No CASH in the account'],
+    ] as const;
+    exchange.send(messageTypes.ExecutionReport, ...exchange.report(name, '8', said));
+    const { report } = await answer;
+    assert.deepEqual([report?.kind, report?.rejectReason], [ReportKind.REJECTED, RejectReason.INSUFFICIENT_FUNDS]);
+    assert.ok(
+      !JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? String(value) : value)).includes('CASH'),
+    );
+    for (const orderId of [wanted.clientOrderId, undefined]) {
+      const [first] = await listRejections(database, orderId, 10);
+      assert.deepEqual(
+        [first?.orderId, first?.shownReason, first?.exchangeReason, first?.exchangeText],
+        [wanted.clientOrderId, 'insufficient_funds', 'OrdRejReason=99', 'No CASH in the account'],
+      );
+    }
   });
 
   it('takes no id that has no name of 20 characters', async () => {

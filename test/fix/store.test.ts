@@ -55,7 +55,7 @@ describe("the record of an adapter's session", () => {
       const isNew = order !== undefined && !executed.get(id)?.has(execId);
       const received: Omit<FixReport, 'number'> = {
         ...{ orderId: id, exchangeOrderId: 'X', kind: 'accepted', at: 0, quantity: null, priceKobo: null },
-        ...{ rejectReason: null, execId, counted: null },
+        ...{ rejectReason: null, execId, counted: null, exchangeReason: null, exchangeText: null },
       };
       const changes = {
         orders: isNew ? [{ before: order, after: { ...order, state: 'open' as const } }] : [],

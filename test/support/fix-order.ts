@@ -1,4 +1,5 @@
 import type { Message } from '../../src/fix/orders/execution.ts';
+import { rejectReasonOf } from '../../src/fix/orders/reject-reasons.ts';
 import type { FixOrder } from '../../src/fix/store/table.ts';
 import { isAverage, toKobo } from '../../src/fix/wire/prices.ts';
 import { tags } from '../../src/fix/wire/tags.ts';
@@ -8,6 +9,7 @@ export const weighing = {
   toKobo: (text: string) => toKobo(text, 'naira'),
   isAverage: (text: string, value: bigint, quantity: bigint) => isAverage(text, 'naira', value, quantity),
   symbolOf: (symbol: string) => symbol,
+  reasonOf: (message: Message) => rejectReasonOf(message, []),
 };
 
 /** A buy of 100 shares at 1.00 naira that was sent, and of which nothing is known. */

@@ -5,6 +5,7 @@ import { applyExecution } from '../../src/fix/orders/apply-execution.ts';
 import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
 import type { Message } from '../../src/fix/orders/execution.ts';
 import { cancelName } from '../../src/fix/orders/names.ts';
+import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
 import type { Executed } from '../../src/fix/store/store.ts';
 import type { FixOrder, FixOrderState } from '../../src/fix/store/table.ts';
 import { tags } from '../../src/fix/wire/tags.ts';
@@ -369,6 +370,7 @@ describe('what an ExecutionReport says of an order', () => {
       startedAt: 7,
       number: 13n,
       state: 'sending',
+      ...saidNothing,
     } as const;
     const received = ended('4', '0', { [tags.ClOrdID]: cancel.id, [tags.OrigClOrdID]: 'ord_a' });
     const { changes } = applyMessages(
@@ -390,7 +392,7 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('that rejects a request to cancel rejects no order', () => {
-    const row = { orderId: 'ord_a', requestedAt: 0, startedAt: 7, number: 13n } as const;
+    const row = { orderId: 'ord_a', requestedAt: 0, startedAt: 7, number: 13n, ...saidNothing } as const;
     const cancel = { ...row, id: cancelIdOf(1), state: 'sending' } as const;
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], executed: new Map() };
     const received = report('8', { [tags.ClOrdID]: cancel.id });

@@ -10,6 +10,7 @@ import {
   orderIdOfName,
   orderName,
 } from '../../src/fix/orders/names.ts';
+import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
 import { applyReject } from '../../src/fix/orders/rejects.ts';
 import type { FixCancel } from '../../src/fix/store/table.ts';
 import { fixMessage, fixOrder } from '../support/fix-order.ts';
@@ -91,9 +92,17 @@ describe('the names of orders and cancels at an exchange', () => {
       startedAt: 7,
       number: 13n,
       state: 'sending',
+      ...saidNothing,
     };
     const orders = [fixOrder({ id: one, clOrdId: one.slice(4) })];
-    const context = { orders, cancels: [cancel], startedAt: 7, number: undefined, at: 1 };
+    const context = {
+      reason: 'rejected_by_exchange',
+      orders,
+      cancels: [cancel],
+      startedAt: 7,
+      number: undefined,
+      at: 1,
+    };
     const ofOrder = applyReject(fixMessage({ 372: 'D' }, 'j'), { ...context, name: one.slice(4) });
     assert.equal(ofOrder.effect?.order.state, 'final');
     const ofCancel = applyReject(fixMessage({ 372: 'F' }, 'j'), { ...context, name: cancelId });

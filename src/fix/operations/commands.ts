@@ -4,17 +4,26 @@ import { findMessages, type MessageFilter, maxNumbers, maxPage } from '../messag
 import { typeOf } from '../messages/names.ts';
 import { listFindings } from './findings.ts';
 import { readOverview } from './overview.ts';
-import { printedFindings, printedMessages, printedSession, rawMessages, type SessionNames } from './printed.ts';
+import {
+  printedFindings,
+  printedMessages,
+  printedRejections,
+  printedSession,
+  rawMessages,
+  type SessionNames,
+} from './printed.ts';
+import { listRejections } from './rejections.ts';
 import { readTime, timeForms } from './times.ts';
 
 /** The commands that only read the database, so that they work while no adapter runs. */
-export const readCommands = ['messages', 'session', 'findings'] as const;
+export const readCommands = ['messages', 'session', 'findings', 'rejections'] as const;
 export type ReadCommand = (typeof readCommands)[number];
 
 const usage = `usage: fix messages [--order ID] [--cl-ord-id ID] [--number N or N-M] [--direction in|out] [--type D or NewOrderSingle]
                     [--since TIME] [--until TIME] [--before ID] [--limit N] [--raw]
        fix session
        fix findings [--order ID] [--open] [--before ID] [--limit N]
+       fix rejections [--order ID] [--limit N]
 
 The newest are shown, 50 by default and at most ${maxPage}. All that is given must match.
 TIME: ${timeForms}.`;
@@ -31,6 +40,7 @@ class UsageError extends Error {
 export function readCommand(what: ReadCommand, args: readonly string[], now: number): Run | undefined {
   try {
     if (what === 'messages') return messagesCommand(args, now);
+    if (what === 'rejections') return rejectionsCommand(args);
     return what === 'findings' ? findingsCommand(args) : sessionCommand(args);
   } catch (error) {
     const isUnknown = String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS');
@@ -88,6 +98,16 @@ function findingsCommand(args: readonly string[]): Run {
     const summary = findings.length === 0 ? 'no finding matches' : `${findings.length} findings, newest first`;
     const more = hasMore ? `; older ones: --before ${findings.at(-1)?.id}` : '';
     console.error(`${summary}${more}`);
+  };
+}
+
+function rejectionsCommand(args: readonly string[]): Run {
+  const { values } = parseArgs({ args: [...args], options: { order: text, limit: text } });
+  const limit = limitFrom(values.limit);
+  return async (database) => {
+    const found = await listRejections(database, values.order, limit);
+    if (found.length > 0) console.log(printedRejections(found));
+    console.error(found.length === 0 ? 'no rejection matches' : `${found.length} rejections, newest first`);
   };
 }
 

@@ -2,6 +2,7 @@ import { fieldsText, typeName } from '../messages/names.ts';
 import type { StoredMessage } from '../messages/table.ts';
 import type { StoredFinding } from './findings.ts';
 import type { Overview } from './overview.ts';
+import type { Rejection } from './rejections.ts';
 import { duration, lagosTime, utcTime } from './times.ts';
 
 /** A line for each message, oldest first, below a line that names the columns. */
@@ -34,6 +35,17 @@ export function printedFindings(findings: readonly StoredFinding[]): string {
       const state = settlement === undefined ? 'open' : `settled by ${settlement.operator}: ${settlement.note}`;
       const lines = [`${id}  ${lagosTime(at)}  ${utcTime(at)}  ${what}  ${orderId || '-'}  ${state}`, `    ${detail}`];
       return [...lines, ...(facts === null ? [] : [`    ${facts}`])].map(printable).join('\n');
+    })
+    .join('\n');
+}
+
+/** A line for each rejection: what partners are shown of it, and behind that what the exchange said. */
+export function printedRejections(rejections: readonly Rejection[]): string {
+  return rejections
+    .map(({ number, at, orderId, what, shownReason, exchangeReason, exchangeText }) => {
+      const head = `${number ?? '-'}  ${at === null ? '-' : `${lagosTime(at)}  ${utcTime(at)}`}  ${orderId}  ${what}`;
+      const said = [exchangeReason ?? 'no reason', exchangeText ?? 'no text'].join('  ');
+      return [`${head}${shownReason === null ? '' : ` as ${shownReason}`}`, `    ${said}`].map(printable).join('\n');
     })
     .join('\n');
 }

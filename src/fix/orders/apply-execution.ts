@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { RejectReason } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder, FixReport, FixReportKind, FixTradeChange } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
 import { evidence } from './evidence.ts';
 import { type Execution, type Message, readExecution } from './execution.ts';
 import { describe } from './facts.ts';
+import { saidIn, saidNothing } from './reject-reasons.ts';
 import {
   countOf,
   endWithTrade,
@@ -45,13 +45,6 @@ export interface ApplyContext extends WeighContext {
   /** When the present numbering began, in milliseconds. */
   readonly startedAt: number;
 }
-
-const rejectReasons: Readonly<Record<string, RejectReason | undefined>> = {
-  '1': RejectReason.UNKNOWN_SYMBOL,
-  '2': RejectReason.MARKET_CLOSED,
-  '4': RejectReason.MARKET_CLOSED,
-  '15': RejectReason.ACCOUNT_NOT_AT_BROKER,
-};
 
 /** Statements that name the order as one that the exchange has seen. The others may be made of the question. */
 const namesNone = new Set(['unknown_status', 'rejected_status', 'rejected_when_asked']);
@@ -205,6 +198,7 @@ class Applying {
       rejectReason: null,
       execId: null,
       counted: this.execution.cumQty ?? null,
+      ...(kind === 'accepted' || kind === 'trade' ? saidNothing : saidIn(this.message)),
       ...more,
     });
   }
@@ -334,8 +328,7 @@ class Applying {
 
   #rejection(end: FixEnd): Partial<NewReport> {
     if (end !== 'rejected') return {};
-    const reason = rejectReasons[this.message.get(tags.OrdRejReason) ?? ''] ?? RejectReason.REJECTED_BY_EXCHANGE;
-    return { rejectReason: RejectReason[reason].toLowerCase() };
+    return { rejectReason: this.context.reasonOf(this.message) };
   }
 
   get #hasChanges(): boolean {

@@ -14,6 +14,7 @@ import {
   rejectedName,
   rejectedNumber,
 } from './references.ts';
+import { saidIn, saidNothing } from './reject-reasons.ts';
 import { applyReject } from './rejects.ts';
 import { countOf, type WeighContext } from './weigh.ts';
 
@@ -141,15 +142,15 @@ class Applying {
     const cancelId = message.get(tags.ClOrdID) ?? '';
     // It rejects the request to cancel, not the order.
     if (message.get(tags.ExecType) === rejected && isCancelName(cancelId)) {
-      this.#endCancel(this.#cancelOf(orderId, cancelId), 'refused');
+      this.#endCancel(this.#cancelOf(orderId, cancelId), 'refused', message);
       this.#find(message, orderId, { what: 'not_understood', detail: describe(message) });
       return;
     }
     const executed = this.#executed.get(orderId) ?? new Map<string, Executed>();
     this.#executed.set(orderId, executed);
-    const { toKobo, isAverage, symbolOf, timeOf } = this.context;
+    const { toKobo, isAverage, symbolOf, reasonOf, timeOf } = this.context;
     const { startedAt } = this.known;
-    const about = { toKobo, isAverage, symbolOf, at: timeOf(message), executed, startedAt };
+    const about = { toKobo, isAverage, symbolOf, reasonOf, at: timeOf(message), executed, startedAt };
     const effect = applyExecution(order, message, about);
     this.#take(message, effect);
     if (answersQuestion(message)) this.#answer(message, effect);
@@ -196,7 +197,7 @@ class Applying {
     if (message.get(tags.CxlRejReason) !== cancelOfUnknown) {
       this.#orders.set(order.id, order.acknowledged ? order : { ...order, acknowledged: true });
     }
-    this.#endCancel(cancel, 'refused');
+    this.#endCancel(cancel, 'refused', message);
   }
 
   /** The request to cancel with this ClOrdID; otherwise the last one of the order that has no answer. */
@@ -207,9 +208,9 @@ class Applying {
     return underWay.sort((one, other) => one.requestedAt - other.requestedAt).at(-1);
   }
 
-  #endCancel(cancel: FixCancel | undefined, state: 'done' | 'refused'): void {
+  #endCancel(cancel: FixCancel | undefined, state: 'done' | 'refused', message?: Message): void {
     if (cancel === undefined || cancel.state === 'done' || cancel.state === state) return;
-    const after = { ...cancel, state };
+    const after = { ...cancel, state, ...(message === undefined ? saidNothing : saidIn(message)) };
     this.#cancels.set(cancel.id, after);
     if (state === 'refused') this.#refusedCancels.push(after);
   }
@@ -228,10 +229,11 @@ class Applying {
       startedAt: this.known.startedAt,
       number: rejectedNumber(message),
       name: rejectedName(message),
+      reason: this.context.reasonOf(message),
       at: this.context.timeOf(message),
     });
     if (rejects.effect !== undefined) this.#take(message, rejects.effect);
-    this.#endCancel(rejects.cancel, 'refused');
+    this.#endCancel(rejects.cancel, 'refused', message);
     this.#find(message, rejects.orderId, { what: 'not_understood', detail: describe(message) });
   }
 

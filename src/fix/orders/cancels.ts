@@ -8,6 +8,7 @@ import { filledIn } from '../template/render.ts';
 import { messageTypes } from '../wire/tags.ts';
 import { cancelName } from './names.ts';
 import { type SendingSession, send } from './own-message.ts';
+import { saidNothing } from './reject-reasons.ts';
 import { cancelRequest, type OrderStyle } from './requests.ts';
 import type { Throttle } from './throttle.ts';
 import { Waiting } from './waiting.ts';
@@ -101,6 +102,7 @@ export class Cancels {
       startedAt: 0,
       number: 0n,
       state: 'sending',
+      ...saidNothing,
     };
     const fields = filledIn(() => cancelRequest(cancel, order, style, now()), order.id, log);
     if (fields === undefined) throw new RpcError(status.UNAVAILABLE, 'a field that the broker asks for has no value');

@@ -3,6 +3,7 @@ import { messageTypes, tags } from '../wire/tags.ts';
 import type { Effect, NewReport } from './apply-execution.ts';
 import type { Message } from './execution.ts';
 import { orderIdOfName } from './names.ts';
+import { saidIn } from './reject-reasons.ts';
 
 export interface RejectContext {
   readonly orders: readonly FixOrder[];
@@ -13,6 +14,8 @@ export interface RejectContext {
   readonly number: bigint | undefined;
   /** The ClOrdID of our message that was rejected, if the reject has it. */
   readonly name: string | undefined;
+  /** The reason of the message, as partners are given it. */
+  readonly reason: string;
   /** When it was rejected, in milliseconds. */
   readonly at: number;
 }
@@ -46,9 +49,10 @@ export function applyReject(message: Message, context: RejectContext): RejectEff
     at: context.at,
     quantity: null,
     priceKobo: null,
-    rejectReason: 'rejected_by_exchange',
+    rejectReason: context.reason,
     execId: null,
     counted: null,
+    ...saidIn(message),
   };
   return { orderId, effect: { order: { ...order, state: 'final' }, reports: [report], findings: [] } };
 }

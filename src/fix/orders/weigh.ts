@@ -16,6 +16,8 @@ export interface WeighContext {
   readonly isAverage: (text: string, valueKobo: bigint, quantity: bigint) => boolean;
   /** The exchange's name of a symbol. */
   readonly symbolOf: (symbol: string) => string;
+  /** The reason of a message that rejects an order, as partners are given it. */
+  readonly reasonOf: (message: Message) => string;
 }
 
 /** The shares that the exchange should count: those that were reported, less what it took back. */

@@ -140,6 +140,9 @@ export const fixOrders = defineTable({
 
 export type FixOrder = RowOf<typeof fixOrders>;
 
+/** What the exchange said of a rejection or an end, for operators: its reason's field, such as `OrdRejReason=99`, and its text. */
+const said = { exchangeReason: optional(shortened(64)), exchangeText: optional(shortened(500)) };
+
 /**
  * Every report, numbered without a gap. One that no ExecutionReport brought has no ExecID. `at` is null if the exchange did not
  * state when it happened; `counted` is the CumQty that it stated.
@@ -157,6 +160,7 @@ export const fixReports = defineTable({
     rejectReason: optional(text(32)),
     execId: optional(exactText(64)),
     counted: optional(whole()),
+    ...said,
   },
   primary: ['number'],
   indexes: { fix_reports_order: ['orderId', 'number'] },
@@ -195,6 +199,7 @@ export const fixCancels = defineTable({
     requestedAt: instant(),
     ...numbered,
     state: text<FixCancelState>(8),
+    ...said,
   },
   primary: ['id'],
   indexes: { fix_cancels_order: ['orderId'], fix_cancels_number: ['startedAt', 'number'] },

@@ -1,0 +1,52 @@
+import type { Database } from '../../db/database.ts';
+import { type Statement, statement } from '../../db/statement.ts';
+import { fixCancels, fixReports } from '../store/table.ts';
+
+/** What an exchange said when it rejected or ended an order, or refused to cancel one. */
+export interface Rejection {
+  /** The number of the report; undefined: a request to cancel was refused. */
+  readonly number: bigint | undefined;
+  readonly at: number | null;
+  readonly orderId: string;
+  readonly what: string;
+  /** The reason that partners are given; null if they are given none. */
+  readonly shownReason: string | null;
+  readonly exchangeReason: string | null;
+  readonly exchangeText: string | null;
+}
+
+/** How many reports are looked through for rejections, the newest first. */
+export const lookedThrough = 100_000;
+
+const shown = fixReports.only('number', 'at', 'orderId', 'kind', 'rejectReason', 'exchangeReason', 'exchangeText');
+const order = (id: string) => statement('order_id = ?', Buffer.from(id));
+
+/** Lists rejections, newest first: of an order all of its ends and refused cancels, and otherwise the rejected orders. */
+export async function listRejections(
+  database: Database,
+  orderId: string | undefined,
+  limit: number,
+): Promise<readonly Rejection[]> {
+  const where: Statement =
+    orderId === undefined
+      ? statement(
+          `kind = 'rejected' AND number > (SELECT last_report FROM fix_numbers WHERE id = 1) - ${lookedThrough}`,
+        )
+      : { ...order(orderId), sql: `${order(orderId).sql} AND kind NOT IN ('accepted', 'trade')` };
+  const reports = await database.read({
+    sql: `SELECT ${shown.list} FROM fix_reports WHERE ${where.sql} ORDER BY number DESC LIMIT ${limit}`,
+    values: where.values,
+  });
+  const cancels = orderId === undefined ? [] : await database.read(fixCancels.find({ orderId, state: 'refused' }));
+  return [
+    ...reports.map((row): Rejection => {
+      const { kind, rejectReason, ...report } = shown.read(row);
+      return { ...report, what: kind, shownReason: rejectReason };
+    }),
+    ...cancels.map((row): Rejection => {
+      const { id, orderId: of, requestedAt, exchangeReason, exchangeText } = fixCancels.all.read(row);
+      const what = `cancel ${id} refused`;
+      return { number: undefined, at: requestedAt, orderId: of, what, shownReason: null, exchangeReason, exchangeText };
+    }),
+  ];
+}
