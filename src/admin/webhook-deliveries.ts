@@ -12,6 +12,7 @@ import {
   lockEvent,
   lockWindow,
   redeliver,
+  redelivered,
 } from '../webhooks/delivery-store.ts';
 import { markDue } from '../webhooks/endpoint-store.ts';
 import { isTooOld } from '../webhooks/rules.ts';
@@ -74,10 +75,13 @@ export function webhookDeliveryCalls(
           ? lockEvent(partnerId, eventId, clock.now())
           : await lockPage(partnerId, { ...window, afterVersion });
       const decide = (_: unknown, now: number, rows: SqlRow[]) => {
-        const versions = rows.slice(0, mostRedelivered).map(versionOf);
+        const found = rows.slice(0, mostRedelivered).map(redelivered.read);
+        // The lock was waited for, and the events became older meanwhile.
+        const versions = found.filter((one) => !isTooOld(one.occurredAt, now)).map(({ version }) => version);
+        if (window === undefined && versions.length === 0) throw tooOld();
         const result = {
           events: versions.length,
-          lastVersion: versions.at(-1) ?? 0n,
+          lastVersion: found.at(-1)?.version ?? 0n,
           complete: rows.length <= mostRedelivered,
         };
         if (versions.length === 0) return { writes: [], result };
@@ -100,16 +104,17 @@ export function webhookDeliveryCalls(
     await readEndpoint(database, partnerId);
     const [row] = await read(listDeliveries(partnerId, { eventId }, 1));
     if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such event for this endpoint');
-    if (isTooOld(tables.deliveries.all.read(row).occurredAt, clock.now())) {
-      const message = 'the event is older than 28 hours and 51 minutes: the feed has it';
-      throw new AdminError(status.FAILED_PRECONDITION, message);
-    }
+    if (isTooOld(tables.deliveries.all.read(row).occurredAt, clock.now())) throw tooOld();
   }
 
   async function read(query: Statement): Promise<SqlRow[]> {
     const [rows = []] = await database.readAll([query]);
     return rows;
   }
+}
+
+function tooOld(): AdminError {
+  return new AdminError(status.FAILED_PRECONDITION, 'the event is older than 28 hours and 51 minutes: the feed has it');
 }
 
 function versionOf({ version }: SqlRow): bigint {

@@ -5,7 +5,7 @@ import type { Metrics } from '../lib/metrics.ts';
 import { passingTracer, type Span, type Tracer, traceIdOf } from '../lib/trace.ts';
 import type { LoadedDelivery } from './delivery-store.ts';
 import type { EndpointQueue, NextTry } from './endpoint-queue.ts';
-import type { SendResult } from './rules.ts';
+import { isTooOld, type SendResult } from './rules.ts';
 import type { Sender } from './sender.ts';
 import type { KeysOf } from './signature.ts';
 import type { Attempt, Endpoint } from './table.ts';
@@ -47,12 +47,20 @@ export class Attempts {
     },
   ) {}
 
-  /** Begins an attempt and blocks its queue until it is ahead of later ones, because events must arrive in order. */
+  /**
+   * Begins an attempt and blocks its queue until it is ahead of later ones, because events must arrive in order. An event
+   * that has become too old since it was read is not sent: it has waited for slots of a slow endpoint, or the process was
+   * frozen. The removal of old rows notes that it expired.
+   */
   begin(queue: EndpointQueue, next: NextTry): void {
     const { clock, metrics, tracer } = this.options;
     const { delivery, isProbe } = next;
     const { endpoint } = queue;
     const startedAt = clock.now();
+    if (isTooOld(delivery.occurredAt, startedAt)) {
+      queue.drop(next);
+      return;
+    }
     const span = tracer.begin({ name: 'webhook attempt', kind: 'producer', parent: delivery.traceParent });
     this.underWay += 1;
     if (!isProbe) {

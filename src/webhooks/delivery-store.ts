@@ -10,7 +10,18 @@ import { attempts, deliveries, dispatcherLeasePrefix, progress } from './table.t
 
 /** The columns of a delivery that its attempt needs. */
 const attempted = deliveries.only(
-  ...(['version', 'eventId', 'type', 'committedAt', 'takenAt', 'queue', 'dueAt', 'tries', 'round'] as const),
+  ...([
+    'version',
+    'eventId',
+    'type',
+    'occurredAt',
+    'committedAt',
+    'takenAt',
+    'queue',
+    'dueAt',
+    'tries',
+    'round',
+  ] as const),
 );
 
 /** A delivery with the content that is sent. */
@@ -153,10 +164,13 @@ export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: 
       ${bodies} ORDER BY d.version DESC`;
 }
 
-/** Locks the delivery of an event if it can still be sent. */
+/** The fields of a delivery that decide whether it is sent again. */
+export const redelivered = deliveries.only('version', 'occurredAt');
+
+/** Locks the delivery of an event if it can still be sent: after the wait for the lock it may be too old. */
 export function lockEvent(partnerId: string, eventId: string, now: number): Statement {
   const recent = sql`AND occurred_at > ${new Date(now - sentForMs)} FOR UPDATE`;
-  return deliveries.find({ partnerId, eventId }, deliveries.only('version'), recent, byEvent);
+  return deliveries.find({ partnerId, eventId }, redelivered, recent, byEvent);
 }
 
 /** Where to go on in a window: after the delivery of this version. */
@@ -180,7 +194,7 @@ export function lockWindow(
   const tail = sql`AND occurred_at >= ${first} AND occurred_at < ${new Date(to)} ${isAfter ?? statement('')}
     ORDER BY partner_id, occurred_at, version LIMIT ${most} FOR UPDATE`;
   // A list of partners, because for a single one a server may begin at its first delivery instead of the window's.
-  return deliveries.find({ partnerId: ['', partnerId] }, deliveries.only('version'), tail, byTime);
+  return deliveries.find({ partnerId: ['', partnerId] }, redelivered, tail, byTime);
 }
 
 /** The position of the delivery of a version, or of the last one before. */

@@ -197,6 +197,14 @@ export class EndpointQueue {
     return delivery === undefined ? 'nothing' : this.#begin({ delivery, isProbe: false });
   }
 
+  /** Gives up an attempt that must not be made, because its event has become too old in memory. */
+  drop(next: NextTry): void {
+    this.#underWay.delete(next);
+    this.#versions.delete(next.delivery.version);
+    // Another event is the probe now.
+    if (next.isProbe) this.#unread.add('new');
+  }
+
   /** Begins nothing more until this attempt is unblocked, because a later one could arrive before it. */
   block(next: NextTry): void {
     this.#blockedBy = next;

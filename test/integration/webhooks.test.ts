@@ -85,6 +85,28 @@ describe('webhooks', () => {
     assert.deepEqual(await shown({ objectId: `ord_${'a'.repeat(20)}` }), []);
   });
 
+  it('an event that waits in memory for a slow endpoint is not sent once it is 28 h 51 min old', async () => {
+    const { partner } = await register('/slow');
+    await admin.webhooks.pauseEndpoint({ partnerId: partner.id, reason: 'test' }, admin.options);
+    await place(partner, 8);
+    await eventually(async () => assert.equal((await deliveriesOf(partner)).length, 8));
+    receiver.slow('/slow', 3_000);
+    // One read brings all of them into memory, and the endpoint has four slots.
+    await admin.webhooks.resumeEndpoint({ partnerId: partner.id, reason: 'test' }, admin.options);
+    await arrived('/slow', 4);
+    await advance(28 * 60 + 51);
+    receiver.slow('/slow', 0);
+    await place(partner);
+    await eventually(() => assert.ok(receiver.at('/slow').some(({ version }) => version === 9)), 15_000);
+    assert.deepEqual(
+      receiver
+        .at('/slow')
+        .map(({ version }) => version)
+        .sort(),
+      [1, 2, 3, 4, 9],
+    );
+  });
+
   it("each event arrives signed, with the feed's bytes and the headers of the contract", async () => {
     const { partner, secret } = await register('/first');
     await place(partner, 3);

@@ -20,6 +20,7 @@ export function delivery(version: number, isRetry = false): LoadedDelivery {
     version: BigInt(version),
     eventId: `msg_${version}`,
     type: 'order.pending',
+    occurredAt: Date.now(),
     committedAt: 0,
     takenAt: version,
     queue: isRetry ? 2 : 1,

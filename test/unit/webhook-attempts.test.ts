@@ -8,6 +8,7 @@ import { Metrics } from '../../src/lib/metrics.ts';
 import { passingTracer } from '../../src/lib/trace.ts';
 import { Attempts, type AttemptsOptions, type MadeAttempt } from '../../src/webhooks/attempts.ts';
 import { EndpointQueue, type NextTry } from '../../src/webhooks/endpoint-queue.ts';
+import { sentForMs } from '../../src/webhooks/rules.ts';
 import { makeSecret, signingKeys } from '../../src/webhooks/signature.ts';
 import { eventually } from '../support/eventually.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
@@ -16,8 +17,10 @@ const seal = new Seal(onlyKey(randomBytes(32)));
 const secret = seal.seal('par_1', makeSecret());
 
 /** Makes attempts of one queue, which waits with some events. */
-function start(options: Partial<AttemptsOptions> & { partnerId?: string; body?: Buffer | null } = {}) {
-  const { partnerId = 'par_1', body = Buffer.from('{}') } = options;
+function start(
+  options: Partial<AttemptsOptions> & { partnerId?: string; body?: Buffer | null; occurredAt?: number } = {},
+) {
+  const { partnerId = 'par_1', body = Buffer.from('{}'), occurredAt } = options;
   const ended: MadeAttempt[] = [];
   const unblocked: EndpointQueue[] = [];
   const queue = new EndpointQueue(endpoint({ partnerId, secret }), performance.now());
@@ -35,10 +38,10 @@ function start(options: Partial<AttemptsOptions> & { partnerId?: string; body?: 
   );
   queue.take(
     { part: 'new', after: 0n, most: 10 },
-    [1, 2].map((version) => ({ ...delivery(version), body })),
+    [1, 2].map((version) => ({ ...delivery(version), body, ...(occurredAt === undefined ? {} : { occurredAt }) })),
   );
   const begin = () => attempts.begin(queue, queue.next(0) as NextTry);
-  return { queue, begin, ended, unblocked };
+  return { queue, attempts, begin, ended, unblocked };
 }
 
 describe('an attempt', () => {
@@ -50,6 +53,45 @@ describe('an attempt', () => {
       return ended;
     });
     assert.deepEqual([attempt?.outcome, attempt?.status, attempt?.errorClass], ['endpoint-failed', null, 'internal']);
+  });
+
+  for (const [ageMs, isSent] of [
+    [sentForMs - 1, true],
+    [sentForMs, false],
+    [sentForMs + 1, false],
+  ] as const) {
+    it(`is ${isSent ? '' : 'not '}made of an event that is ${ageMs - sentForMs} ms from its bound when it is its turn`, async () => {
+      const now = Date.now();
+      let sent = 0;
+      const { queue, attempts, ended } = start({
+        clock: { now: () => now, realNow: () => now },
+        sender: {
+          send: async () => {
+            sent += 1;
+            return { outcome: 'delivered', status: 200, errorClass: null, durationMs: 1 };
+          },
+        },
+        occurredAt: now - ageMs,
+      });
+      attempts.begin(queue, queue.next(0) as NextTry);
+      if (isSent) await eventually(() => assert.equal(ended.length, 1));
+      assert.deepEqual([sent, attempts.underWay], [isSent ? 1 : 0, 0]);
+      assert.equal(queue.versions.has(1n), isSent, 'what is not sent is out of memory');
+      // The next one has its turn.
+      assert.equal((queue.next(0) as NextTry).delivery.version, 2n);
+    });
+  }
+
+  it('of a probe that is too old leaves the probe to another event', () => {
+    const now = Date.now();
+    const health = { streak: 3, pausedAt: now - 120_000, probeAt: now - 1, probedVersion: 0n, failingSince: now };
+    const queue = new EndpointQueue(endpoint({ partnerId: 'par_1', secret, ...health }), performance.now());
+    const { attempts } = start({ clock: { now: () => now, realNow: () => now } });
+    const read = () => queue.beginReading(now, 10).map(({ part }) => part);
+    assert.deepEqual(read(), ['probe']);
+    queue.take({ part: 'probe', after: 0n, most: 1 }, [{ ...delivery(1), occurredAt: now - sentForMs }]);
+    attempts.begin(queue, queue.next(0) as NextTry);
+    assert.deepEqual(read(), ['probe']);
   });
 
   it('of an event that is gone fails because of the event, and others go on', async () => {

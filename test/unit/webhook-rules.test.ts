@@ -41,6 +41,19 @@ describe('the schedule of a delivery', () => {
     }
   });
 
+  it('sends an event until it is 28 hours and 51 minutes old, and not at that age', () => {
+    const occurredAt = Date.UTC(2026, 10, 26);
+    for (const [age, isOld] of [
+      [-1, false],
+      [0, false],
+      [28 * 60 * minute + 51 * minute - 1, false],
+      [28 * 60 * minute + 51 * minute, true],
+      [28 * 60 * minute + 51 * minute + 1, true],
+    ] as const) {
+      assert.equal(isTooOld(occurredAt, occurredAt + age), isOld, `${age} ms`);
+    }
+  });
+
   it('makes ten attempts at most: the next one would come after 28 hours and 51 minutes', () => {
     const starts = [0];
     for (const minutes of table) starts.push((starts.at(-1) ?? 0) + minutes);
