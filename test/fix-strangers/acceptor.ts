@@ -318,7 +318,8 @@ export class Acceptor {
     const order = this.orders.get(id);
     const habit = this.habits.get(message.text(1));
     const desk = this.desk(order ?? new TrueOrder({ ...readTerms(message, this.unit), clOrdId: id }, 'NONE'));
-    const hook = message.type === 'F' ? habit?.onCancel : habit?.onStatus;
+    // Of what it has forgotten, no exchange says more than that.
+    const hook = order?.isForgotten === true ? undefined : message.type === 'F' ? habit?.onCancel : habit?.onStatus;
     if (hook !== undefined) hook(desk, message);
     else if (message.type === 'F') desk.answerCancel(message);
     else desk.answerStatus(message);

@@ -31,7 +31,12 @@ export class HabitAtWork {
       await work.#watch(habit.watchMs ?? 0);
       await eventually(() => work.check(), 25_000);
     } catch (error) {
-      throw new Error(await work.#story(error as Error), { cause: error });
+      const story = await tellStory(
+        chain,
+        work.partner,
+        work.placed.map(({ id }) => id),
+      );
+      throw new Error([(error as Error).message, ...story].join('\n'), { cause: error });
     }
     return work;
   }
@@ -113,23 +118,21 @@ export class HabitAtWork {
         }, 30_000),
     };
   }
+}
 
-  /** What happened, for whoever must mend it. */
-  async #story(error: Error): Promise<string> {
-    const lines = [error.message];
-    const { findings } = await this.chain.observe().catch(() => ({ findings: [] }));
-    for (const { id } of this.placed) {
-      const truth = this.chain.acceptor.orders.get(id);
-      const about = this.chain.acceptor.log.filter(({ message }) =>
-        message.fields.some(([, value]) => value.startsWith(id)),
-      );
-      lines.push(`order ${id}; the truth: ${truth ?? 'absent'}`);
-      lines.push(...about.slice(-20).map(({ way, message }) => `  ${way} ${message}`));
-      lines.push(...(await this.partner.history(id).catch(() => ['no history'])).map((step) => `  partner ${step}`));
-      lines.push(...findingsOf(findings, id, truth?.orderId).map((finding) => `  finding ${finding.slice(0, 300)}`));
-    }
-    return lines.join('\n');
+/** What happened to orders on both sides, for whoever must mend it. */
+export async function tellStory(chain: Chain, partner: PartnerSide, ids: readonly string[]): Promise<string[]> {
+  const { findings } = await chain.observe().catch(() => ({ findings: [] }));
+  const lines: string[] = [];
+  for (const id of ids) {
+    const truth = chain.acceptor.orders.get(id);
+    const about = chain.acceptor.log.filter(({ message }) => message.fields.some(([, value]) => value.startsWith(id)));
+    lines.push(`order ${id}; the truth: ${truth ?? 'absent'}`);
+    lines.push(...about.slice(-20).map(({ way, at, message }) => `  ${new Date(at).toISOString()} ${way} ${message}`));
+    lines.push(...(await partner.history(id).catch(() => ['no history'])).map((step) => `  partner ${step}`));
+    lines.push(...findingsOf(findings, id, truth?.orderId).map((finding) => `  finding ${finding.slice(0, 300)}`));
   }
+  return lines;
 }
 
 function assertExpected(expected: Expected, facts: Facts): void {
@@ -145,7 +148,7 @@ function assertExpected(expected: Expected, facts: Facts): void {
 }
 
 /** The findings that name an order, by either side's id. */
-function findingsOf(findings: readonly Finding[], id: string, orderId: string | undefined): string[] {
+export function findingsOf(findings: readonly Finding[], id: string, orderId: string | undefined): string[] {
   return findings
     .filter(
       (each) => each.orderId === id || [id, orderId].some((name) => name !== undefined && each.text.includes(name)),

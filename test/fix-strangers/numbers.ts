@@ -1,17 +1,17 @@
 import type { Act } from './habit.ts';
 
-/** A time of day in Lagos that was a moment ago, as the adapter's settings take it. */
-export function justNowInLagos(): string {
-  return new Date(Date.now() + 3_600_000 - 1_000).toISOString().slice(11, 19);
+/** The next whole second in Lagos, as the adapter's settings take it: no order of the day before is younger. */
+export function nextSecondInLagos(): string {
+  return new Date(Date.now() + 3_600_000 + 999).toISOString().slice(11, 19);
 }
 
-/** The exchange's night, and the adapter's: the session's day began a moment ago, so that numbers begin at 1 on both sides. */
+/** The exchange's night, and the adapter's: the session's day begins now, so that numbers begin at 1 on both sides. */
 export async function nextDay({ chain, acceptor }: Act): Promise<void> {
   await chain.stopAdapter();
   acceptor.cut();
   acceptor.endOfDay();
   acceptor.isOpen = true;
-  await chain.startAdapter({ MARINA_FIX_SESSION_START: justNowInLagos() });
+  await chain.startAdapter({ MARINA_FIX_SESSION_START: nextSecondInLagos() });
   await chain.up();
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { inPart } from '../support/part.ts';
 import type { PriceUnit } from './acceptor.ts';
 import { HabitAtWork } from './at-work.ts';
 import { Chain } from './chain.ts';
@@ -71,7 +72,7 @@ function only(settings: Record<string, string>, names: readonly string[]): Recor
 
 function chosen(version: FixVersion, unit: PriceUnit, table: readonly Habit[]): Habit[] {
   const named = process.env.FIX_ROWS ?? '';
-  return table
+  return inPart(table)
     .filter((each) => (each.version ?? version) === version && (each.unit ?? unit) === unit)
     .filter(({ name }) => name.includes(named));
 }

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { tellStory } from './at-work.ts';
+import { Chain } from './chain.ts';
+import { reportHabits } from './habits/all.ts';
+import { RandomRun, seededRandom } from './random.ts';
+
+const seconds = Number(process.env.FIX_SECONDS ?? 20);
+const seed = Number(process.env.FIX_SEED ?? Date.now() % 1_000_000);
+
+/** Those that are made of answers of the exchange alone: a script would wait for what a fault prevents. */
+const habits = reportHabits.filter(({ script, version, unit }) =>
+  [script, version, unit].every((each) => each === undefined),
+);
+
+describe(`an exchange of random habits among random faults (FIX_SEED=${seed} FIX_SECONDS=${seconds})`, () => {
+  let chain: Chain;
+  const isFixt = seed % 2 === 0;
+
+  before(async () => {
+    chain = await Chain.start(isFixt ? 'FIXT.1.1' : 'FIX.4.4', isFixt ? 'naira' : 'kobo');
+  });
+  after(() => chain?.stop());
+
+  it('shows nothing untrue without a finding', { timeout: (seconds + 300) * 1_000 }, async (test) => {
+    const run = new RandomRun(chain, habits, seededRandom(seed));
+    await run.run(seconds);
+    assert.deepEqual(run.failures, [], 'an order got no answer');
+    assert.ok(run.orders.length > 0, 'no order was placed');
+    let left = run.orders;
+    await eventually(async () => {
+      const { wrong } = await run.judgeAll(left);
+      left = wrong.map(({ order }) => order);
+      const [first] = wrong;
+      if (first === undefined) return;
+      const story = await tellStory(chain, first.order.partner, [first.order.id]);
+      const lines = wrong.map(({ order, complaint }) => `${order.id}, ${order.habit.name}: ${complaint}`);
+      throw new Error([...lines, ...story].join('\n'));
+    }, 60_000);
+    // What was right a moment ago may have changed since.
+    const { wrong, kinds } = await run.judgeAll();
+    const summary = Object.entries({ seed, seconds, ...run.counts, ...kinds, untrueWithoutFinding: wrong.length });
+    test.diagnostic(summary.map(([name, value]) => `${name} ${value}`).join(', '));
+    assert.deepEqual(
+      wrong.map(({ complaint }) => complaint),
+      [],
+    );
+    assert.deepEqual(chain.acceptor.errors, []);
+  });
+});
