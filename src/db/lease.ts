@@ -21,7 +21,10 @@ export interface Lease {
   readonly fence: bigint;
   /** Aborted when the lease was lost, could not be renewed in time, or the process stops. */
   readonly signal: AbortSignal;
-  /** Whether no other can hold it yet, by a clock that goes on while the process is frozen. */
+  /**
+   * Whether no other can hold it yet, by a clock that goes on while the process is frozen. It stays true while the process
+   * stops, until the work has ended, so that the work can end in order.
+   */
   isHeld(): boolean;
 }
 
@@ -81,7 +84,7 @@ async function runHolding(
     },
     lost: () => lost.abort(),
   });
-  const isHeld = () => !signal.aborted && performance.now() < until;
+  const isHeld = () => !lost.signal.aborted && !done.signal.aborted && performance.now() < until;
   try {
     await work({ name: held.name, fence: held.fence, signal, isHeld });
   } finally {

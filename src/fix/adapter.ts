@@ -36,7 +36,7 @@ import { createOpsServer } from './ops-server.ts';
 import type { Message } from './orders/execution.ts';
 import type { OwnMessage } from './orders/own-message.ts';
 import { rejectReasonOf } from './orders/reject-reasons.ts';
-import { Throttle } from './orders/throttle.ts';
+import { Throttle, withTurns } from './orders/throttle.ts';
 import { Trading } from './orders/trading.ts';
 import { ordersService } from './service/orders.ts';
 import { passThrough } from './service/pass-through.ts';
@@ -44,7 +44,6 @@ import { RpcError, unaryCalls } from './service/rpc.ts';
 import { ReportStreams } from './service/streams.ts';
 import { submissionsService } from './service/submissions.ts';
 import { openConnection } from './session/link.ts';
-import { sessionStartAt } from './session/schedule.ts';
 import { Session } from './session/session.ts';
 import type { SessionRecord } from './session/types.ts';
 import { FixStore, leaseName } from './store/store.ts';
@@ -69,6 +68,11 @@ const timeouts = {
   firstReconnectMs: 250,
   longestReconnectMs: 30_000,
   longestReconnectAfterUpMs: 2_000,
+  // Brokers count refused Logons within minutes.
+  refusedWaitMs: 30_000,
+  // Longer than a pause of a line while it sends, and short beside the time that a part may take.
+  gapQuietMs: 250,
+  slowUpMs: 10_000,
 };
 
 /** A FIX adapter that runs. */
@@ -108,7 +112,7 @@ export async function startFixAdapter(
   const identity = await openIdentity('fix', { certificate, key, authorities }, log);
   const writer = new Writer(database, log);
   const supervisor = new Supervisor(log);
-  const view = { isActive: false, isUp: false, isInHours: false, isLoggedOut: false };
+  const view = { isActive: false, isUp: false, isInHours: false, isLoggedOut: false, reason: '' };
   let store: FixStore | undefined;
   let activeSession: ActiveSession | undefined;
   let activated: (port: number) => void = () => {};
@@ -121,7 +125,9 @@ export async function startFixAdapter(
     reasons: () => [
       ...(view.isActive ? [] : ['another process has the session']),
       ...(view.isActive && view.isLoggedOut ? ['an operator has logged the session out'] : []),
-      ...(view.isActive && view.isInHours && !view.isUp ? ['there is no session with the exchange'] : []),
+      ...(view.isActive && view.isInHours && !view.isUp
+        ? [`there is no session with the exchange: ${view.reason}`]
+        : []),
     ],
     refresh: async () => {
       metrics.isActive.set(view.isActive ? 1 : 0);
@@ -194,7 +200,8 @@ export async function startFixAdapter(
     },
     stop: async () => {
       await Promise.all([
-        supervisor.stop(timeouts.logoutTimeoutMs + graceMs + 2_000),
+        // The Logout is written, and then answered.
+        supervisor.stop(2 * timeouts.logoutTimeoutMs + graceMs + 2_000),
         operators?.close(graceMs) ?? Promise.resolve(),
       ]);
       ops.close();
@@ -219,7 +226,7 @@ interface ActiveParts {
   readonly log: Logger;
   readonly now: () => number;
   readonly identity: Awaited<ReturnType<typeof openIdentity>>;
-  readonly view: { isUp: boolean; isInHours: boolean; isLoggedOut: boolean };
+  readonly view: { isUp: boolean; isInHours: boolean; isLoggedOut: boolean; reason: string };
   readonly sessionTls: () => LinkTls | undefined;
   readonly backOfficeTls: LinkTls | undefined;
   readonly password: Live<string | undefined>;
@@ -269,7 +276,6 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       ),
     received: (messages, nextIn, passedOver) => trading.received(messages, nextIn, passedOver),
   };
-  const schedule = { days: config.sessionDays, start: config.sessionStart, end: config.sessionEnd };
   const session: Session<OwnMessage> = new Session<OwnMessage>({
     settings: {
       ...timeouts,
@@ -280,10 +286,15 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       password: () => parts.password.current,
       heartbeatMs: config.heartbeatSeconds * 1_000,
       resetsByLogon: config.resetsByLogon,
+      resetsOnLogon: config.resetsOnLogon,
+      sendsNextExpected: config.sendsNextExpected,
+      resendChunk: config.resendChunk === 0 ? undefined : config.resendChunk,
+      logonTries: config.logonTries,
     },
-    schedule,
+    schedule: config.schedule,
     record,
-    connect: (signal) => openConnection(config.address, parts.sessionTls(), signal),
+    addresses: config.addresses,
+    connect: (address, signal) => openConnection(address, parts.sessionTls(), signal),
     now,
     mayWrite: () => lease.isHeld(),
     events: {
@@ -314,16 +325,18 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     tap: messages.tap,
   });
   const streams = new ReportStreams(store, now, log);
+  const { messagesPerSecond, throttleWindowMs: windowMs } = config;
+  const throttle = new Throttle({ messages: messagesPerSecond, windowMs }, lease.signal);
   const trading: Trading = new Trading({
     store,
-    session,
+    session: withTurns(session, throttle),
     style: {
       symbols: config.symbols,
       more: renderer(config.orderTemplate, parts.lookups, symbolOf),
       nameLength: config.clOrdIdLength,
       toPrice: (kobo) => toPrice(kobo, unit),
     },
-    throttle: new Throttle(config.messagesPerSecond, lease.signal),
+    throttle,
     weighing: {
       toKobo: (text) => toKobo(text, unit),
       isAverage: (text, valueKobo, quantity) => isAverage(text, unit, valueKobo, quantity),
@@ -336,16 +349,15 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     asksMassStatus: config.asksMassStatus,
     absenceProofMs: config.absenceProofMs,
     cancelTimeoutMs: config.cancelTimeoutMs,
-    messagesPerSecond: config.messagesPerSecond,
-    dayStartedAt: () => sessionStartAt(schedule, now()) ?? 0,
+    messagesPerSecond: (messagesPerSecond * 1_000) / windowMs,
+    dayStartedAt: () => session.dayStartedAt ?? 0,
     log,
     onReports: () => streams.notify(),
     onFinding: (what) => metrics.findings.inc({ what }),
   });
 
   const control = new SessionControl({
-    ...{ database: parts.database, fence: lease.fence, now, log },
-    session: { run: (signal) => session.run(signal), status: () => statusOf(session), resume: () => {} },
+    ...{ database: parts.database, fence: lease.fence, session, now, log },
     show: (text) => messages.masking.value(text),
   });
   await control.open();
@@ -396,6 +408,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       const hours = periodic('hours', 1_000, async () => {
         view.isInHours = session.isInHours;
         view.isLoggedOut = control.isLoggedOut;
+        view.reason = session.status().reason;
       }).run(lease.signal);
       const helpers = new Supervisor(log);
       for (const worker of [control.worker, ...messages.workers]) helpers.start(worker);
@@ -408,12 +421,6 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       }
     },
   };
-}
-
-function statusOf(session: Session<OwnMessage>) {
-  if (session.isUp) return { state: 'up', reason: '' };
-  if (!session.isInHours) return { state: 'outside_hours', reason: "it is outside the session's hours" };
-  return { state: 'waiting', reason: 'there is no session with the exchange' };
 }
 
 function listen(server: Server, address: string, credentials: ServerCredentials): Promise<number> {

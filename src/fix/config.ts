@@ -24,6 +24,7 @@ import { messageSettings } from './messages/settings.ts';
 import { operationProblems, operationSettings } from './operations/settings.ts';
 import { maxNameLength, minNameLength } from './orders/names.ts';
 import { parseRejectReasons, type ReasonRule } from './orders/reject-reasons.ts';
+import { type CalendarDay, type Hours, parseCalendar, parseDays, type Schedule, timeOf } from './session/schedule.ts';
 import type { OrderTemplate } from './template/parse.ts';
 import { readTemplate, templateSettings } from './template/settings.ts';
 
@@ -35,7 +36,12 @@ const name = text(/^[!-<>-~]{1,64}$/, '1 to 64 characters without spaces and `=`
 const timeOfDay = text(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/, 'a time in Lagos, such as 08:30');
 /** The adapter's settings, from environment variables. */
 const settings = {
-  address: setting('MARINA_FIX_ADDRESS', "the exchange's or broker's FIX engine", undefined, hostPort),
+  addresses: setting(
+    'MARINA_FIX_ADDRESS',
+    "the exchange's or broker's FIX engine, and those of its recovery sites behind it, with commas between them",
+    undefined,
+    reading('one or more host:port with commas between them', parseAddresses),
+  ),
   version: setting(
     'MARINA_FIX_VERSION',
     'the session protocol: FIXT.1.1 carries FIX 5.0 SP2',
@@ -59,9 +65,9 @@ const settings = {
   ),
   sessionDays: setting(
     'MARINA_FIX_SESSION_DAYS',
-    'the days on which there is a session',
+    'the days on which a session begins, as names and ranges: mon-fri, or mon,tue,thu',
     'mon-fri',
-    oneOf('mon-fri', 'mon-sun'),
+    reading('days such as mon-fri or mon,tue,thu', parseDays),
   ),
   sessionStart: setting(
     'MARINA_FIX_SESSION_START',
@@ -69,18 +75,59 @@ const settings = {
     '00:00',
     timeOfDay,
   ),
-  sessionEnd: setting('MARINA_FIX_SESSION_END', 'when it ends', '23:59:59', timeOfDay),
+  sessionEnd: setting(
+    'MARINA_FIX_SESSION_END',
+    'when it ends; at a time before its start, it ends on the next day',
+    '23:59:59',
+    timeOfDay,
+  ),
+  calendarFile: setting(
+    'MARINA_FIX_CALENDAR_FILE',
+    'a file with the days that differ, one a line: 2026-12-25 closed, 2026-12-24 12:30 (another end), 2027-01-02 09:00-13:00 (other hours); read at the start',
+    '',
+    orNone(text(/./, 'the path of a file')),
+  ),
   resetsByLogon: setting(
     'MARINA_FIX_RESETS_BY_LOGON',
     'whether the first Logon of a session says that numbers begin at 1 again (ResetSeqNumFlag), where the exchange does not reset them by itself',
     'false',
     yesOrNo(),
   ),
+  resetsOnLogon: setting(
+    'MARINA_FIX_RESET_ON_LOGON',
+    'whether the exchange begins its numbers at 1 with every Logon (ResetSeqNumFlag); what it reports while there is no connection is then lost, and asked about',
+    'false',
+    yesOrNo(),
+  ),
+  sendsNextExpected: setting(
+    'MARINA_FIX_NEXT_EXPECTED',
+    'whether each Logon says which message is expected next (NextExpectedMsgSeqNum), and the exchange sends what is missing without being asked',
+    'false',
+    yesOrNo(),
+  ),
+  resendChunk: setting(
+    'MARINA_FIX_RESEND_CHUNK',
+    'how many messages a ResendRequest asks for; 0: all that are missing',
+    '0',
+    wholeNumber(0, 100_000),
+  ),
+  logonTries: setting(
+    'MARINA_FIX_LOGON_TRIES',
+    'how many Logons in a row may be refused before no other one is sent, because brokers lock users who try on',
+    '3',
+    wholeNumber(1, 1_000),
+  ),
   messagesPerSecond: setting(
     'MARINA_FIX_MESSAGES_PER_SECOND',
-    'how many orders, cancels and status requests the exchange takes in a second',
+    'how many orders, cancels and status requests the exchange takes within MARINA_FIX_THROTTLE_WINDOW_MS',
     '100',
     wholeNumber(1, 10_000),
+  ),
+  throttleWindowMs: setting(
+    'MARINA_FIX_THROTTLE_WINDOW_MS',
+    'the time in which the exchange takes so many messages, in milliseconds: never more in any such time',
+    '1000',
+    wholeNumber(100, 60_000),
   ),
   priceUnit: setting('MARINA_FIX_PRICE_UNIT', 'the unit of prices in the session', 'naira', oneOf('naira', 'kobo')),
   asksMassStatus: setting(
@@ -196,8 +243,9 @@ const allSettings: Readonly<Record<string, Setting<unknown>>> = Object.fromEntri
 
 export type FixConfig = Omit<
   ValuesOf<typeof settings>,
-  'symbolsFile' | 'rejectReasonsFile' | 'orderFields' | 'orderTemplateFile'
+  'symbolsFile' | 'calendarFile' | 'rejectReasonsFile' | 'orderFields' | 'orderTemplateFile'
 > & {
+  readonly schedule: Schedule;
   readonly symbols: ReadonlyMap<string, string>;
   readonly orderTemplate: OrderTemplate;
   readonly rejectReasons: readonly ReasonRule[];
@@ -207,14 +255,15 @@ export type FixConfig = Omit<
 /** Reads and checks all settings. Throws all problems at once. */
 export function readFixConfig(variables: NodeJS.ProcessEnv): FixConfig {
   const problems = unknownVariables(prefix, allSettings, variables);
-  const { symbolsFile, rejectReasonsFile, orderFields, orderTemplateFile, ...values } = readSettings(
+  const { symbolsFile, calendarFile, rejectReasonsFile, orderFields, orderTemplateFile, ...values } = readSettings(
     settings,
     variables,
     problems,
   );
-  const { orderLookupFile } = values;
+  const { orderLookupFile, sessionDays: days, sessionStart: start, sessionEnd: end } = values;
   const config = {
     ...values,
+    schedule: { days, start, end, calendar: readCalendar(calendarFile, { start, end }, problems) },
     symbols: readSymbols(symbolsFile, problems),
     rejectReasons: readReasons(rejectReasonsFile, problems),
     orderTemplate: readTemplate({ orderFields, orderTemplateFile, orderLookupFile }, problems),
@@ -228,8 +277,8 @@ export function readFixConfig(variables: NodeJS.ProcessEnv): FixConfig {
     problems.push('MARINA_FIX_TLS_CERT_FILE and MARINA_FIX_TLS_KEY_FILE must be set together');
   }
   problems.push(...operationProblems(config));
-  if (config.sessionStart >= config.sessionEnd) {
-    problems.push('MARINA_FIX_SESSION_START must be before MARINA_FIX_SESSION_END');
+  if (start !== undefined && end !== undefined && timeOf(start) === timeOf(end)) {
+    problems.push('MARINA_FIX_SESSION_START and MARINA_FIX_SESSION_END must differ');
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
@@ -253,6 +302,23 @@ function readReasons(file: string | undefined, problems: string[]): readonly Rea
   } catch (error) {
     problems.push(`MARINA_FIX_REJECT_REASONS_FILE ${(error as Error).message}`);
     return [];
+  }
+}
+
+function parseAddresses(value: string): readonly string[] {
+  const addresses = value.split(',').map((each) => each.trim());
+  if (!addresses.every((each) => /^.+:\d+$/.test(each))) throw new Error('must be host:port with commas between them');
+  if (new Set(addresses).size < addresses.length) throw new Error('must name each address once');
+  return addresses;
+}
+
+function readCalendar(file: string | undefined, usual: Hours, problems: string[]): ReadonlyMap<string, CalendarDay> {
+  if (file === undefined) return new Map();
+  try {
+    return parseCalendar(readFileSync(file, 'utf8'), usual);
+  } catch (error) {
+    problems.push(`MARINA_FIX_CALENDAR_FILE ${(error as Error).message}`);
+    return new Map();
   }
 }
 

@@ -231,7 +231,7 @@ export class Dispatcher {
       hasBegun = false;
       for (const queue of this.#turns) {
         // Checked before each attempt, because the process may be frozen at any moment.
-        if (!lease.isHeld()) return;
+        if (lease.signal.aborted || !lease.isHeld()) return;
         const next = queue.next(this.#attempts.underWay);
         if (next === 'no shared slot') continue;
         if (next === 'nothing') {

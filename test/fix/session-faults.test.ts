@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parseDays } from '../../src/fix/session/schedule.ts';
 import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
 import { eventually } from '../support/eventually.ts';
 import { Exchange } from './support/exchange.ts';
-import { begin, MemoryRecord, ofType, textMessage, textsOf, withSum } from './support/session.ts';
+import { always, begin, MemoryRecord, ofType, textMessage, textsOf, withSum } from './support/session.ts';
 
 const separator = '\x01';
 
@@ -231,7 +232,7 @@ describe('a FIX session, at its ends', { concurrency: 8 }, () => {
     const { record, session, states, up, send, troubles } = await begin(context, {
       exchange,
       now: () => now,
-      schedule: { days: 'mon-fri', start: '08:30', end: '16:00' },
+      schedule: { ...always, days: parseDays('mon-fri'), start: '08:30', end: '16:00' },
     });
     await up();
     now = Date.parse('2026-11-23T15:00:01Z');

@@ -57,6 +57,55 @@ describe('leases', () => {
     assert.equal(row?.holder, 'new', 'it does not give back what is not its own');
   });
 
+  it('is held while its holder ends its work in order at a stop, and not after it', async () => {
+    const held: Lease[] = [];
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const stop = startWorker(
+      underLease(database, 'stopping', 'holder', async (lease) => {
+        held.push(lease);
+        await ended;
+      }),
+    );
+    await eventually(() => assert.equal(held.length, 1));
+    const [lease] = held;
+    assert.ok(lease !== undefined);
+    const stopped = stop();
+    assert.deepEqual([lease.signal.aborted, lease.isHeld(), await mayWrite(lease)], [true, true, true]);
+    // Longer than a lease lasts without being renewed.
+    const began = performance.now();
+    await eventually(() => assert.ok(performance.now() - began > 4_500), 10_000);
+    assert.deepEqual([lease.isHeld(), await mayWrite(lease)], [true, true]);
+    const other = hold('stopping', 'other');
+    end();
+    await stopped;
+    assert.equal(lease.isHeld(), false);
+    await eventually(() => assert.equal(other.held.length, 1));
+    await other.stop();
+  });
+
+  it('that was lost is not held, also while the process stops', async () => {
+    const held: Lease[] = [];
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const stop = startWorker(
+      underLease(database, 'lost', 'old', async (lease) => {
+        held.push(lease);
+        await ended;
+      }),
+    );
+    await eventually(() => assert.equal(held.length, 1));
+    const stopped = stop();
+    await database.write(statement(`UPDATE leases SET holder = 'new', fence = fence + 1 WHERE name = 'lost'`));
+    await eventually(() => assert.equal(held[0]?.isHeld(), false), 5_000);
+    end();
+    await stopped;
+  });
+
   it("is free when its holder is gone and the database's clock was set back since", async () => {
     // As if a holder had taken it and died, and another server with a clock an hour behind had taken over.
     await database.write(

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { readFixConfig } from '../../src/fix/config.ts';
+import { type FixConfig, readFixConfig } from '../../src/fix/config.ts';
 import { cancelRequest, newOrder, statusRequest } from '../../src/fix/orders/requests.ts';
 import type { FixOrder } from '../../src/fix/store/table.ts';
 import { noLookups } from '../../src/fix/template/lookups.ts';
@@ -22,19 +22,19 @@ describe('the settings of the FIX adapter', () => {
   const folder = mkdtempSync(join(tmpdir(), 'marina-fix-'));
   after(() => rmSync(folder, { recursive: true }));
   let made = 0;
-  const symbolsFile = (text: string) => {
+  const fileOf = (variable: string, text: string) => {
     made += 1;
-    const path = join(folder, `symbols${made}`);
+    const path = join(folder, `file${made}`);
     writeFileSync(path, text);
-    return { ...needed, MARINA_FIX_SYMBOLS_FILE: path };
+    return { [variable]: path };
   };
+  const symbolsFile = (text: string) => ({ ...needed, ...fileOf('MARINA_FIX_SYMBOLS_FILE', text) });
 
   it('speak FIX 5.0 SP2 in naira all day from Monday to Friday, unless something else is set', () => {
-    const { version, priceUnit, sessionDays, sessionStart, sessionEnd, symbols } = readFixConfig(needed);
-    assert.deepEqual(
-      [version, priceUnit, sessionDays, sessionStart, sessionEnd, symbols.size],
-      ['FIXT.1.1', 'naira', 'mon-fri', '00:00', '23:59:59', 0],
-    );
+    const { version, priceUnit, schedule, symbols } = readFixConfig(needed);
+    assert.deepEqual([version, priceUnit, symbols.size], ['FIXT.1.1', 'naira', 0]);
+    const calendar = new Map();
+    assert.deepEqual(schedule, { days: new Set([1, 2, 3, 4, 5]), start: '00:00', end: '23:59:59', calendar });
     assert.equal(readFixConfig({ ...needed, MARINA_FIX_VERSION: 'FIX.4.4' }).version, 'FIX.4.4');
   });
 
@@ -83,6 +83,41 @@ describe('the settings of the FIX adapter', () => {
     assert.deepEqual([maskedTags, operators.first.map(({ name }) => name)], [[58, 5_001], ['ada']]);
   });
 
+  it('name the exchange, its recovery sites, its days and its calendar', () => {
+    const { addresses, schedule } = readFixConfig({
+      ...needed,
+      ...fileOf('MARINA_FIX_CALENDAR_FILE', '2026-12-25 closed\n2026-12-24 12:00\n'),
+      MARINA_FIX_ADDRESS: 'exchange:9000, recovery:9001,[::1]:9002',
+      MARINA_FIX_SESSION_DAYS: 'sun-wed,fri',
+      MARINA_FIX_SESSION_START: '18:00',
+      MARINA_FIX_SESSION_END: '17:00',
+    });
+    assert.deepEqual(addresses, ['exchange:9000', 'recovery:9001', '[::1]:9002']);
+    assert.deepEqual([...schedule.days], [0, 1, 2, 3, 5]);
+    assert.deepEqual(
+      [...schedule.calendar],
+      [
+        ['2026-12-25', 'closed'],
+        ['2026-12-24', { start: '18:00', end: '12:00' }],
+      ],
+    );
+  });
+
+  it('say how the session is spoken, and by default as it was agreed with nobody', () => {
+    const read = ({ resetsOnLogon, sendsNextExpected, resendChunk, logonTries, throttleWindowMs }: FixConfig) => [
+      ...[resetsOnLogon, sendsNextExpected, resendChunk, logonTries, throttleWindowMs],
+    ];
+    assert.deepEqual(read(readFixConfig(needed)), [false, false, 0, 3, 1_000]);
+    const set = {
+      MARINA_FIX_RESET_ON_LOGON: 'true',
+      MARINA_FIX_NEXT_EXPECTED: 'true',
+      MARINA_FIX_RESEND_CHUNK: '2500',
+      MARINA_FIX_LOGON_TRIES: '1',
+      MARINA_FIX_THROTTLE_WINDOW_MS: '60000',
+    };
+    assert.deepEqual(read(readFixConfig({ ...needed, ...set })), [true, true, 2_500, 1, 60_000]);
+  });
+
   const wrong: readonly [string, NodeJS.ProcessEnv, RegExp][] = [
     [
       'a field that each order has of its own',
@@ -92,10 +127,26 @@ describe('the settings of the FIX adapter', () => {
     ['another one', { ...needed, MARINA_FIX_ORDER_FIELDS: '21=2' }, /must not have tag 21,/],
     ['PossResend', { ...needed, MARINA_FIX_ORDER_FIELDS: '97=Y' }, /must not have tag 97,/],
     [
-      'hours that end before they begin',
-      { ...needed, MARINA_FIX_SESSION_START: '16:00', MARINA_FIX_SESSION_END: '08:00' },
-      /before/,
+      'hours that end when they begin',
+      { ...needed, MARINA_FIX_SESSION_START: '16:00', MARINA_FIX_SESSION_END: '16:00:00' },
+      /must differ/,
     ],
+    ['days that are none', { ...needed, MARINA_FIX_SESSION_DAYS: 'mon-fry' }, /SESSION_DAYS must be days/],
+    ['an address without a port', { ...needed, MARINA_FIX_ADDRESS: 'a:1,b' }, /MARINA_FIX_ADDRESS must be host:port/],
+    ['an address that is named twice', { ...needed, MARINA_FIX_ADDRESS: 'a:1,a:1' }, /each address once/],
+    ['an empty address', { ...needed, MARINA_FIX_ADDRESS: 'a:1,' }, /must be host:port/],
+    [
+      'a calendar with a line that is no day',
+      { ...needed, ...fileOf('MARINA_FIX_CALENDAR_FILE', '2026-12-25 closed\nholiday\n') },
+      /MARINA_FIX_CALENDAR_FILE line 2/,
+    ],
+    [
+      'a calendar that is not there',
+      { ...needed, MARINA_FIX_CALENDAR_FILE: join(folder, 'nowhere') },
+      /MARINA_FIX_CALENDAR_FILE/,
+    ],
+    ['a throttle without a window', { ...needed, MARINA_FIX_THROTTLE_WINDOW_MS: '0' }, /THROTTLE_WINDOW_MS/],
+    ['no try of a Logon', { ...needed, MARINA_FIX_LOGON_TRIES: '0' }, /LOGON_TRIES/],
     ['a symbol that is named twice', symbolsFile('A=B\nA=C\n'), /each symbol once/],
     ['two symbols with one name', symbolsFile('A=C\nB=C\n'), /two symbols one name/],
     ['a line that is no pair', symbolsFile('A\n'), /OURS=THEIRS/],

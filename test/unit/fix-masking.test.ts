@@ -4,8 +4,8 @@ import { alwaysMasked } from '../../src/fix/messages/masked-tags.ts';
 import { Masking, maxTextLength } from '../../src/fix/messages/masking.ts';
 import { subjectOf } from '../../src/fix/messages/subject.ts';
 import { cancelName, orderName } from '../../src/fix/orders/names.ts';
+import { lengthOf } from '../../src/fix/wire/data-fields.ts';
 import { decode, type Field } from '../../src/fix/wire/message.ts';
-import { lengthOf } from '../../src/fix/wire/tags.ts';
 import { fc } from '../support/properties.ts';
 
 const soh = '\x01';

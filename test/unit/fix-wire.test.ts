@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { sessionStartAt } from '../../src/fix/session/schedule.ts';
-import { Framing } from '../../src/fix/wire/framing.ts';
-import { decode, encode, type Field } from '../../src/fix/wire/message.ts';
+import { lengthOf } from '../../src/fix/wire/data-fields.ts';
+import { type Framed, Framing } from '../../src/fix/wire/framing.ts';
+import { checkSum, decode, encode, type Field } from '../../src/fix/wire/message.ts';
+import { wholeNumber, wholeQuantity } from '../../src/fix/wire/numbers.ts';
 import { toKobo, toPrice } from '../../src/fix/wire/prices.ts';
 import { readUtcTimestamp, utcTimestamp } from '../../src/fix/wire/times.ts';
 
@@ -97,16 +98,72 @@ describe('a FIX message', () => {
     assert.ok(msOf(Buffer.concat(Array.from({ length: 20 }, () => long)), 16) < 5_000);
   });
 
-  it('that is longer than any message is none', () => {
+  it('that is longer than those that are kept passes by, and its first fields are known', () => {
     const long = encode('FIX.4.4', [
-      [35, 'B'],
-      [58, 'x'.repeat(65_536)],
+      [35, '8'],
+      [34, '7'],
+      [58, 'x'.repeat(70_000)],
     ]);
+    const bytes = Buffer.concat([long, encode('FIX.4.4', [[35, '0']])]);
+    for (const size of [bytes.length, 1_000, 7]) {
+      const framing = new Framing();
+      const found: Framed[] = [];
+      for (let at = 0; at < bytes.length; at += size) found.push(...framing.push(bytes.subarray(at, at + size)));
+      const messages = found.flatMap((one) => ('message' in one ? [one.message] : []));
+      assert.equal(found.length, 2);
+      assert.deepEqual(
+        messages.map(({ type, isWhole }) => [type, isWhole]),
+        [
+          ['8', false],
+          ['0', true],
+        ],
+      );
+      assert.equal(messages[0]?.number, 7);
+      assert.deepEqual(messages[0]?.bytes, long.subarray(0, 4_096));
+    }
+  });
+
+  it('of 8 MB passes by without being kept in memory', () => {
+    const framing = new Framing();
+    const some = Buffer.alloc(65_536, 'x');
+    const body = 8_000_000;
+    framing.push(Buffer.from(`8=FIX.4.4\x019=${body}\x0135=8\x0158=`, 'latin1'));
+    assert.equal(framing.passingLength, body);
+    const before = process.memoryUsage().arrayBuffers;
+    for (let at = 0; at < body - 100_000; at += some.length) assert.deepEqual(framing.push(some), []);
+    assert.ok(process.memoryUsage().arrayBuffers - before < 1_000_000);
+  });
+
+  it('whose length no message has makes all behind it worthless', () => {
+    for (const length of ['8388609', '99999999', '9'.repeat(25)]) {
+      const [found] = new Framing().push(
+        Buffer.from(`8=FIX.4.4\x019=${length}\x0135=8\x01${'x'.repeat(60)}`, 'latin1'),
+      );
+      assert.ok(found !== undefined && 'tooLong' in found, length);
+    }
+    const [found] = new Framing().push(Buffer.from(`8=FIX.4.4\x019=${'0'.repeat(60)}`, 'latin1'));
+    assert.ok(found !== undefined && 'garbage' in found);
+  });
+
+  it('of a long length with a wrong sum is none, and what follows is read', () => {
+    const long = encode('FIX.4.4', [
+      [35, '8'],
+      [58, 'x'.repeat(70_000)],
+    ]);
+    long[40_000] = 0x79;
     const found = new Framing().push(Buffer.concat([long, encode('FIX.4.4', [[35, '0']])]));
     assert.deepEqual(
-      found.map((one) => ('message' in one ? one.message.type : one.garbage)),
-      ['too long', 'bytes outside a message', '0'],
+      found.map((one) => ('message' in one ? one.message.type : 'none')),
+      ['none', 'none', '0'],
     );
+  });
+
+  it('may have zeros before its length', () => {
+    const plain = encode('FIX.4.4', [[35, '0']]).toString('latin1');
+    const padded = plain.replace('9=5', '9=0000005').slice(0, -7);
+    const [found] = new Framing().push(Buffer.from(`${padded}10=${checkSum(Buffer.from(padded))}\x01`, 'latin1'));
+    assert.ok(found !== undefined && 'message' in found);
+    assert.equal(found.message.type, '0');
   });
 
   it('without MsgType in its place is none', () => {
@@ -134,13 +191,47 @@ describe('a FIX message', () => {
     assert.equal(message.get(448), 'A');
   });
 
-  it('is read up to the first field that is none', () => {
-    for (const wrong of ['abc=1', '=1', '0=1', 'x', '95=4\x0196=toolong', '95=400\x0196=short', '1234567890123456=1']) {
-      const message = decode(Buffer.from(`35=B\x0158=one\x01${wrong}\x0158=two\x01`, 'latin1'));
+  it('is not whole if it has what is no field, and the others are read', () => {
+    for (const wrong of ['abc=1', '=1', '0=1', 'x', '', '\x01', '5000=a\x01b', '1234567890123456=1', '-1=2']) {
+      const text = `35=B\x0158=one\x01${wrong}\x0111=two\x01`;
+      const message = decode(Buffer.from(text, 'latin1'));
       assert.equal(message.isWhole, false, wrong);
-      assert.equal(message.get(58), 'one');
-      assert.equal(message.fields.filter(([each]) => each === 58).length, 1, wrong);
+      assert.deepEqual([message.get(35), message.get(58), message.get(11)], ['B', 'one', 'two'], wrong);
+      assert.equal(message.bytes.toString('latin1'), text);
     }
+    const cut = decode(Buffer.from('35=B\x0158=on', 'latin1'));
+    assert.deepEqual([cut.isWhole, cut.get(35), cut.get(58)], [false, 'B', undefined]);
+  });
+
+  it('keeps at most 4,096 bytes of what it could not read', () => {
+    const message = decode(Buffer.from(`35=B\x0158=${'x'.repeat(9_000)}\x01y\x01`, 'latin1'));
+    assert.equal(message.bytes.length, 4_096);
+    assert.equal(decode(Buffer.from('35=B\x01')).bytes.length, 0);
+  });
+
+  it('is read whole where the length of a field of bytes is stated wrongly, as in characters', () => {
+    for (const length of ['1', '3', '6', '400', '0']) {
+      const message = decode(Buffer.from(`35=8\x01354=${length}\x01355=caf\xc3\xa9\x0111=two\x01`, 'latin1'));
+      assert.deepEqual([message.isWhole, message.get(355), message.get(11)], [true, 'caf\xc3\xa9', 'two'], length);
+    }
+  });
+
+  it('may have separators in every field of bytes that FIX has', () => {
+    for (const [length, data] of lengthOf) {
+      const message = decode(Buffer.from(`35=8\x01${length}=3\x01${data}=a\x01b\x0111=two\x01`, 'latin1'));
+      assert.deepEqual([message.isWhole, message.get(data), message.get(11)], [true, 'a\x01b', 'two'], String(data));
+    }
+    assert.equal(new Set(lengthOf.values()).size, lengthOf.size);
+    for (const known of [89, 91, 96, 213, 355, 446, 622, 1185, 1281, 1402, 1469, 1527, 2112, 2716]) {
+      assert.ok([...lengthOf.values()].includes(known), String(known));
+    }
+  });
+
+  it('is read in time that grows with the bytes, if nothing in it is a field', () => {
+    const began = performance.now();
+    decode(Buffer.alloc(65_536, 1));
+    decode(Buffer.from('1\x01'.repeat(30_000)));
+    assert.ok(performance.now() - began < 1_000);
   });
 
   it('says nothing by a field without a value', () => {
@@ -173,12 +264,58 @@ describe('a FIX message', () => {
     ]);
   });
 
-  it('is not written with a value that would end its field', () => {
-    for (const wrong of ['', 'a\x01b', 'é', '\n']) assert.throws(() => encode('FIX.4.4', [[58, wrong]]));
+  it('is not written with a value that would end its field, or is no bytes', () => {
+    for (const wrong of ['', 'a\x01b', '\u20a6']) assert.throws(() => encode('FIX.4.4', [[58, wrong]]));
+  });
+
+  it('echoes every byte that is no separator', () => {
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => byte !== 1));
+    const [found] = new Framing().push(
+      encode('FIX.4.4', [
+        [35, '0'],
+        [112, bytes.toString('latin1')],
+      ]),
+    );
+    assert.ok(found !== undefined && 'message' in found);
+    assert.deepEqual(Buffer.from(found.message.get(112) ?? '', 'latin1'), bytes);
   });
 });
 
 const longest = 70_000;
+
+describe('a whole number of a message', () => {
+  it('is read exactly, with any zeros before it', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 999_999_999_999_999 }),
+        fc.integer({ min: 0, max: 40 }),
+        (number, zeros) => {
+          assert.equal(wholeNumber('0'.repeat(zeros) + number), number);
+        },
+      ),
+    );
+    for (const wrong of ['', ' 1', '1.0', '-1', '+1', '1e3', '1000000000000000', '0'.repeat(65), undefined]) {
+      assert.equal(wholeNumber(wrong), undefined, wrong);
+    }
+  });
+
+  it('is a quantity also with zeros behind its point, and never loses a share', () => {
+    const most = 999_999_999_999_999_999n;
+    const point = fc.constantFrom('', '.', '.0', '.000000');
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: most }), fc.integer({ min: 0, max: 30 }), point, (quantity, zeros, end) => {
+        assert.equal(wholeQuantity(`${'0'.repeat(zeros)}${quantity}${end}`), quantity);
+      }),
+    );
+    for (const wrong of ['', '1.5', '1.01', '-1', '1e3', '.0', `${most}0`, 'x', undefined]) {
+      assert.equal(wholeQuantity(wrong), undefined, wrong);
+    }
+  });
+
+  it('is the number of a message', () => {
+    assert.equal(decode(Buffer.from('35=0\x0134=00000000000000000042\x01')).number, 42);
+  });
+});
 
 describe('a price of the session', () => {
   it('is exact in both directions', () => {
@@ -210,55 +347,5 @@ describe('a time of the session', () => {
     for (const wrong of ['2026-11-23', '20261323-09:30:00', '20261123-25:30:00', '', undefined]) {
       assert.equal(readUtcTimestamp(wrong), undefined);
     }
-  });
-});
-
-describe("the session's hours", () => {
-  const schedule = { days: 'mon-fri', start: '08:30', end: '16:00' } as const;
-  const at = (text: string) => sessionStartAt(schedule, Date.parse(text));
-
-  it('are those of Lagos on its working days', () => {
-    const start = Date.parse('2026-11-23T07:30:00Z');
-    assert.equal(at('2026-11-23T07:29:59.999Z'), undefined);
-    assert.equal(at('2026-11-23T07:30:00Z'), start);
-    assert.equal(at('2026-11-23T15:00:00Z'), start);
-    assert.equal(at('2026-11-23T15:00:01Z'), undefined);
-    assert.equal(at('2026-11-22T10:00:00Z'), undefined, 'a Sunday');
-    assert.equal(at('2026-11-28T10:00:00Z'), undefined, 'a Saturday');
-  });
-
-  it('begin on each of their days and at no other time', () => {
-    const minute = 60_000;
-    fc.assert(
-      fc.property(
-        fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2030-01-01') }),
-        fc.constantFrom('mon-fri', 'mon-sun'),
-        fc.integer({ min: 0, max: 1_438 }),
-        fc.integer({ min: 1, max: 1_439 }),
-        (now, days, startMinute, length) => {
-          const endMinute = Math.min(startMinute + length, 1_439);
-          const clock = (at: number) => new Date(at * minute).toISOString().slice(11, 16);
-          const found = sessionStartAt({ days, start: clock(startMinute), end: clock(endMinute) }, now);
-          const lagos = new Intl.DateTimeFormat('en-GB', {
-            ...{ timeZone: 'Africa/Lagos', weekday: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit' },
-          });
-          const part = Object.fromEntries(lagos.formatToParts(now).map(({ type, value }) => [type, value]));
-          const second = (Number(part.hour) * 60 + Number(part.minute)) * 60 + Number(part.second);
-          const isDay = days === 'mon-sun' || !['Sat', 'Sun'].includes(part.weekday ?? '');
-          const isOpen = isDay && second >= startMinute * 60 && second <= endMinute * 60;
-          assert.equal(found !== undefined, isOpen);
-          if (found === undefined) return;
-          assert.ok(found <= now && now - found < 24 * 60 * minute);
-          assert.ok(lagos.format(found).endsWith(`${clock(startMinute)}:00`));
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
-
-  it('can be whole days, each of which begins again at midnight in Lagos', () => {
-    const always = { days: 'mon-sun', start: '00:00', end: '23:59:59' } as const;
-    assert.equal(sessionStartAt(always, Date.parse('2026-11-22T22:59:59.999Z')), Date.parse('2026-11-21T23:00:00Z'));
-    assert.equal(sessionStartAt(always, Date.parse('2026-11-22T23:00:00Z')), Date.parse('2026-11-22T23:00:00Z'));
   });
 });

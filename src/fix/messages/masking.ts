@@ -1,5 +1,6 @@
+import { lengthOf } from '../wire/data-fields.ts';
 import type { Field } from '../wire/message.ts';
-import { lengthOf, tags } from '../wire/tags.ts';
+import { tags } from '../wire/tags.ts';
 import { alwaysMasked, firmRoles, roleOf } from './masked-tags.ts';
 
 /** Stands for a value that the log must not have. */

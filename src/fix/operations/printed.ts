@@ -54,7 +54,7 @@ export function printedRejections(rejections: readonly Rejection[]): string {
 export interface SessionNames {
   readonly senderCompId: string;
   readonly targetCompId: string;
-  readonly address: string;
+  readonly addresses: readonly string[];
   readonly version: string;
 }
 
@@ -64,7 +64,7 @@ export function printedSession(overview: Overview, names: SessionNames, now: num
   const ago = (ms: number | undefined) => (ms === undefined ? '' : `, ${duration(now - ms)} ago`);
   const forMs = since === undefined ? '' : ` since ${lagosTime(since)} Lagos (${duration(now - since)})`;
   const lines: readonly (readonly [string, string])[] = [
-    ['session', `${names.senderCompId} → ${names.targetCompId} at ${names.address}, ${names.version}`],
+    ['session', `${names.senderCompId} → ${names.targetCompId} at ${names.addresses.join(' or ')}, ${names.version}`],
     ['state', `${state.replaceAll('_', ' ')}${forMs}`],
     ...(reason === '' ? [] : [['why not up', reason] as const]),
     ['process', process || 'none'],

@@ -268,7 +268,9 @@ export class Questions {
   }
 
   async #askAboutAll(): Promise<void> {
-    const { session, requestId } = this.options;
+    const { session, requestId, throttle } = this.options;
+    this.#hasMissed = true;
+    if (!(await throttle.take(answerTimeoutMs))) return;
     this.#hasMissed = false;
     const outcome = await send(session, {
       type: messageTypes.OrderMassStatusRequest,

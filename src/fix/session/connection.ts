@@ -1,31 +1,31 @@
 import type { Duplex } from 'node:stream';
 import { atMost } from '../../lib/at-most.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { MessageOutcome, MessagePlace, MessageTap } from '../messages/tap.ts';
+import type { MessageTap } from '../messages/tap.ts';
 import { type Framed, Framing } from '../wire/framing.ts';
-import { type Field, type FixMessage, wholeNumber } from '../wire/message.ts';
+import type { Field, FixMessage } from '../wire/message.ts';
+import { wholeNumber } from '../wire/numbers.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
-import { readUtcTimestamp } from '../wire/times.ts';
-import { PassedOver } from './gap.ts';
+import { Incoming } from './gap.ts';
+import { Inbox } from './inbox.ts';
+import { logonFields, readLogonAnswer, reasonOf } from './logon.ts';
+import { askedAgain, headerFault, isAdministrative, isApplied, rejectReasons, withRefMsgType } from './messages.ts';
+import { Noting } from './noting.ts';
+import { Readiness } from './readiness.ts';
 import { Sender } from './sender.ts';
-import type { Numbers, Outgoing, SessionEvents, SessionRecord, SessionSettings } from './types.ts';
+import type {
+  Numbers,
+  Outgoing,
+  SessionEvents,
+  SessionRecord,
+  SessionSettings,
+  SessionState,
+  SessionTrouble,
+} from './types.ts';
 
 const tickMs = 100;
-/** How far the other side's clock may be from ours. */
-const furthestClockMs = 120_000;
-/** FIX50SP2, as DefaultApplVerID names it. */
-const fix50Sp2 = '9';
 /** BusinessRejectReason (380). */
 const unsupportedMessageType = '3';
-/** The messages that the record applies. */
-const appliedTypes: readonly string[] = [
-  messageTypes.ExecutionReport,
-  messageTypes.OrderCancelReject,
-  messageTypes.BusinessMessageReject,
-  messageTypes.Reject,
-];
-/** SessionRejectReason (373). */
-const rejectReasons = { valueIsIncorrect: '5', compIdProblem: '9', sendingTimeAccuracy: '10', other: '99' } as const;
 
 export interface ConnectionOptions<Message> {
   readonly socket: Duplex;
@@ -42,6 +42,8 @@ export interface ConnectionOptions<Message> {
   /** Whether an earlier connection ended before `missed` could be called. */
   readonly hasMissed: boolean;
   readonly events: SessionEvents;
+  /** The other side answered the Logon. */
+  readonly onLogon: () => void;
   readonly log: Logger;
   /** Notes each message in both directions; absent: nobody does. */
   readonly tap?: MessageTap | undefined;
@@ -49,7 +51,12 @@ export interface ConnectionOptions<Message> {
 
 /** Ends the connection. Every message was applied, or is asked for again. */
 class Disconnect extends Error {
-  override readonly name = 'Disconnect';
+  override readonly name: string = 'Disconnect';
+}
+
+/** One side refused the Logon of the other. */
+export class LogonRefused extends Disconnect {
+  override readonly name = 'LogonRefused';
 }
 
 /**
@@ -59,43 +66,39 @@ class Disconnect extends Error {
 export class Connection<Message extends Outgoing> {
   readonly #sender: Sender<Message>;
   readonly #framing = new Framing();
-  #nextIn: number;
-  #storedNextIn: number;
-  #batch: FixMessage[] = [];
-  readonly #skipped = new PassedOver();
-  /** Messages between the last stored number and `#nextIn` were passed over, and the record does not have that yet. */
-  #hasPassedOver = false;
-  /** The record has it, and `missed` was not called since. */
-  #hasMissed: boolean;
+  readonly #incoming: Incoming;
+  readonly #inbox: Inbox;
+  readonly #readiness = new Readiness();
+  readonly #noting: Noting;
   #isLoggedOn = false;
   #isUp = false;
   #isLeaving = false;
-  /** Our Logout is on its way: no order may follow it. */
+  /** Our Logout is on its way: no order, and nothing else with a number, may follow it. */
   #isEnding = false;
+  readonly #startedAt = performance.now();
   #lastReadAt = performance.now();
+  #lastTestAt = performance.now();
+  /** When a silent other side was tested. */
   #testedAt: number | undefined;
-  /** The number that showed a gap, and when it was found. Undefined: nothing is missing. */
-  #gap: { readonly to: number; readonly sinceMs: number } | undefined;
-  /** The number of the last TestRequest. Its Heartbeat shows that all older messages were received. */
-  #barrier = 0;
   #loggedOut: () => void = () => {};
-  /** What becomes of the message that is being handled, for the tap. Undefined: it waits for its commit. */
-  #outcome: MessageOutcome | undefined;
-  readonly #places = new WeakMap<FixMessage, MessagePlace>();
   #error: Error | undefined;
 
   constructor(private readonly options: ConnectionOptions<Message>) {
     const { socket, settings, record, numbers, now, mayWrite, events, tap } = options;
-    this.#nextIn = numbers.nextIn;
-    this.#storedNextIn = numbers.nextIn;
-    this.#hasMissed = options.hasMissed;
+    const { resendChunk, gapQuietMs, gapTimeoutMs } = settings;
+    this.#incoming = new Incoming(numbers.nextIn, {
+      ...{ chunk: resendChunk, quietMs: gapQuietMs, timeoutMs: gapTimeoutMs },
+    });
+    this.#noting = new Noting(tap);
+    this.#inbox = new Inbox(record, this.#noting, numbers.nextIn, options.hasMissed);
     this.#sender = new Sender<Message>({
       ...{ socket, settings, record, now, mayWrite, tap },
       nextOut: numbers.nextOut,
       gapFilled: (from, to) => {
         events.gapFilled(from, to, this.#isUp);
-        // The test was among what was passed over.
-        if (!this.#isUp) this.#testLink();
+        if (this.#isUp) return;
+        this.#readiness.testsPassedOver();
+        this.#testLink();
       },
       failed: (error) => this.#end(error as Error),
     });
@@ -107,7 +110,27 @@ export class Connection<Message extends Outgoing> {
 
   /** Whether messages were passed over, and `missed` was not called since. */
   get hasMissed(): boolean {
-    return this.#hasMissed;
+    return this.#inbox.hasMissed;
+  }
+
+  get nextOut(): number {
+    return this.#sender.nextOut;
+  }
+
+  get nextIn(): number {
+    return this.#incoming.next;
+  }
+
+  /** What it does, and why it is not up. */
+  get state(): { readonly state: SessionState; readonly reason: string } {
+    const { missing } = this.#incoming;
+    if (this.#isEnding) return { state: 'logging_out', reason: 'the session logs out' };
+    if (!this.#isLoggedOn) return { state: 'logging_on', reason: 'the Logon is not answered' };
+    if (missing !== undefined) {
+      return { state: 'receiving', reason: `messages ${missing.from} to ${missing.to} of the other side are missing` };
+    }
+    if (!this.#isUp) return { state: 'testing', reason: 'the TestRequest after the Logon is not answered' };
+    return { state: 'up', reason: '' };
   }
 
   send(message: Message): void {
@@ -118,20 +141,22 @@ export class Connection<Message extends Outgoing> {
   /** Logs on and works until the connection ends. Throws why it ended, unless `signal` was aborted or the session's time is over. */
   async run(signal: AbortSignal): Promise<void> {
     const { socket, events } = this.options;
-    const startedAt = performance.now();
     const leave = () => void this.#leave('').catch((error: unknown) => this.#end(error as Error));
-    signal.addEventListener('abort', leave, { once: true });
     socket.on('error', (error) => this.#end(error));
+    if (signal.aborted) {
+      socket.destroy();
+      return;
+    }
+    signal.addEventListener('abort', leave, { once: true });
     const ticking = setInterval(() => {
       try {
-        this.#tick(startedAt);
+        this.#tick();
       } catch (error) {
         this.#end(error as Error);
       }
     }, tickMs);
     try {
-      this.#sender.administrative(messageTypes.Logon, ...this.#logonFields());
-      if (signal.aborted) leave();
+      this.#logOn();
       for await (const chunk of socket) {
         await this.#handleAll(this.#framing.push(chunk as Buffer));
       }
@@ -147,202 +172,233 @@ export class Connection<Message extends Outgoing> {
       socket.destroy();
       this.#loggedOut();
       if (wasUp) events.down();
-      for (const message of this.#batch) this.#tap(message, 'not_applied');
+      this.#noting.notStored(this.#inbox.waiting);
       await this.#sender.close();
       await this.#storeNextIn();
     }
   }
 
-  #logonFields(): Field[] {
+  #logOn(): void {
     const { settings, resets } = this.options;
-    const { username, heartbeatMs, beginString } = settings;
-    const password = settings.password();
-    return [
-      [tags.EncryptMethod, '0'],
-      [tags.HeartBtInt, String(Math.ceil(heartbeatMs / 1_000))],
-      ...(resets ? [[tags.ResetSeqNumFlag, 'Y'] as const] : []),
-      ...(username === undefined ? [] : [[tags.Username, username] as const]),
-      ...(password === undefined ? [] : [[tags.Password, password] as const]),
-      ...(beginString === 'FIXT.1.1' ? [[tags.DefaultApplVerID, fix50Sp2] as const] : []),
-    ];
+    this.#answer(messageTypes.Logon, ...logonFields(settings, { resets, nextIn: this.nextIn }));
   }
 
-  /** Checks what is due: Logon, resent messages, silence, heartbeats. */
-  #tick(startedAt: number): void {
+  /** Checks what is due: Logon, resent messages, tests, silence, heartbeats. */
+  #tick(): void {
     const { settings, isInHours, mayWrite } = this.options;
     const now = performance.now();
     if (!mayWrite()) throw new Disconnect('another process has the session');
     if (!this.#isLoggedOn) {
-      if (now - startedAt > settings.logonTimeoutMs) throw new Disconnect('the Logon was not answered');
+      if (now - this.#startedAt > settings.logonTimeoutMs) throw new Disconnect('the Logon was not answered');
       return;
     }
-    if (this.#gap !== undefined && now - this.#gap.sinceMs > settings.gapTimeoutMs) {
-      throw new Disconnect('what was missing was not sent again');
-    }
+    if (this.#incoming.isOverdue(now)) throw new Disconnect('what was missing was not sent again');
+    this.#askForMissing(now);
+    this.#checkSilence(now);
+    // Some read nothing but the Logon at first.
+    const isTesting = !this.#isUp && this.#incoming.missing === undefined;
+    if (isTesting && now - this.#lastTestAt > settings.slowUpMs) this.#testLink();
+    const isQuiet = now - this.#sender.lastWriteAt > settings.heartbeatMs && !this.#sender.isBusy;
+    if (isQuiet) this.#answer(messageTypes.Heartbeat);
+    if (!isInHours() && !this.#isLeaving) void this.#leave('the session is over').catch((error) => this.#end(error));
+  }
+
+  #checkSilence(now: number): void {
+    const { settings, events } = this.options;
     const silentMs = now - this.#lastReadAt;
     if (silentMs > settings.heartbeatMs * 2.4) {
-      this.options.events.trouble('silent');
+      const length = this.#framing.passingLength;
+      if (length !== undefined) this.#tooLong(`BodyLength is ${length}, and not all of it came`);
+      events.trouble('silent');
       throw new Disconnect('the other side is silent');
     }
     if (silentMs > settings.heartbeatMs * 1.2 && this.#testedAt === undefined) {
       this.#testedAt = now;
-      this.#sender.administrative(messageTypes.TestRequest, [tags.TestReqID, `quiet-${Math.floor(now)}`]);
+      this.#answer(messageTypes.TestRequest, [tags.TestReqID, `quiet-${Math.floor(now)}`]);
     }
-    const isQuiet = now - this.#sender.lastWriteAt > settings.heartbeatMs && !this.#sender.isBusy;
-    if (isQuiet) this.#sender.administrative(messageTypes.Heartbeat);
-    if (!isInHours() && !this.#isLeaving) void this.#leave('the session is over').catch((error) => this.#end(error));
   }
 
   async #handleAll(framed: readonly Framed[]): Promise<void> {
+    const { log, events } = this.options;
     for (const one of framed) {
+      if ('tooLong' in one) {
+        await this.#store();
+        this.#tooLong(one.tooLong);
+        throw new Disconnect('a message of the other side is too long');
+      }
       if ('garbage' in one) {
-        this.options.log.warn({ why: one.garbage }, 'bytes that are no FIX message');
-        this.#tapGarbage(one.garbage);
-        this.options.events.trouble('garbage');
+        log.warn({ why: one.garbage }, 'bytes that are no FIX message');
+        this.#noting.garbage(one.garbage);
+        events.trouble('garbage');
         if (!this.#isLoggedOn) throw new Disconnect('bytes that are no FIX message, before the Logon');
       } else {
         // Bytes alone are no sign of life: a wrong length makes all that follows a part of one message.
         this.#lastReadAt = performance.now();
         this.#testedAt = undefined;
-        this.#outcome = 'applied';
-        const { tap } = this.options;
-        if (tap !== undefined) this.#places.set(one.message, tap.place());
+        this.#noting.begins(one.message);
         try {
           await this.#handle(one.message, one.beginString);
         } finally {
-          this.#tap(one.message, this.#outcome);
+          this.#noting.ends(one.message);
         }
+        this.#askForMissing(performance.now());
       }
     }
-    await this.#storeBatch();
+    await this.#store();
   }
 
-  #tap(message: FixMessage, outcome: MessageOutcome | undefined): void {
-    if (outcome === undefined) return;
-    const { number, type, fields, isWhole } = message;
-    const problem = isWhole ? {} : { problem: 'what follows cannot be read' };
-    const tapped = { direction: 'in', outcome, number, type, fields, ...problem } as const;
-    this.options.tap?.note(tapped, this.#places.get(message));
-  }
-
-  #tapGarbage(problem: string): void {
-    this.options.tap?.note({ direction: 'in', outcome: 'unreadable', number: 0, type: '', fields: [], problem });
+  /** Nothing behind such a message can be read over this connection. */
+  #tooLong(why: string): void {
+    this.options.log.error({ why }, 'a message of the other side is too long');
+    this.#noting.garbage(why);
+    this.options.events.trouble('too_long');
   }
 
   async #handle(message: FixMessage, beginString: string): Promise<void> {
-    if (beginString !== this.options.settings.beginString) await this.#refuse('a wrong BeginString', 'not_ours');
-    await this.#checkHeader(message);
-    const { type, number, isWhole } = message;
+    const { settings, now } = this.options;
+    const fault = headerFault(message, beginString, settings, now());
+    if (fault !== undefined) {
+      if (fault.reject !== undefined) this.#reject(message, fault.reject);
+      await this.#refuse(fault.text, 'not_ours');
+    }
+    const { type, number } = message;
     if (!this.#isLoggedOn) return this.#handleLogon(message);
     if (type === messageTypes.SequenceReset && message.get(tags.GapFillFlag) !== 'Y') return this.#reset(message);
-    if (number < this.#nextIn) {
-      // A gap fill that begins before what is missing ends behind it.
-      if (message.isPossDup && type === messageTypes.SequenceReset) return this.#fillGap(message);
-      if (message.isPossDup) {
-        this.#outcome = 'duplicate';
-        return;
-      }
-      await this.#refuse(`MsgSeqNum too low, expecting ${this.#nextIn} but received ${number}`, 'number_too_low');
+    if (number < this.nextIn) return this.#handleLow(message);
+    if (number > this.nextIn) return this.#handleEarly(message);
+    const next = wholeNumber(message.get(tags.NewSeqNo)) ?? 0;
+    if (type === messageTypes.SequenceReset && message.isWhole && next > number) {
+      this.#moveTo(message, next);
+      return this.#becomeUp();
     }
-    if (number > this.#nextIn) {
-      this.#outcome = 'gap';
-      // Answered although it comes too early: both sides may be asking for something.
-      if (type === messageTypes.ResendRequest) this.#resend(message);
-      if (type === messageTypes.Logout) await this.#handleLogout(message);
-      if (isAdministrative(type)) this.#skipped.see(number);
-      return this.#miss(number);
-    }
-    if (isWhole) await this.#handleNext(message);
+    const isClosed = this.#incoming.take(performance.now());
+    if (message.isWhole) await this.#handleNext(message);
     else this.#passOver(message);
-    this.#closeGap();
+    if (isClosed) this.#gapClosed();
+    await this.#becomeUp();
+  }
+
+  /** A message with a number that was received. */
+  async #handleLow(message: FixMessage): Promise<void> {
+    if (!message.isPossDup) {
+      const text = `MsgSeqNum too low, expecting ${this.nextIn} but received ${message.number}`;
+      await this.#refuse(text, 'number_too_low');
+    }
+    this.#incoming.repeats(performance.now());
+    this.#noting.is('duplicate');
+    // A gap fill that begins before what is missing ends behind it.
+    const next = wholeNumber(message.get(tags.NewSeqNo)) ?? 0;
+    if (message.type !== messageTypes.SequenceReset || next <= this.nextIn) return;
+    this.#moveTo(message, next);
+    await this.#becomeUp();
+  }
+
+  /** A message before which others are missing. It comes again, with those. */
+  async #handleEarly(message: FixMessage): Promise<void> {
+    const { type, number } = message;
+    this.#noting.is('gap');
+    // Answered although it comes too early: both sides may be asking for something.
+    if (type === messageTypes.ResendRequest) this.#resend(message);
+    if (type === messageTypes.Logout) await this.#handleLogout(message);
+    this.#miss(number, isAdministrative(type));
   }
 
   /** A message with the expected number. */
   async #handleNext(message: FixMessage): Promise<void> {
-    this.#nextIn += 1;
-    switch (message.type) {
+    const { type } = message;
+    switch (type) {
       case messageTypes.Heartbeat:
-        if (message.get(tags.TestReqID) === this.#barrierName()) await this.#becomeUp();
-        return;
-      case messageTypes.TestRequest:
-        this.#sender.administrative(messageTypes.Heartbeat, [tags.TestReqID, message.get(tags.TestReqID) ?? '0']);
-        return;
+        return this.#readiness.heartbeat(message.get(tags.TestReqID));
+      case messageTypes.TestRequest: {
+        const id = message.get(tags.TestReqID);
+        return this.#answer(messageTypes.Heartbeat, ...(id === undefined ? [] : [[tags.TestReqID, id] as const]));
+      }
       case messageTypes.ResendRequest:
         return this.#resend(message);
-      case messageTypes.SequenceReset: {
-        const next = wholeNumber(message.get(tags.NewSeqNo)) ?? 0;
-        if (next < this.#nextIn) return this.#reject(message, rejectReasons.valueIsIncorrect);
-        return this.#moveTo(message, message.number, next);
-      }
+      case messageTypes.SequenceReset:
+        return this.#reject(message, rejectReasons.valueIsIncorrect);
       case messageTypes.Logout:
         return this.#handleLogout(message);
       case messageTypes.Logon:
         return;
+      case messageTypes.Reject:
+        return this.#handleReject(message);
       default:
-        if (message.type === messageTypes.Reject) this.options.events.trouble('rejected');
-        if (!appliedTypes.includes(message.type)) this.#rejectType(message);
-        this.#outcome = undefined;
-        this.#batch.push(message);
+        if (!isApplied(type)) this.#rejectType(message);
+        this.#give(message);
     }
+  }
+
+  /** A Reject of an order is the record's. It must not take a number of the session's own messages for that of an order. */
+  #handleReject(message: FixMessage): void {
+    const { log, events } = this.options;
+    const reject = withRefMsgType(message, (number) => this.#sender.typeOf(number));
+    const type = reject.get(tags.RefMsgType) ?? '';
+    events.trouble('rejected');
+    if (isAdministrative(type) || type === messageTypes.Reject) {
+      const number = reject.get(tags.RefSeqNum);
+      log.error({ number, type, text: reasonOf(reject) }, 'the other side rejects a message of the session');
+    }
+    this.#give(message, reject);
+  }
+
+  /** Gives a message to the record with the next commit, perhaps as a copy with more fields. */
+  #give(message: FixMessage, given = message): void {
+    this.#noting.waits(message, given);
+    this.#inbox.add(given);
   }
 
   /** A message that cannot be read would come the same again, so it is rejected, and passed over once. The record notes it. */
   #passOver(message: FixMessage): void {
     const { log, events } = this.options;
-    this.#outcome = undefined;
-    this.#nextIn += 1;
-    this.#hasPassedOver = true;
-    this.#batch.push(message);
+    this.#inbox.passOver();
+    this.#give(message);
     log.error({ number: message.number, type: message.type }, 'a message of the other side cannot be read');
     events.trouble('garbage');
     this.#reject(message, rejectReasons.other);
   }
 
-  /** A gap fill that was asked for, from a number that was received. */
-  #fillGap(message: FixMessage): void {
-    const next = wholeNumber(message.get(tags.NewSeqNo)) ?? 0;
-    if (next <= this.#nextIn) return;
-    this.#moveTo(message, this.#nextIn, next);
-    this.#closeGap();
-  }
-
-  /** Goes on with a number, as a SequenceReset demands. */
-  #moveTo({ number, isPossDup }: FixMessage, from: number, to: number): void {
-    this.#hasPassedOver ||= this.#skipped.isBy({ number, from, to, isPossDup });
-    this.#nextIn = to;
+  /** Goes on with a higher number, as a SequenceReset demands. */
+  #moveTo({ number, isPossDup }: FixMessage, to: number): void {
+    const { passesOver, isClosed } = this.#incoming.moveTo({ number, to, isPossDup }, performance.now());
+    if (passesOver) this.#inbox.passOver();
+    if (isClosed) this.#gapClosed();
   }
 
   async #handleLogon(message: FixMessage): Promise<void> {
-    const { log, events, resets } = this.options;
-    const { type, number, isWhole } = message;
-    const text = message.get(tags.Text) ?? '';
-    if (type !== messageTypes.Logon) {
-      log.error({ text }, 'the other side refused the Logon');
+    const { log, events, resets, settings, numbers, onLogon } = this.options;
+    const honoursNextExpected = settings.sendsNextExpected;
+    const ownNumber = numbers.nextOut;
+    const answer = readLogonAnswer(message, { resets, nextIn: this.nextIn, ownNumber, honoursNextExpected });
+    if (answer.kind === 'unexpected') throw new Disconnect('the first message of the other side is no Logon');
+    if (answer.kind === 'wrong') return this.#refuse(answer.text, answer.trouble);
+    if (answer.kind === 'refused') {
+      log.error({ text: answer.text }, 'the other side refused the Logon');
       events.trouble('logon_refused');
-      throw new Disconnect(`the Logon was refused: ${text}`);
-    }
-    if (!isWhole) await this.#refuse('the Logon cannot be read', 'garbage');
-    const isReset = message.get(tags.ResetSeqNumFlag) === 'Y';
-    if (isReset && !resets) await this.#refuse('ResetSeqNumFlag was not asked for', 'reset_not_asked_for');
-    if (number < this.#nextIn) {
-      await this.#refuse(`MsgSeqNum too low, expecting ${this.#nextIn} but received ${number}`, 'number_too_low');
+      throw new LogonRefused(`the Logon was refused: ${answer.text}`);
     }
     this.#isLoggedOn = true;
-    this.#skipped.see(number);
-    if (number > this.#nextIn) this.#miss(number + 1);
-    else this.#nextIn += 1;
+    onLogon();
+    const now = performance.now();
+    if (answer.isEarly) {
+      this.#miss(message.number, true);
+      if (settings.sendsNextExpected) this.#incoming.isSentAlready(now);
+    } else this.#incoming.take(now);
+    // What it said on an earlier connection, and was not received, does not come again.
+    if (settings.resetsOnLogon) this.#inbox.passOver();
     // From now on the other side sends messages that another reset would lose.
-    if (resets) await this.#commit();
+    if (resets) await this.#inbox.commit(this.nextIn);
+    if (answer.fillFrom !== undefined) this.#sender.fill(answer.fillFrom, Number.MAX_SAFE_INTEGER);
     this.#testLink();
   }
 
   async #handleLogout(message: FixMessage): Promise<void> {
     const text = message.get(tags.Text) ?? '';
-    await this.#storeBatch();
+    await this.#store();
     if (!this.#isLeaving) {
-      this.#isEnding = true;
       this.options.log.warn({ text }, 'the other side logs out');
-      this.#sender.administrative(messageTypes.Logout);
+      this.#answer(messageTypes.Logout);
+      this.#isEnding = true;
       await atMost(this.options.settings.logoutTimeoutMs, this.#sender.drained());
       throw new Disconnect(`the other side logged out: ${text}`);
     }
@@ -352,65 +408,58 @@ export class Connection<Message extends Outgoing> {
   /** SequenceReset in reset mode: what was between is lost for good. */
   async #reset(message: FixMessage): Promise<void> {
     const next = wholeNumber(message.get(tags.NewSeqNo)) ?? 0;
-    if (next < this.#nextIn) {
-      this.#reject(message, rejectReasons.valueIsIncorrect);
-      return;
-    }
-    this.options.log.error({ from: this.#nextIn, to: next }, 'the other side passes over messages for good');
+    if (next < this.nextIn) return this.#reject(message, rejectReasons.valueIsIncorrect);
+    this.options.log.error({ from: this.nextIn, to: next }, 'the other side passes over messages for good');
     this.options.events.trouble('numbers_reset');
-    this.#moveTo(message, this.#nextIn, next);
-    this.#closeGap();
+    this.#moveTo(message, next);
+    await this.#becomeUp();
   }
 
-  /** Asks for what is missing before a number, once. What comes meanwhile with later numbers comes again. */
-  #miss(number: number): void {
-    if (this.#gap !== undefined) return;
+  /** A message shows that others before it are missing. It is asked for with them. */
+  #miss(number: number, isOwn: boolean): void {
+    if (!this.#incoming.comesEarly(number, isOwn, performance.now())) return;
     this.options.events.trouble('number_too_high');
-    this.options.log.warn({ expected: this.#nextIn, got: number }, 'messages are missing, and are asked for');
-    this.#gap = { to: number, sinceMs: performance.now() };
-    this.#sender.administrative(
+    this.options.log.warn({ expected: this.nextIn, got: number }, 'messages are missing, and are asked for');
+  }
+
+  #askForMissing(now: number): void {
+    if (this.#isEnding) return;
+    const range = this.#incoming.request(now);
+    if (range === undefined) return;
+    this.options.log.info(range, 'messages are asked for again');
+    this.#answer(
       messageTypes.ResendRequest,
-      [tags.BeginSeqNo, String(this.#nextIn)],
-      [tags.EndSeqNo, '0'],
+      [tags.BeginSeqNo, String(range.begin)],
+      [tags.EndSeqNo, String(range.end)],
     );
   }
 
-  #closeGap(): void {
-    if (this.#gap === undefined || this.#nextIn < this.#gap.to) return;
-    this.#gap = undefined;
-    if (!this.#isUp) this.#testLink();
+  /** The answer to an earlier test may have been among what was passed over. */
+  #gapClosed(): void {
+    if (!this.#isUp && !this.#readiness.isProven) this.#testLink();
   }
 
   /** Answers that nothing comes again. */
   #resend(message: FixMessage): void {
-    const from = wholeNumber(message.get(tags.BeginSeqNo)) ?? 0;
-    if (from < 1) {
+    const asked = askedAgain(message);
+    if (asked === undefined) {
       this.#reject(message, rejectReasons.valueIsIncorrect);
       return;
     }
-    // 0 is no end.
-    const end = wholeNumber(message.get(tags.EndSeqNo)) ?? 0;
-    if (end !== 0 && end < from) {
-      this.#reject(message, rejectReasons.valueIsIncorrect);
-      return;
-    }
-    this.options.log.warn({ from }, 'the other side asks for messages again');
-    this.#sender.fill(from, end === 0 ? Number.MAX_SAFE_INTEGER : end);
+    this.options.log.warn({ from: asked.from }, 'the other side asks for messages again');
+    this.#sender.fill(asked.from, asked.to);
   }
 
   /** Asks for a Heartbeat, which comes after everything that the other side is sending now, its ResendRequest included. */
   #testLink(): void {
-    this.#barrier += 1;
-    this.#sender.administrative(messageTypes.TestRequest, [tags.TestReqID, this.#barrierName()]);
-  }
-
-  #barrierName(): string {
-    return `ready-${this.#barrier}`;
+    this.#lastTestAt = performance.now();
+    this.#answer(messageTypes.TestRequest, [tags.TestReqID, this.#readiness.nextTest()]);
   }
 
   async #becomeUp(): Promise<void> {
-    if (this.#isUp || this.#gap !== undefined || this.#isLeaving) return;
-    await this.#storeBatch();
+    const isReady = this.#readiness.isProven && this.#incoming.missing === undefined;
+    if (this.#isUp || !isReady || this.#isEnding) return;
+    await this.#inbox.store(this.nextIn);
     this.#isUp = true;
     this.options.events.up();
     this.#tellMissed();
@@ -418,26 +467,9 @@ export class Connection<Message extends Outgoing> {
 
   /** Nobody asks about orders before nothing is missing any more. */
   #tellMissed(): void {
-    if (!this.#hasMissed || !this.#isUp || this.#gap !== undefined) return;
-    this.#hasMissed = false;
+    if (!this.#inbox.hasMissed || !this.#isUp || this.#incoming.missing !== undefined) return;
+    this.#inbox.told();
     this.options.events.missed();
-  }
-
-  async #checkHeader(message: FixMessage): Promise<void> {
-    const { settings, now } = this.options;
-    const isOurs =
-      message.get(tags.SenderCompID) === settings.targetCompId &&
-      message.get(tags.TargetCompID) === settings.senderCompId;
-    if (!isOurs) {
-      this.#reject(message, rejectReasons.compIdProblem);
-      await this.#refuse('CompID problem', 'not_ours');
-    }
-    if (message.number < 1) await this.#refuse('MsgSeqNum is missing', 'not_ours');
-    const sentAt = readUtcTimestamp(message.get(tags.SendingTime));
-    if (sentAt === undefined || Math.abs(now() - sentAt) > furthestClockMs) {
-      this.#reject(message, rejectReasons.sendingTimeAccuracy);
-      await this.#refuse('SendingTime accuracy problem', 'not_ours');
-    }
   }
 
   /** Says that a message of the application is not of our business. The record notes it. */
@@ -448,6 +480,7 @@ export class Connection<Message extends Outgoing> {
       'a message of the other side has a type that is not supported',
     );
     events.trouble('unsupported');
+    if (this.#isEnding) return;
     this.#sender.courtesy(
       messageTypes.BusinessMessageReject,
       [tags.RefSeqNum, String(message.number)],
@@ -457,7 +490,8 @@ export class Connection<Message extends Outgoing> {
   }
 
   #reject(message: FixMessage, reason: string): void {
-    if (this.#outcome === 'applied') this.#outcome = 'refused';
+    this.#noting.isRejected();
+    if (this.#isEnding) return;
     this.#sender.courtesy(
       messageTypes.Reject,
       [tags.RefSeqNum, String(message.number)],
@@ -466,32 +500,39 @@ export class Connection<Message extends Outgoing> {
     );
   }
 
-  /** Logs out with a reason, and ends the connection: a person must look. */
-  async #refuse(text: string, trouble: Parameters<SessionEvents['trouble']>[0]): Promise<never> {
-    const { log, events, settings } = this.options;
-    this.#outcome = 'refused';
-    log.error({ text }, 'the session cannot go on');
-    events.trouble(trouble);
-    this.#isEnding = true;
-    await this.#storeBatch();
-    this.#sender.administrative(messageTypes.Logout, [tags.Text, text]);
-    await atMost(settings.logoutTimeoutMs, this.#sender.drained());
-    throw new Disconnect(text);
+  /** Sends a message of the session, unless our Logout is on its way: a number that is used then may not be written any more. */
+  #answer(type: string, ...fields: readonly Field[]): void {
+    if (!this.#isEnding) this.#sender.administrative(type, ...fields);
   }
 
-  /** Logs out in order, in bounded time. */
+  /** Logs out with a reason, and ends the connection: a person must look. */
+  async #refuse(text: string, trouble: SessionTrouble): Promise<never> {
+    const { log, events, settings } = this.options;
+    this.#noting.is('refused');
+    log.error({ text }, 'the session cannot go on');
+    events.trouble(trouble);
+    await this.#store();
+    this.#answer(messageTypes.Logout, [tags.Text, text]);
+    this.#isEnding = true;
+    await atMost(settings.logoutTimeoutMs, this.#sender.drained());
+    throw this.#isLoggedOn ? new Disconnect(text) : new LogonRefused(text);
+  }
+
+  /**
+   * Logs out in order, in bounded time. The Logout is written behind everything that waits, also if our Logon was not answered
+   * yet: the other side may have read it. The socket is closed when every number that was used up is written.
+   */
   async #leave(text: string): Promise<void> {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
-    this.#isEnding = true;
     const { settings, socket } = this.options;
-    if (this.#isLoggedOn) {
-      const answered = new Promise<void>((resolve) => {
-        this.#loggedOut = resolve;
-      });
-      this.#sender.administrative(messageTypes.Logout, ...(text === '' ? [] : [[tags.Text, text] as const]));
-      await atMost(settings.logoutTimeoutMs, answered);
-    }
+    const answered = new Promise<void>((resolve) => {
+      this.#loggedOut = resolve;
+    });
+    this.#answer(messageTypes.Logout, ...(text === '' ? [] : [[tags.Text, text] as const]));
+    this.#isEnding = true;
+    await atMost(settings.logoutTimeoutMs, this.#sender.drained());
+    await atMost(settings.logoutTimeoutMs, answered);
     socket.destroy();
   }
 
@@ -500,38 +541,15 @@ export class Connection<Message extends Outgoing> {
     this.options.socket.destroy();
   }
 
-  async #storeBatch(): Promise<void> {
-    if (this.#batch.length > 0 || this.#hasPassedOver) await this.#commit();
+  async #store(): Promise<void> {
+    await this.#inbox.store(this.nextIn);
     this.#tellMissed();
   }
 
-  /** If this fails, the messages stay, and the number of the next one is not stored without them. */
-  async #commit(): Promise<void> {
-    const hadPassedOver = this.#hasPassedOver;
-    await this.options.record.received(this.#batch, this.#nextIn, hadPassedOver);
-    for (const message of this.#batch) this.#tap(message, committedOutcome(message));
-    this.#batch = [];
-    this.#storedNextIn = this.#nextIn;
-    this.#hasPassedOver = false;
-    this.#hasMissed ||= hadPassedOver;
-  }
-
-  /** Administrative messages are not stored one by one. If this fails, they are asked for again. */
+  /** If this fails, administrative messages are asked for again. */
   async #storeNextIn(): Promise<void> {
-    if (this.#batch.length > 0 || this.#storedNextIn === this.#nextIn) return;
-    await this.#commit().catch((error: unknown) => {
+    await this.#inbox.storeAtEnd(this.nextIn).catch((error: unknown) => {
       this.options.log.warn({ err: error }, "the number of the other side's next message was not stored");
     });
   }
-}
-
-/** Whether a message is of the session, and not of the application. */
-function isAdministrative(type: string): boolean {
-  return /^[0-5A]$/.test(type) && type !== messageTypes.Reject;
-}
-
-/** What became of a message that was given to the record. */
-function committedOutcome({ isWhole, type }: FixMessage): MessageOutcome {
-  if (!isWhole) return 'unreadable';
-  return appliedTypes.includes(type) ? 'applied' : 'refused';
 }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { atMost } from '../../lib/at-most.ts';
 import type { MessageTap } from '../messages/tap.ts';
-import { canEncode, encode, type Field } from '../wire/message.ts';
+import { canEncode, encode, type Field, isPrintable } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { utcTimestamp } from '../wire/times.ts';
 import type { Numbered, Outgoing, SessionRecord, SessionSettings } from './types.ts';
@@ -14,6 +14,8 @@ const mostAtOnce = 500;
 const mostAdministrative = 1_000;
 /** So that messages which are answered by a reject cannot use up the room for what must be answered. */
 const maxCourtesies = 500;
+/** Of how many of the session's own messages the type is known. A Reject comes soon after what it rejects. */
+const maxTypes = 10_000;
 /** How many bytes may wait for the other side to read them. */
 const mostUnflushed = 1_048_576;
 /** How long the other side may leave bytes unread before an order would come too late to be trusted. */
@@ -59,6 +61,8 @@ export class Sender<Message extends Outgoing> {
   #isStuck = false;
   #administrative = 0;
   #running: Promise<void> | undefined;
+  /** The types of the session's own messages, by their numbers. */
+  readonly #types = new Map<number, string>();
 
   constructor(private readonly options: SenderOptions<Message>) {
     this.#nextOut = options.nextOut;
@@ -67,12 +71,12 @@ export class Sender<Message extends Outgoing> {
 
   send(message: Message): void {
     const isFull = this.#waiting.length >= mostWaiting;
-    if (!this.#isOpen || isFull || !canEncode(message.fields)) message.settled('unrecorded');
+    if (!this.#isOpen || isFull || !isPrintable(message.fields)) message.settled('unrecorded');
     else this.#add({ kind: 'own', message });
   }
 
   administrative(type: string, ...fields: readonly Field[]): void {
-    // Some echo what the other side sent, which may be no text.
+    // Some echo what the other side sent, which may be empty.
     this.#answer({ kind: 'administrative', type, fields: fields.filter((field) => canEncode([field])) });
   }
 
@@ -90,6 +94,19 @@ export class Sender<Message extends Outgoing> {
   async close(): Promise<void> {
     this.#isOpen = false;
     await this.#running;
+  }
+
+  /** The number of the next message that is given one. */
+  get nextOut(): number {
+    return this.#nextOut;
+  }
+
+  /**
+   * The type of the session's own message that was written last with this number. Undefined: it was an order, a cancel or a
+   * question, or is not known any more.
+   */
+  typeOf(number: number): string | undefined {
+    return this.#types.get(number);
   }
 
   /** Whether something waits to be written. */
@@ -171,13 +188,13 @@ export class Sender<Message extends Outgoing> {
       if (this.#canWrite() && waiting.from < this.#nextWritten) {
         // What follows may have been read, and must not be passed over.
         const next = Math.min(this.#nextWritten, waiting.to + 1);
-        this.#write(waiting.from, messageTypes.SequenceReset, fillFields(next), true);
+        this.#writeOwn(waiting.from, messageTypes.SequenceReset, fillFields(next), true);
         this.options.gapFilled(waiting.from, next - 1);
       }
       return;
     }
     if (waiting.kind === 'administrative') {
-      if (this.#canWrite()) this.#write(number, waiting.type, waiting.fields);
+      if (this.#canWrite()) this.#writeOwn(number, waiting.type, waiting.fields);
     } else if (!refused.includes(waiting.message) && (await this.#mayGo(waiting.message))) {
       this.#write(number, waiting.message.type, waiting.message.fields);
       waiting.message.settled('written');
@@ -185,7 +202,7 @@ export class Sender<Message extends Outgoing> {
       if (!refused.includes(waiting.message)) unwritten.push(waiting.message);
       this.#tapUnwritten(number, waiting.message);
       // So that the other side does not ask for it.
-      if (this.#canWrite()) this.#write(number, messageTypes.SequenceReset, fillFields(number + 1));
+      if (this.#canWrite()) this.#writeOwn(number, messageTypes.SequenceReset, fillFields(number + 1));
     }
     this.#nextWritten = number + 1;
   }
@@ -213,6 +230,15 @@ export class Sender<Message extends Outgoing> {
   #canWrite(): boolean {
     const { socket, mayWrite } = this.options;
     return this.#isOpen && socket.writable && !socket.destroyed && mayWrite();
+  }
+
+  /** Writes a message of the session. */
+  #writeOwn(number: number, type: string, fields: readonly Field[], isPossDup = false): void {
+    this.#types.delete(number);
+    this.#types.set(number, type);
+    const [oldest] = this.#types.keys();
+    if (this.#types.size > maxTypes && oldest !== undefined) this.#types.delete(oldest);
+    this.#write(number, type, fields, isPossDup);
   }
 
   #write(number: number, type: string, fields: readonly Field[], isPossDup = false): void {

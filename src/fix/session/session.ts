@@ -2,16 +2,28 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from '../../lib/log.ts';
 import { pause } from '../../lib/worker.ts';
 import type { MessageTap } from '../messages/tap.ts';
-import { Connection } from './connection.ts';
+import { Addresses } from './addresses.ts';
+import { Connection, LogonRefused } from './connection.ts';
+import { LogonTries } from './logon.ts';
 import { type Schedule, sessionStartAt } from './schedule.ts';
-import type { Outgoing, SessionEvents, SessionRecord, SessionSettings } from './types.ts';
+import type {
+  Numbers,
+  Outgoing,
+  SessionEvents,
+  SessionRecord,
+  SessionSettings,
+  SessionState,
+  SessionStatus,
+} from './types.ts';
 
 export interface SessionOptions<Message> {
   readonly settings: SessionSettings;
   readonly schedule: Schedule;
   readonly record: SessionRecord<Message>;
-  /** Opens a connection to the other side. Throws if it cannot in bounded time. */
-  readonly connect: (signal: AbortSignal) => Promise<Duplex>;
+  /** Where the other side listens: the usual address first. */
+  readonly addresses: readonly string[];
+  /** Opens a connection to an address. Throws if it cannot in bounded time. */
+  readonly connect: (address: string, signal: AbortSignal) => Promise<Duplex>;
   /** Real time, in milliseconds. */
   readonly now: () => number;
   /** Whether this process is the one that has the session. */
@@ -25,6 +37,10 @@ export interface SessionOptions<Message> {
 const pollIntervalMs = 1_000;
 /** A connection that lasted so long was good: the next one is tried at once. */
 const goodAfterMs = 10_000;
+/** How often it is looked whether the session is up. */
+const watchEveryMs = 200;
+/** A warning is given again after so many times the time of the first. */
+const warningsApart = 6;
 
 /** A FIX session as its initiator: connects in the session's hours, and again whenever the connection ends. */
 export class Session<Message extends Outgoing> {
@@ -33,16 +49,50 @@ export class Session<Message extends Outgoing> {
   #hasMissed = false;
   /** Whether the last connection was up before it ended. */
   #wasUp = false;
+  readonly #tries: LogonTries;
+  readonly #addresses: Addresses;
+  /** What it does while there is no connection. */
+  #idle: { readonly state: SessionState; readonly reason: string } = { state: 'waiting', reason: 'it begins' };
+  #shown: { readonly state: SessionState; readonly reason: string; readonly since: number };
+  #numbers: Numbers | undefined;
+  #address: string | undefined;
+  #resumed: AbortController | undefined;
 
-  constructor(private readonly options: SessionOptions<Message>) {}
+  constructor(private readonly options: SessionOptions<Message>) {
+    this.#tries = new LogonTries(options.settings.logonTries);
+    this.#addresses = new Addresses(options.addresses);
+    this.#shown = { ...this.#idle, since: options.now() };
+  }
 
   get isUp(): boolean {
     return this.#connection?.isUp ?? false;
   }
 
+  /** When the present session day began, in milliseconds; undefined outside the session's hours. */
+  get dayStartedAt(): number | undefined {
+    return sessionStartAt(this.options.schedule, this.options.now());
+  }
+
   /** Whether there should be a session now. */
   get isInHours(): boolean {
-    return sessionStartAt(this.options.schedule, this.options.now()) !== undefined;
+    return this.dayStartedAt !== undefined;
+  }
+
+  /** What it does, and why it is not up. */
+  status(): SessionStatus {
+    const { state, reason } = this.#connection?.state ?? this.#idle;
+    if (state !== this.#shown.state) this.#shown = { state, reason, since: this.options.now() };
+    return {
+      ...{ state, reason, since: this.#shown.since, address: this.#address, refusals: this.#tries.refusals },
+      nextOut: this.#connection?.nextOut ?? this.#numbers?.nextOut,
+      nextIn: this.#connection?.nextIn ?? this.#numbers?.nextIn,
+    };
+  }
+
+  /** Logs on again although Logons were refused, at once. For an operator who has mended the reason. */
+  resume(): void {
+    this.#tries.resume();
+    this.#resumed?.abort();
   }
 
   /** Sends a message once, or settles it as not written. */
@@ -54,40 +104,95 @@ export class Session<Message extends Outgoing> {
   /** Keeps the session until `signal` is aborted, and then logs out, in bounded time. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings, log } = this.options;
+    const watching = this.#watch();
     let waitMs = settings.firstReconnectMs;
-    while (!signal.aborted) {
-      if (!this.isInHours) {
-        await pause(pollIntervalMs, signal);
-        continue;
+    try {
+      while (!signal.aborted) {
+        const startedAt = this.dayStartedAt;
+        if (startedAt === undefined) {
+          this.#idle = { state: 'outside_hours', reason: "it is outside the session's hours" };
+          await pause(pollIntervalMs, signal);
+          continue;
+        }
+        if (!this.#tries.mayTry({ password: settings.password(), startedAt })) {
+          this.#idle = { state: 'stopped', reason: `no further Logon is sent: ${this.#tries.reason}` };
+          await this.#wait(pollIntervalMs, signal);
+          continue;
+        }
+        const began = performance.now();
+        this.#wasUp = false;
+        let wasRefused = false;
+        try {
+          await this.#connect(startedAt, signal);
+        } catch (error) {
+          if (!signal.aborted) log.warn({ err: error }, 'the session with the exchange ended');
+          wasRefused = error instanceof LogonRefused;
+          if (wasRefused) this.#refused((error as Error).message, startedAt);
+          this.#idle = { state: 'waiting', reason: (error as Error).message };
+        }
+        this.#connection = undefined;
+        this.#addresses.ended(this.#wasUp);
+        const wasGood = performance.now() - began > goodAfterMs;
+        // A session that comes up and breaks is no sign that the other side is away, and orders wait for it.
+        const longestMs = this.#wasUp ? settings.longestReconnectAfterUpMs : settings.longestReconnectMs;
+        waitMs = wasGood ? settings.firstReconnectMs : Math.min(waitMs * 2, longestMs);
+        await this.#wait(wasRefused ? Math.max(waitMs, settings.refusedWaitMs) : waitMs, signal);
       }
-      const startedAt = performance.now();
-      this.#wasUp = false;
-      try {
-        await this.#connect(signal);
-      } catch (error) {
-        if (!signal.aborted) log.warn({ err: error }, 'the session with the exchange ended');
-      }
-      this.#connection = undefined;
-      const wasGood = performance.now() - startedAt > goodAfterMs;
-      // A session that comes up and breaks is no sign that the other side is away, and orders wait for it.
-      const longestMs = this.#wasUp ? settings.longestReconnectAfterUpMs : settings.longestReconnectMs;
-      waitMs = wasGood ? settings.firstReconnectMs : Math.min(waitMs * 2, longestMs);
-      await pause(waitMs, signal);
+    } finally {
+      clearInterval(watching);
     }
   }
 
-  async #connect(signal: AbortSignal): Promise<void> {
+  /** Waits for a time, until the signal is aborted, or until an operator says that it should go on. */
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    this.#resumed = new AbortController();
+    await pause(ms, AbortSignal.any([signal, this.#resumed.signal]));
+    this.#resumed = undefined;
+  }
+
+  #refused(text: string, startedAt: number): void {
+    const { settings, log, events } = this.options;
+    this.#tries.refused(text, { password: settings.password(), startedAt });
+    if (!this.#tries.areUsedUp) return;
+    log.error({ refusals: this.#tries.refusals, text }, 'no further Logon is sent');
+    events.trouble('logon_stopped');
+  }
+
+  /** Warns while the session does not come up in its hours, at a bounded rate. */
+  #watch(): NodeJS.Timeout {
+    const { settings, log, events } = this.options;
+    let downSince = performance.now();
+    let warnedAt: number | undefined;
+    return setInterval(() => {
+      const { state, reason, nextOut, nextIn, refusals } = this.status();
+      const now = performance.now();
+      if (state === 'up' || state === 'outside_hours') {
+        downSince = now;
+        warnedAt = undefined;
+        return;
+      }
+      const isDue = warnedAt === undefined || now - warnedAt >= settings.slowUpMs * warningsApart;
+      if (now - downSince < settings.slowUpMs || !isDue) return;
+      warnedAt = now;
+      log.warn({ state, reason, nextOut, nextIn, refusals }, 'the session does not come up');
+      events.trouble(state === 'stopped' ? 'logon_stopped' : 'not_up');
+    }, watchEveryMs);
+  }
+
+  async #connect(started: number, signal: AbortSignal): Promise<void> {
     const { settings, record, connect, now, mayWrite, events, log, tap } = this.options;
-    const started = sessionStartAt(this.options.schedule, now()) ?? now();
-    const stored = await record.numbers();
-    // A Logon that nobody answered may not have come: as nothing else was sent since, the numbering can begin again.
-    const isUnanswered = settings.resetsByLogon && stored.nextIn === 1 && stored.nextOut > 1;
-    const isNew = stored.startedAt < started || isUnanswered;
-    const numbers = isNew ? await record.startDay(started) : stored;
-    if (isNew) log.info({ startedAt: new Date(started).toISOString() }, 'the numbers of the session begin with 1');
-    const socket = await connect(signal);
+    this.#address = this.#addresses.next(started);
+    this.#idle = { state: 'connecting', reason: 'the connection is being opened' };
+    const socket = await connect(this.#address, signal);
+    // An error before the connection listens for it ends the reads of it.
+    socket.on('error', () => {});
+    const { numbers, resets } = await this.#beginNumbering(started).catch((error: unknown) => {
+      socket.destroy();
+      throw error;
+    });
+    this.#numbers = numbers;
     const connection = new Connection({
-      ...{ settings, record, numbers, now, mayWrite, log, socket },
+      ...{ settings, record, numbers, resets, now, mayWrite, log, socket },
       hasMissed: this.#hasMissed,
       tap: tap?.(numbers.startedAt),
       events: {
@@ -97,7 +202,7 @@ export class Session<Message extends Outgoing> {
           events.up();
         },
       },
-      resets: settings.resetsByLogon && numbers.nextIn === 1,
+      onLogon: () => this.#tries.accepted(),
       // A new session day is a new connection too.
       isInHours: () => sessionStartAt(this.options.schedule, now()) === started,
     });
@@ -106,6 +211,23 @@ export class Session<Message extends Outgoing> {
       await connection.run(signal);
     } finally {
       this.#hasMissed = connection.hasMissed;
+      this.#numbers = { ...numbers, nextOut: connection.nextOut, nextIn: connection.nextIn };
     }
+  }
+
+  /** The numbers of the next connection. They begin with 1 on a new session day, and where every Logon resets them. */
+  async #beginNumbering(started: number): Promise<{ readonly numbers: Numbers; readonly resets: boolean }> {
+    const { settings, record, now, log } = this.options;
+    const { resetsByLogon, resetsOnLogon } = settings;
+    const stored = await record.numbers();
+    // A Logon that nobody answered may not have come: as nothing else was sent since, the numbering can begin again.
+    const isUnanswered = resetsByLogon && stored.nextIn === 1 && stored.nextOut > 1;
+    const isNew = stored.startedAt < started || isUnanswered || resetsOnLogon;
+    if (!isNew) return { numbers: stored, resets: resetsByLogon && stored.nextIn === 1 };
+    // Each numbering has a time of its own, because numbers of the one before mean nothing in it.
+    const startedAt = resetsOnLogon ? Math.max(now(), stored.startedAt + 1) : started;
+    const numbers = await record.startDay(startedAt);
+    log.info({ startedAt: new Date(startedAt).toISOString() }, 'the numbers of the session begin with 1');
+    return { numbers, resets: resetsByLogon || resetsOnLogon };
   }
 }

@@ -31,7 +31,10 @@ export interface Numbers {
 /** What a session keeps. Each call commits before it returns, and throws if it may not have. */
 export interface SessionRecord<Message> {
   numbers(): Promise<Numbers>;
-  /** Begins a numbering: both directions count from 1. */
+  /**
+   * Begins a numbering: both directions count from 1, and numbers of earlier ones mean nothing any more. `startedAt` names it:
+   * the begin of the session day, or of a connection if each one begins a numbering.
+   */
   startDay(startedAt: number): Promise<Numbers>;
   /**
    * Commits that these messages have their numbers, and what the next one has. Administrative ones are not named. Returns
@@ -62,12 +65,26 @@ export interface SessionSettings {
   /** Read at each Logon, because it can change. */
   readonly password: () => string | undefined;
   readonly heartbeatMs: number;
-  /** Whether the first Logon of a numbering has ResetSeqNumFlag. */
+  /** Whether the first Logon of a session day has ResetSeqNumFlag. */
   readonly resetsByLogon: boolean;
+  /** Whether every Logon has ResetSeqNumFlag, and begins a numbering. */
+  readonly resetsOnLogon: boolean;
+  /** Whether a Logon says which number is expected next (NextExpectedMsgSeqNum), and that of the other side is honoured. */
+  readonly sendsNextExpected: boolean;
+  /** How many numbers a ResendRequest asks for; undefined: all that are missing. */
+  readonly resendChunk: number | undefined;
+  /** How many Logons in a row may be refused before no other one is sent. */
+  readonly logonTries: number;
+  /** The wait after a Logon that was refused. */
+  readonly refusedWaitMs: number;
   readonly logonTimeoutMs: number;
   readonly logoutTimeoutMs: number;
-  /** How long what the other side was asked to send again may take. */
+  /** How long nothing may come of what the other side was asked to send again. */
   readonly gapTimeoutMs: number;
+  /** After so long without a part of it, the rest is asked for again. */
+  readonly gapQuietMs: number;
+  /** How long a session may take to come up before a warning, which then comes again in such a time. */
+  readonly slowUpMs: number;
   readonly firstReconnectMs: number;
   readonly longestReconnectMs: number;
   /** The same if the connection before it was up. */
@@ -93,14 +110,56 @@ export interface SessionEvents {
   trouble(what: SessionTrouble): void;
 }
 
+/** A fault, as the metric `marina_fix_session_troubles_total` names it. */
 export type SessionTrouble =
+  /** The other side refused a Logon. */
   | 'logon_refused'
+  /** No further Logon is sent, because so many were refused. Again in every minute. */
+  | 'logon_stopped'
+  /** The session does not come up. Again in every minute. */
+  | 'not_up'
   | 'number_too_low'
   | 'number_too_high'
   | 'reset_not_asked_for'
   | 'numbers_reset'
   | 'garbage'
+  /** A message is longer than any that is read, or did not come to its end. */
+  | 'too_long'
   | 'not_ours'
   | 'silent'
+  /** The other side rejected a message. */
   | 'rejected'
+  /** The other side sent a message of a type that is not supported. */
   | 'unsupported';
+
+/**
+ * What a session does. `outside_hours`: there is none now. `stopped`: Logons were refused, and no other one is sent. `waiting`:
+ * until the next try. `connecting`, `logging_on`, `receiving` (what is missing), `testing` (whether anything is on its way) come
+ * before `up`.
+ */
+export type SessionState =
+  | 'outside_hours'
+  | 'stopped'
+  | 'waiting'
+  | 'connecting'
+  | 'logging_on'
+  | 'receiving'
+  | 'testing'
+  | 'up'
+  | 'logging_out';
+
+/** A session as an operator sees it. */
+export interface SessionStatus {
+  readonly state: SessionState;
+  /** Why it is not up, as a sentence; empty while it is. */
+  readonly reason: string;
+  /** Real time since when it is in this state, in milliseconds. */
+  readonly since: number;
+  /** The numbers of the next messages, as they are known; undefined before the first connection. */
+  readonly nextOut: number | undefined;
+  readonly nextIn: number | undefined;
+  /** The address of the present or last try. */
+  readonly address: string | undefined;
+  /** How many Logons in a row were refused. */
+  readonly refusals: number;
+}

@@ -1,4 +1,4 @@
-import { lengthOf } from '../wire/tags.ts';
+import { lengthOf } from '../wire/data-fields.ts';
 import { checkGroups } from './groups.ts';
 import { whyNotInTemplate } from './tags.ts';
 

@@ -1,4 +1,6 @@
-import { lengthOf, tags } from './tags.ts';
+import { lengthOf } from './data-fields.ts';
+import { wholeNumber } from './numbers.ts';
+import { tags } from './tags.ts';
 
 /** A field of a message. */
 export type Field = readonly [tag: number, value: string];
@@ -6,6 +8,8 @@ export type Field = readonly [tag: number, value: string];
 const separator = '\x01';
 const separatorByte = 1;
 const equalsByte = 0x3d;
+/** Tags have up to five digits; some engines put zeros before them. */
+const longestTag = 32;
 
 /** How many bytes of an unreadable message are kept: more than a report has, and few enough to store. */
 export const maxKeptBytes = 4_096;
@@ -42,19 +46,20 @@ export class FixMessage {
   }
 }
 
-/** A whole number as FIX writes it; undefined if the text is none. */
-export function wholeNumber(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+/** Whether all values are printable, as those of our orders are. */
+export function isPrintable(fields: readonly Field[]): boolean {
+  return fields.every(([, value]) => /^[ -~]+$/.test(value));
 }
 
-/** Whether all values are printable, so that none can end its field. */
+/** Whether all values can be written. An echo of the other side's bytes can: it has one character for each. */
 export function canEncode(fields: readonly Field[]): boolean {
-  return fields.every(([, value]) => /^[ -~]+$/.test(value));
+  const isBytes = (value: string) => Buffer.from(value, 'latin1').toString('latin1') === value;
+  return fields.every(([, value]) => value !== '' && !value.includes(separator) && isBytes(value));
 }
 
 /** A whole message with its length and sum. Throws if a value cannot be written. */
 export function encode(beginString: string, fields: readonly Field[]): Buffer {
-  if (!canEncode(fields)) throw new Error('a value is not printable');
+  if (!canEncode(fields)) throw new Error('a value would end its field, or is no bytes');
   const body = fields.map(([tag, value]) => `${tag}=${value}${separator}`).join('');
   const message = `${tags.BeginString}=${beginString}${separator}${tags.BodyLength}=${body.length}${separator}${body}`;
   const sum = checkSum(Buffer.from(message, 'latin1'));
@@ -63,38 +68,61 @@ export function encode(beginString: string, fields: readonly Field[]): Buffer {
 
 /** The sum of all bytes, as CheckSum has it. */
 export function checkSum(bytes: Buffer): string {
-  let sum = 0;
+  return sumText(sumOf(bytes));
+}
+
+/** The sum of all bytes, which goes on from that of the bytes before them. */
+export function sumOf(bytes: Buffer, before = 0): number {
+  let sum = before;
   for (const byte of bytes) sum += byte;
-  return String(sum % 256).padStart(3, '0');
+  return sum % 256;
+}
+
+/** A sum as CheckSum has it. */
+export function sumText(sum: number): string {
+  return String(sum).padStart(3, '0');
 }
 
 /**
- * Reads the fields of a message whose length and sum are right, up to the first that is none. A field of bytes may hold
- * separators, so its length counts. A field without a value means nothing and is left out.
+ * Reads the fields of a message whose length and sum are right. What is no field makes it not whole; the fields behind it are
+ * read all the same, so that the order is known. A field of bytes may hold separators, so its stated length counts if it ends
+ * at a separator; if it does not, as where characters were counted, the field ends at the next separator. A field without a
+ * value means nothing and is left out.
  */
 export function decode(bytes: Buffer): FixMessage {
   const fields: Field[] = [];
-  let at = 0;
-  let data: { tag: number; length: number } | undefined;
-  while (at < bytes.length) {
-    const equals = bytes.indexOf(equalsByte, at);
-    if (equals < 0) return new FixMessage(fields, false, firstBytes(bytes));
-    const tag = wholeNumber(bytes.toString('latin1', at, Math.min(equals, at + 16)));
-    if (tag === undefined || tag === 0) return new FixMessage(fields, false, firstBytes(bytes));
+  let isWhole = true;
+  let equals = -1;
+  let data: { readonly tag: number; readonly length: number } | undefined;
+  for (let at = 0; at < bytes.length; ) {
+    const next = bytes.indexOf(separatorByte, at);
+    const end = endIfNone(next, bytes);
+    // Searched for once, so that the time grows with the bytes.
+    if (equals < at) equals = endIfNone(bytes.indexOf(equalsByte, at), bytes);
+    const tag = equals < end ? wholeNumber(bytes.toString('latin1', at, Math.min(equals, at + longestTag))) : undefined;
+    if (tag === undefined || tag === 0 || next < 0) {
+      isWhole = false;
+      at = end + 1;
+      continue;
+    }
     const from = equals + 1;
-    const end = data?.tag === tag ? from + data.length : bytes.indexOf(separatorByte, from);
-    if (end < from || bytes[end] !== separatorByte) return new FixMessage(fields, false, firstBytes(bytes));
-    const value = bytes.toString('latin1', from, end);
+    const stated = data?.tag === tag ? from + data.length : end;
+    const to = stated > end && bytes[stated] === separatorByte ? stated : end;
+    const value = bytes.toString('latin1', from, to);
     const follows = lengthOf.get(tag);
     const length = wholeNumber(value);
     data = follows === undefined || length === undefined ? undefined : { tag: follows, length };
     if (value !== '') fields.push([tag, value]);
-    at = end + 1;
+    at = to + 1;
   }
-  return new FixMessage(fields);
+  return isWhole ? new FixMessage(fields) : new FixMessage(fields, false, firstBytes(bytes));
+}
+
+function endIfNone(at: number, bytes: Buffer): number {
+  return at < 0 ? bytes.length : at;
 }
 
 /** A copy, so that it does not hold the memory of what was received with it. */
-function firstBytes(bytes: Buffer): Buffer {
+export function firstBytes(bytes: Buffer): Buffer {
   return Buffer.from(bytes.subarray(0, maxKeptBytes));
 }

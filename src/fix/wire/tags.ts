@@ -52,6 +52,7 @@ export const tags = {
   Password: 554,
   MassStatusReqID: 584,
   MassStatusReqType: 585,
+  NextExpectedMsgSeqNum: 789,
   OrdStatusReqID: 790,
   DefaultApplVerID: 1137,
 } as const;
@@ -73,26 +74,3 @@ export const messageTypes = {
   BusinessMessageReject: 'j',
   OrderMassStatusRequest: 'AF',
 } as const;
-
-/** The fields whose value is bytes, by the field before them that states how many. */
-export const lengthOf: ReadonlyMap<number, number> = new Map([
-  [90, 91],
-  [93, 89],
-  [95, 96],
-  [212, 213],
-  [348, 349],
-  [350, 351],
-  [352, 353],
-  [354, 355],
-  [356, 357],
-  [358, 359],
-  [360, 361],
-  [362, 363],
-  [364, 365],
-  [445, 446],
-  [618, 619],
-  [621, 622],
-  [1397, 1398],
-  [1401, 1402],
-  [1403, 1404],
-]);

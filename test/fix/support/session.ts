@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
-import type { Schedule } from '../../../src/fix/session/schedule.ts';
+import { parseDays, type Schedule } from '../../../src/fix/session/schedule.ts';
 import { Session } from '../../../src/fix/session/session.ts';
 import type {
   Numbered,
@@ -85,12 +85,24 @@ export const settings: SessionSettings = {
   password: () => 'secret',
   heartbeatMs: 1_000,
   resetsByLogon: false,
+  resetsOnLogon: false,
+  sendsNextExpected: false,
+  resendChunk: undefined,
+  logonTries: 3,
+  refusedWaitMs: 10,
   logonTimeoutMs: 700,
   logoutTimeoutMs: 500,
   gapTimeoutMs: 700,
+  gapQuietMs: 60,
+  slowUpMs: 300,
   firstReconnectMs: 10,
   longestReconnectMs: 40,
   longestReconnectAfterUpMs: 40,
+};
+
+/** A session in every second of every day. */
+export const always: Schedule = {
+  ...{ days: parseDays('mon-sun'), start: '00:00', end: '23:59:59', calendar: new Map() },
 };
 
 /** What a test changes of a session. */
@@ -99,8 +111,10 @@ export interface Changed {
   readonly record?: MemoryRecord;
   readonly exchange?: Exchange;
   readonly schedule?: Schedule;
+  readonly addresses?: readonly string[];
+  readonly mayWrite?: () => boolean;
   readonly now?: () => number;
-  readonly connect?: (exchange: Exchange) => Promise<Duplex>;
+  readonly connect?: (exchange: Exchange, address: string) => Promise<Duplex>;
   readonly onUp?: () => void;
 }
 
@@ -117,11 +131,12 @@ export async function begin(context: TestContext, changed: Changed = {}) {
   const { now = Date.now } = changed;
   const session = new Session<Order>({
     settings: { ...settings, ...changed.settings },
-    schedule: changed.schedule ?? { days: 'mon-sun', start: '00:00', end: '23:59:59' },
+    schedule: changed.schedule ?? always,
+    addresses: changed.addresses ?? ['first'],
     record,
-    connect: async () => (changed.connect ?? connectTo)(exchange),
+    connect: async (address) => (changed.connect ?? connectTo)(exchange, address),
     now,
-    mayWrite: () => true,
+    mayWrite: changed.mayWrite ?? (() => true),
     events: {
       up: () => {
         states.push('up');
