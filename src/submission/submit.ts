@@ -82,7 +82,11 @@ export class Submitter {
     crash(`${kind.name}.before-store`);
     const stored = await this.#store(kind, submission, draft as Partial<Row>);
     if (stored === undefined) {
-      const [prior] = await database.read(kind.table.find(byKey));
+      // In a transaction, because a read can come from a replica that does not have it yet.
+      const prior = await database.transaction([kind.table.find(byKey)], ([rows]) => ({
+        writes: [],
+        result: rows?.[0],
+      }));
       if (prior === undefined) throw new Error(`the ${kind.name} of a key is gone`);
       return replay(kind, kind.table.all.read(prior), digest);
     }

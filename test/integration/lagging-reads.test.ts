@@ -6,14 +6,16 @@ import type { ApplicationBroker } from '../../src/broker/back-office.ts';
 import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
 import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
-import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
+import { KeyedDigest, onlyKey, Seal } from '../../src/lib/key-ring.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { Kinds } from '../../src/submission/kind.ts';
+import { type CreatedKind, Kinds } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { Recovery } from '../../src/submission/recovery.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
+import { Submitter } from '../../src/submission/submit.ts';
 import { openTestDatabase } from '../support/database.ts';
-import { openSettling, type Settling } from '../support/settling.ts';
+import { plainOrder } from '../support/plain-order.ts';
+import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
 describe('a gateway whose reads go to a replica that lags', () => {
   let settling: Settling;
@@ -67,6 +69,33 @@ describe('a gateway whose reads go to a replica that lags', () => {
     const logged: string[] = [];
     await newRecovery([{ number: 2n, clientId: lost.id, note: notes.write(settling.order, lost) }], logged).findLost();
     assert.equal((await settling.readOrder(lost)).state, 'uncertain', logged.join('\n'));
+  });
+
+  it('answers a repeated request by the order that the replica does not have yet', async () => {
+    const partnerId = await settling.newPartner();
+    const { idempotencyKey } = await settling.storeOrder({ partnerId, idempotencyKey: 'repeated' });
+    const gate = new StartGate();
+    gate.open();
+    const { recorder, clock, ids, log } = settling;
+    const order: object = settling.order;
+    const submitter = new Submitter({
+      ...{ database: split, recorder, clock, ids, notes, submitTimeoutMs, clockSkewMs, gate },
+      environment: { paused: false },
+    });
+    const { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo } = plainOrder;
+    const draft = { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo };
+    Object.assign(order, { prepareCached: () => ({ ...settling.order.blank, ...draft, clientReference: null }) });
+    const submitting = submitter.submit(order as CreatedKind<never, never, object, never>, {
+      origin: { partnerId, requestId: null, traceParent: null },
+      keyId: 'key_1',
+      idempotencyKey: String(idempotencyKey),
+      digest: new KeyedDigest(onlyKey(Buffer.alloc(32)), (hmac) => hmac),
+      request: {},
+      permission: { renew: async () => {}, isLatest: () => true },
+      log: () => log,
+    });
+    await assert.rejects(submitting, { code: 'duplicate_order' }, 'the order that the key has was compared');
+    Reflect.deleteProperty(order, 'prepareCached');
   });
 
   it("finds that an account is another partner's", async () => {
