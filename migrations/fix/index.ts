@@ -5,6 +5,7 @@ import { FixEvidence1764200010000 } from './1764200010000-evidence.ts';
 import { FixMessages1764250010000 } from './1764250010000-fix-messages.ts';
 import { FixOrderFields1764260010000 } from './1764260010000-order-fields.ts';
 import { FixExchangeReasons1764260020000 } from './1764260020000-exchange-reasons.ts';
+import { FixPasswordChanges1764260030000 } from './1764260030000-password-changes.ts';
 
 /** The migrations of the FIX adapter's database, oldest first. A migration that was released never changes. */
 export const fixMigrations = [
@@ -15,4 +16,5 @@ export const fixMigrations = [
   FixMessages1764250010000,
   FixOrderFields1764260010000,
   FixExchangeReasons1764260020000,
+  FixPasswordChanges1764260030000,
 ];

@@ -38,6 +38,7 @@ import type { OwnMessage } from './orders/own-message.ts';
 import { rejectReasonOf } from './orders/reject-reasons.ts';
 import { Throttle, withTurns } from './orders/throttle.ts';
 import { Trading } from './orders/trading.ts';
+import { PasswordChange } from './password/change.ts';
 import { ordersService } from './service/orders.ts';
 import { passThrough } from './service/pass-through.ts';
 import { RpcError, unaryCalls } from './service/rpc.ts';
@@ -107,6 +108,7 @@ export async function startFixAdapter(
   const sessionLink = await openTlsLink('exchange', config.links.session, log);
   const backOfficeLink = await openTlsLink('back office', config.links.backOffice, log);
   const password = await openSecret({ name: 'FIX password', secret: config.password, log });
+  const newPassword = await openSecret({ name: 'FIX new password', secret: config.newPassword, log });
   const lookupFile = await openLookups(config, log);
   const { tlsCertificate: certificate, tlsKey: key, tlsAuthorities: authorities } = config;
   const identity = await openIdentity('fix', { certificate, key, authorities }, log);
@@ -156,7 +158,7 @@ export async function startFixAdapter(
       ...{ store: own, database, lease, metrics, log, now, identity, view },
       sessionTls: () => sessionLink.current.tls,
       backOfficeTls: backOfficeLink.current.tls,
-      password,
+      ...{ password, newPassword },
       lookups: () => lookupFile?.current ?? noLookups,
     });
     view.isActive = true;
@@ -183,6 +185,7 @@ export async function startFixAdapter(
     sessionLink,
     backOfficeLink,
     password,
+    newPassword,
     ...(identity ? [identity] : []),
     writer,
     ...(lookupFile ? [lookupFile] : []),
@@ -230,6 +233,7 @@ interface ActiveParts {
   readonly sessionTls: () => LinkTls | undefined;
   readonly backOfficeTls: LinkTls | undefined;
   readonly password: Live<string | undefined>;
+  readonly newPassword: Live<string | undefined>;
   /** The values for the template's placeholders. */
   readonly lookups: () => Lookups;
 }
@@ -248,9 +252,13 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   const orders = createGrpcClient(Orders, config.backOfficeAddress, options, credentials);
   const submissions = createGrpcClient(Submissions, config.backOfficeAddress, options, credentials);
 
+  const { password, newPassword } = parts;
+  const passwords = new PasswordChange({ database: parts.database, lease, password, newPassword, now, log });
+  await passwords.load();
+
   const messages = openMessageLog({
     settings: { ...config, maskedTags: [...config.maskedTags, ...personalTags(config.orderTemplate)] },
-    ...{ database: parts.database, fence: lease.fence, password: parts.password, now, log },
+    ...{ database: parts.database, fence: lease.fence, passwords: [parts.password, parts.newPassword], now, log },
     onDropped: (count) => metrics.messagesDropped.inc(count),
   });
 
@@ -283,7 +291,8 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       senderCompId: config.senderCompId,
       targetCompId: config.targetCompId,
       username: config.username,
-      password: () => parts.password.current,
+      password: () => passwords.current(),
+      passwords,
       heartbeatMs: config.heartbeatSeconds * 1_000,
       resetsByLogon: config.resetsByLogon,
       resetsOnLogon: config.resetsOnLogon,

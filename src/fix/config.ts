@@ -31,6 +31,7 @@ import { readTemplate, templateSettings } from './template/settings.ts';
 const prefix = 'MARINA_FIX_';
 
 const hostPort = text(/^.+:\d+$/, 'host:port');
+const passwordText = text(/^[ -~]{1,128}$/, 'at most 128 characters');
 /** A name in a FIX header. */
 const name = text(/^[!-<>-~]{1,64}$/, '1 to 64 characters without spaces and `=`');
 const timeOfDay = text(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/, 'a time in Lagos, such as 08:30');
@@ -51,11 +52,12 @@ const settings = {
   senderCompId: setting('MARINA_FIX_SENDER_COMP_ID', 'our name in the session (SenderCompID)', undefined, name),
   targetCompId: setting('MARINA_FIX_TARGET_COMP_ID', "the exchange's name (TargetCompID)", undefined, name),
   username: setting('MARINA_FIX_USERNAME', 'the Username of the Logon', '', orNone(name)),
-  password: setting(
-    'MARINA_FIX_PASSWORD',
-    'the Password of the Logon',
+  password: setting('MARINA_FIX_PASSWORD', 'the Password of the Logon', '', changingSecret(orNone(passwordText))),
+  newPassword: setting(
+    'MARINA_FIX_NEW_PASSWORD',
+    'what the password should become: it is sent once with the next Logon (NewPassword), and is the password once the exchange says so',
     '',
-    changingSecret(orNone(text(/^[ -~]{1,128}$/, 'at most 128 characters'))),
+    changingSecret(orNone(passwordText)),
   ),
   heartbeatSeconds: setting(
     'MARINA_FIX_HEARTBEAT_SECONDS',

@@ -21,8 +21,8 @@ export interface OpenMessageLogOptions {
   };
   readonly database: Database;
   readonly fence: bigint;
-  /** The password of the Logon. */
-  readonly password: Live<string | undefined>;
+  /** The passwords of Logons. */
+  readonly passwords: readonly Live<string | undefined>[];
   readonly now: () => number;
   readonly log: Logger;
   readonly onDropped: (count: number) => void;
@@ -39,9 +39,9 @@ export interface OpenMessageLog {
 }
 
 /** Opens the message log as it is set. */
-export function openMessageLog({ settings, password, ...options }: OpenMessageLogOptions): OpenMessageLog {
+export function openMessageLog({ settings, passwords, ...options }: OpenMessageLogOptions): OpenMessageLog {
   const { messageDays, messageMebibytes, logsHeartbeats, maskedTags } = settings;
-  const masking = new Masking({ moreTags: maskedTags, secrets: secretsOf(password) });
+  const masking = new Masking({ moreTags: maskedTags, secrets: secretsOf(passwords) });
   if (messageDays === 0) return { tap: undefined, masking, workers: [], written: async () => {} };
   const messages = new MessageLog({ ...options, masking, logsHeartbeats });
   const keptCharacters = BigInt(messageMebibytes) * mebibyte;
@@ -54,12 +54,14 @@ export function openMessageLog({ settings, password, ...options }: OpenMessageLo
   };
 }
 
-function secretsOf(password: Live<string | undefined>): () => readonly string[] {
+function secretsOf(passwords: readonly Live<string | undefined>[]): () => readonly string[] {
   let secrets: readonly string[] = [];
   const note = (secret: string | undefined) => {
     if (secret !== undefined) secrets = [secret, ...secrets.filter((one) => one !== secret)].slice(0, maxSecrets);
   };
-  note(password.current);
-  password.onChange(note);
+  for (const password of passwords) {
+    note(password.current);
+    password.onChange(note);
+  }
   return () => secrets;
 }

@@ -32,6 +32,8 @@ export interface ConnectionOptions<Message> {
   readonly settings: SessionSettings;
   readonly record: SessionRecord<Message>;
   readonly numbers: Numbers;
+  /** The NewPassword of the Logon; undefined: it has none. */
+  readonly newPassword?: string | undefined;
   /** Whether the Logon says that both directions begin with 1. */
   readonly resets: boolean;
   /** Real time, in milliseconds. */
@@ -179,8 +181,8 @@ export class Connection<Message extends Outgoing> {
   }
 
   #logOn(): void {
-    const { settings, resets } = this.options;
-    this.#answer(messageTypes.Logon, ...logonFields(settings, { resets, nextIn: this.nextIn }));
+    const { settings, resets, newPassword } = this.options;
+    this.#answer(messageTypes.Logon, ...logonFields(settings, { resets, nextIn: this.nextIn }, newPassword));
   }
 
   /** Checks what is due: Logon, resent messages, tests, silence, heartbeats. */
@@ -371,6 +373,8 @@ export class Connection<Message extends Outgoing> {
     const ownNumber = numbers.nextOut;
     const answer = readLogonAnswer(message, { resets, nextIn: this.nextIn, ownNumber, honoursNextExpected });
     if (answer.kind === 'unexpected') throw new Disconnect('the first message of the other side is no Logon');
+    const sessionStatus = message.get(tags.SessionStatus);
+    await settings.passwords?.answered({ isAccepted: answer.kind !== 'refused', sessionStatus });
     if (answer.kind === 'wrong') return this.#refuse(answer.text, answer.trouble);
     if (answer.kind === 'refused') {
       log.error({ text: answer.text }, 'the other side refused the Logon');

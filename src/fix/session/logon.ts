@@ -14,8 +14,12 @@ export interface LogonNumbers {
   readonly nextIn: number;
 }
 
-/** The body of our Logon. */
-export function logonFields(settings: SessionSettings, { resets, nextIn }: LogonNumbers): Field[] {
+/** The body of our Logon. `newPassword` is what its password shall become. */
+export function logonFields(
+  settings: SessionSettings,
+  { resets, nextIn }: LogonNumbers,
+  newPassword?: string,
+): Field[] {
   const { username, heartbeatMs, beginString, sendsNextExpected } = settings;
   const password = settings.password();
   return [
@@ -25,6 +29,7 @@ export function logonFields(settings: SessionSettings, { resets, nextIn }: Logon
     ...(sendsNextExpected ? [[tags.NextExpectedMsgSeqNum, String(nextIn)] as const] : []),
     ...(username === undefined ? [] : [[tags.Username, username] as const]),
     ...(password === undefined ? [] : [[tags.Password, password] as const]),
+    ...(newPassword === undefined ? [] : [[tags.NewPassword, newPassword] as const]),
     ...(beginString === 'FIXT.1.1' ? [[tags.DefaultApplVerID, fix50Sp2] as const] : []),
   ];
 }

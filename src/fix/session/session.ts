@@ -191,8 +191,9 @@ export class Session<Message extends Outgoing> {
       throw error;
     });
     this.#numbers = numbers;
+    const newPassword = await takeNewPassword(settings, socket);
     const connection = new Connection({
-      ...{ settings, record, numbers, resets, now, mayWrite, log, socket },
+      ...{ settings, record, numbers, resets, now, mayWrite, log, socket, newPassword },
       hasMissed: this.#hasMissed,
       tap: tap?.(numbers.startedAt),
       events: {
@@ -229,5 +230,15 @@ export class Session<Message extends Outgoing> {
     const numbers = await record.startDay(startedAt);
     log.info({ startedAt: new Date(startedAt).toISOString() }, 'the numbers of the session begin with 1');
     return { numbers, resets: resetsByLogon || resetsOnLogon };
+  }
+}
+
+/** What the Logon over a connection that is open shall change the password to. */
+async function takeNewPassword({ passwords }: SessionSettings, socket: Duplex): Promise<string | undefined> {
+  try {
+    return await passwords?.next();
+  } catch (error) {
+    socket.destroy();
+    throw error;
   }
 }

@@ -56,6 +56,14 @@ export interface SessionRecord<Message> {
   received(messages: readonly FixMessage[], nextIn: number, passedOver: boolean): Promise<void>;
 }
 
+/** The passwords of Logons, and what became of a new one. */
+export interface LogonPasswords {
+  /** The NewPassword of the Logon that is about to be written; undefined: it has none. Commits that it is sent. */
+  next(): Promise<string | undefined>;
+  /** The other side answered the Logon. */
+  answered(reply: { readonly isAccepted: boolean; readonly sessionStatus: string | undefined }): Promise<void>;
+}
+
 /** How the session is spoken. */
 export interface SessionSettings {
   readonly beginString: 'FIXT.1.1' | 'FIX.4.4';
@@ -64,6 +72,8 @@ export interface SessionSettings {
   readonly username: string | undefined;
   /** Read at each Logon, because it can change. */
   readonly password: () => string | undefined;
+  /** Absent: the password never changes by a Logon. */
+  readonly passwords?: LogonPasswords;
   readonly heartbeatMs: number;
   /** Whether the first Logon of a session day has ResetSeqNumFlag. */
   readonly resetsByLogon: boolean;

@@ -54,7 +54,9 @@ export const tags = {
   MassStatusReqType: 585,
   NextExpectedMsgSeqNum: 789,
   OrdStatusReqID: 790,
+  NewPassword: 925,
   DefaultApplVerID: 1137,
+  SessionStatus: 1409,
 } as const;
 
 /** MsgType (35). */
