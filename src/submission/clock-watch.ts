@@ -29,6 +29,15 @@ const reportCutOffMs = 1_000;
 const evidenceName = 'broker-clock-apart';
 
 /**
+ * Whether a report shows that the broker's clock is behind: it happened before its object was stored. An object that was
+ * stored at a time which is yet to come shows that the clock of the replica that stored it was ahead, and nothing about the
+ * broker's: otherwise each further report about its orders would keep all outcomes unknown after its clock is right again.
+ */
+export function isAgainstBroker(afterMs: number, storedAheadMs: number, skewMs: number): boolean {
+  return afterMs < -(skewMs + reportCutOffMs) && storedAheadMs <= skewMs;
+}
+
+/**
  * Watches whether the broker's clock and ours agree. Every process measures the times that the
  * broker states. Only one process sees the times in reports, so their evidence is stored for all.
  */
@@ -56,10 +65,13 @@ export class ClockWatch {
     return this.known;
   }
 
-  /** Takes the time from the storing of an object to a report about it, by the broker's clock. */
-  reported(afterMs: number): void {
+  /**
+   * Takes the time from the storing of an object to a report about it, by the broker's clock, and how far the time of the
+   * storing is ahead of this process's clock.
+   */
+  reported(afterMs: number, storedAheadMs = 0): void {
     const { brokerClock, clock, log } = this.parts;
-    if (afterMs >= -(brokerClock.skewMs + reportCutOffMs)) return;
+    if (!isAgainstBroker(afterMs, storedAheadMs, brokerClock.skewMs)) return;
     // When operators move a sandbox's clock, the broker's follows a moment later.
     if (clock.offsetMs > 0) return;
     // The times in answers show it too, and count for as long as the clock is wrong.

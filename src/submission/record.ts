@@ -86,7 +86,7 @@ export class Recorder {
     kind: Kind<Row, Report>,
     { partnerId, ids, decide, decideUnknown, extra, touches = [], expected }: Objects<Row, Report, Extra>,
   ): Promise<Row[]> {
-    const { database, gate, relay, clocks } = this.parts;
+    const { database, gate, relay, clocks, clock } = this.parts;
     await gate.pass();
     const { rows, changes } = await database.inPartner(partnerId, {
       touches: [...ids, ...touches],
@@ -109,7 +109,7 @@ export class Recorder {
     });
     if (changes.some(({ events }) => events.length > 0)) relay.notify();
     for (const { after, reportedAfterMs, inconsistencies } of changes) {
-      if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs);
+      if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs, after.createdAt - clock.now());
       for (const detail of inconsistencies) this.#warnOf(kind.name, after, detail);
     }
     return rows;

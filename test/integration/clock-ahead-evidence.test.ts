@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { BrokerClock } from '../../src/broker/clock.ts';
+import { ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
+import { Change } from '../../src/submission/change.ts';
+import { ClockWatch } from '../../src/submission/clock-watch.ts';
+import { Recorder } from '../../src/submission/record.ts';
+import { StartGate } from '../../src/submission/start-gate.ts';
+import { openSettling, type Settling } from '../support/settling.ts';
+
+const minuteMs = 60_000;
+
+describe('a report about an order', () => {
+  let settling: Settling;
+  before(async () => {
+    settling = await openSettling();
+  });
+  after(() => settling.close());
+
+  /** What a replica with a right clock knows after a report that the broker's right clock states. */
+  async function knownAfter(storedAheadMs: number, reportAheadMs: number) {
+    const { database, clock, ids, log, order: kind } = settling;
+    const brokerClock = new BrokerClock(2_000);
+    const watch = new ClockWatch({ database, brokerClock, clock: { offsetMs: 0 }, log, askBroker: async () => {} });
+    const gate = new StartGate();
+    gate.open();
+    const parts = { database, clock, ids, gate, log, metrics: new Metrics(), relay: { notify: () => {} } };
+    const recorder = new Recorder({ ...parts, clocks: watch });
+    const now = clock.now();
+    const createdAt = now + storedAheadMs;
+    const order = await settling.storeOrder({ partnerId: await settling.newPartner(), state: 'pending', createdAt });
+    const report = create(ReportSchema, {
+      ...{ number: 1n, clientOrderId: order.id, exchangeOrderId: 'X1', kind: ReportKind.TRADE },
+      ...{ at: timestampFromMs(now + reportAheadMs), quantity: 1n, priceKobo: 1_000n },
+    });
+    await recorder.change(kind, order.partnerId, order.id, (row) => new Change(kind, row, now).reports([report]));
+    return watch.known;
+  }
+
+  it("says nothing against the broker's clock if the replica that stored the order was a quarter of an hour ahead", async () => {
+    assert.notEqual(await knownAfter(15 * minuteMs, 0), 'apart');
+  });
+
+  it("shows that the broker's clock is behind if the order was stored before", async () => {
+    assert.equal(await knownAfter(-1_000, -minuteMs), 'apart');
+  });
+});
