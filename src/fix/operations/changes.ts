@@ -4,7 +4,7 @@ import { AdminError } from '../../admin/errors.ts';
 import type { Database } from '../../db/database.ts';
 import { hasNotRunOut, type Statement, statement } from '../../db/statement.ts';
 import { agreedNumbers } from '../store/set-numbers.ts';
-import { leaseName } from '../store/store.ts';
+import { leaseName, markPassedOver } from '../store/store.ts';
 import { type FixNumbers, fixNumbers } from '../store/table.ts';
 import { fixAudit, fixSession, type SessionRow, type Wish } from './table.ts';
 
@@ -55,7 +55,7 @@ export async function setNumbersLoggedOut(
     checkLoggedOut(sessionOf(sessions?.[0]), leases?.[0]);
     const before = fixNumbers.all.read(row);
     const after = agreedNumbers(before, numbers);
-    const writes = [...fixNumbers.update(before, after), audited(call, shown(before), shown(after))];
+    const writes = [...fixNumbers.update(before, after), ...markPassedOver, audited(call, shown(before), shown(after))];
     return { writes, result: { before, after } };
   });
 }

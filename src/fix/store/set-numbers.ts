@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts';
 import { hasNotRunOut, statement } from '../../db/statement.ts';
-import { leaseName } from './store.ts';
+import { leaseName, markPassedOver } from './store.ts';
 import { type FixNumbers, fixNumbers } from './table.ts';
 
 /** The numbers of the next messages, as the two sides agreed on by other means. */
@@ -23,7 +23,7 @@ export async function setNumbers(database: Database, { nextOut, nextIn }: Agreed
     const before = fixNumbers.all.read(row);
     const after = agreedNumbers(before, { nextOut: BigInt(nextOut), nextIn: BigInt(nextIn) });
     const result = { nextOut: Number(before.nextOut), nextIn: Number(before.nextIn) };
-    return { writes: fixNumbers.update(before, after), result };
+    return { writes: [...fixNumbers.update(before, after), ...markPassedOver], result };
   });
 }
 

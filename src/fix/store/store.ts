@@ -138,7 +138,9 @@ export class FixStore {
   startDay(startedAt: number): Promise<FixNumbers> {
     return this.#write((numbers) => {
       const after = { ...numbers, startedAt, nextOut: 1n, nextIn: 1n };
-      return { after, writes: [], result: after };
+      // What the exchange sent in the numbering before, and did not get through, it will not send again.
+      const learn = () => this.#remembered.clear();
+      return { after, writes: markPassedOver, result: after, learn };
     });
   }
 
@@ -581,8 +583,8 @@ export class LeaseLost extends Error {
 
 const nothing = statement('SELECT 1 FROM fix_numbers WHERE id = 0');
 
-/** The exchange may have reported about any order that lives. */
-const markPassedOver = [
+/** The exchange may have reported about any order that lives, and the report is lost. */
+export const markPassedOver: readonly Statement[] = [
   statement("UPDATE fix_orders SET must_ask = 1, passed_over = 1 WHERE state = 'sending'"),
   statement("UPDATE fix_orders SET must_ask = 1 WHERE state = 'open'"),
 ];
