@@ -16,7 +16,7 @@ const dayMs = 86_400_000;
 const long = 25_000;
 
 describe('an order whose day is over', { skip, concurrency: 4 }, () => {
-  it('is reported as expired if the exchange reported nothing at its end, and a GTC order is left alone', async (t) => {
+  it('is reported as expired if the exchange reported nothing at its end, and a GTC order is asked about', async (t) => {
     const { acceptor, days } = await begin(t);
     const [untouched, traded] = [await days.place(), await days.place()];
     const lasting = await days.place({ timeInForce: TimeInForce.GTC });
@@ -35,7 +35,8 @@ describe('an order whose day is over', { skip, concurrency: 4 }, () => {
       if (BigInt(numbers.length) >= lastNumber) break;
     }
     assert.deepEqual(numbers, [1n, 2n, 3n, 4n, 5n, 6n]);
-    assert.equal(days.questions(lasting), 0);
+    // A report about it may have been lost with the numbering before.
+    await eventually(() => assert.equal(days.questions(lasting), 1), long);
     assert.equal(await days.reports(lasting), 'accepted');
     for (const id of [untouched, traded, lasting]) assert.deepEqual(await days.findings(id), []);
   });

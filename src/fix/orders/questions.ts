@@ -157,7 +157,7 @@ export class Questions {
       let unanswered = 0;
       for (const order of await store.mustAsk(mostAtOnce)) {
         if (!session.isUp || unanswered >= mostUnanswered) return;
-        if (this.#unanswered.has(order.id)) continue;
+        if (this.#unanswered.has(order.id) || this.#isForEnded(order)) continue;
         const answer = await this.ask(order);
         unanswered = answer === undefined ? unanswered + 1 : 0;
         if (answer === undefined) this.#unanswered.add(order.id);
@@ -166,6 +166,13 @@ export class Questions {
     } finally {
       this.#isAskingPassedOver = false;
     }
+  }
+
+  /** Whether `askAboutEnded` asks about an order, as it does once in a session day. */
+  #isForEnded({ state, timeInForce, receivedAt, noted }: FixOrder): boolean {
+    const dayStartedAt = this.options.dayStartedAt();
+    const isOver = state === 'open' && timeInForce === 'day' && receivedAt < dayStartedAt;
+    return isOver && !noted.includes(notEndedKey(dayStartedAt));
   }
 
   /**
@@ -189,7 +196,7 @@ export class Questions {
       const { exchangeOrderId, filled, quantity } = after;
       const day = new Date(after.startedAt).toISOString();
       const detail = `${said}; OrderID=${exchangeOrderId} session=${day} filled=${filled}/${quantity}`;
-      await this.#note(after, { what: 'not_ended', at: now(), detail }, `not_ended:${dayStartedAt()}`);
+      await this.#note(after, { what: 'not_ended', at: now(), detail }, notEndedKey(dayStartedAt()));
     }
   }
 
@@ -296,4 +303,9 @@ export function ordersInGap(
     return order.startedAt === startedAt && order.number >= BigInt(from) && order.number <= BigInt(to);
   });
   return [...new Map(inGap.map((order) => [order.number, order])).values()];
+}
+
+/** The key of the finding that an order has not ended, in the session day that began at this time. */
+function notEndedKey(dayStartedAt: number): string {
+  return `not_ended:${dayStartedAt}`;
 }
