@@ -28,9 +28,10 @@ const statements = [
     ADD ended_as VARCHAR(12) NULL,
     ADD ended_count BIGINT NULL,
     ADD noted VARCHAR(400) NOT NULL DEFAULT '',
+    ADD settled TINYINT NOT NULL DEFAULT 0,
     ADD KEY fix_orders_must_ask (must_ask, received_at)`,
-  `UPDATE fix_orders SET passed_over = 1 WHERE state = 'sending'`,
-  `UPDATE fix_orders SET must_ask = 1 WHERE state = 'open'`,
+  `UPDATE fix_orders SET passed_over = 1, must_ask = 1, asked = 1 WHERE state = 'sending'`,
+  `UPDATE fix_orders SET must_ask = 1, asked = 1 WHERE state = 'open'`,
   `UPDATE fix_orders o JOIN (SELECT order_id, SUM(quantity * price_kobo) AS value FROM fix_reports
     WHERE kind = 'trade' GROUP BY order_id) r ON r.order_id = o.id SET o.filled_value_kobo = r.value`,
   // An end or an acceptance that is learnt from a status has no time. counted is the CumQty that came with the report.
@@ -59,6 +60,9 @@ const statements = [
     operator VARCHAR(64) NOT NULL,
     note VARCHAR(500) NOT NULL
   ) ${table}`,
+  // Findings of the version before were not settled here, and are no news.
+  `INSERT INTO fix_finding_settlements (finding_id, at, operator, note)
+    SELECT id, NOW(3), 'fix migrate', 'found by the version before' FROM fix_findings`,
   // restored: the database came back from a backup and may lack what was sent since, so it proves nothing absent.
   `ALTER TABLE fix_numbers ADD restored TINYINT NOT NULL DEFAULT 0`,
   // What was stored and may have been sent is listed from then on, so what is in doubt is listed too.
@@ -67,5 +71,5 @@ const statements = [
     FROM fix_orders o JOIN fix_numbers n ON n.id = 1
     WHERE o.state = 'sending' AND NOT EXISTS (SELECT 1 FROM fix_submissions s WHERE s.client_id = o.id)`,
   `UPDATE fix_numbers SET version = version + 1,
-    last_submission = (SELECT COALESCE(MAX(number), 0) FROM fix_submissions) WHERE id = 1`,
+    last_submission = GREATEST(last_submission, (SELECT COALESCE(MAX(number), 0) FROM fix_submissions)) WHERE id = 1`,
 ];

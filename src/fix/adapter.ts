@@ -139,6 +139,7 @@ export async function startFixAdapter(
       const counts = await store?.counts();
       metrics.inDoubt.set(counts?.inDoubt ?? 0);
       metrics.open.set(counts?.open ?? 0);
+      metrics.unasked.set(counts?.unasked ?? 0);
       metrics.openFindings.set(counts?.findings ?? 0);
       metrics.isRestored.set((await store?.numbers())?.restored === true ? 1 : 0);
       metrics.oldestInDoubt.set(

@@ -10,10 +10,10 @@ import { ConfigError } from '../lib/settings.ts';
 import { startFixAdapter } from './adapter.ts';
 import { describeFixConfig, type FixConfig, readFixConfig } from './config.ts';
 import { isReadCommand, readCommand, readCommands } from './operations/commands.ts';
-import { setRestored, settleFinding } from './store/operator-writes.ts';
+import { setRestored, settleFinding, settleOrder } from './store/operator-writes.ts';
 import { setNumbers } from './store/set-numbers.ts';
 
-const commands = ['serve', 'migrate', 'numbers', 'restored', 'release', 'settle-finding', ...readCommands];
+const commands = ['serve', 'migrate', 'numbers', 'restored', 'release', 'settle-finding', 'settle', ...readCommands];
 
 /** If a stop takes longer, the process exits. */
 const stopWithinMs = 12_000;
@@ -38,6 +38,10 @@ export async function fixCommand(
   const [findingId = '', operator = '', ...words] = rest;
   if (what === 'settle-finding' && !(/^\d{1,15}$/.test(findingId) && operator !== '' && words.length > 0)) {
     console.error('use fix settle-finding ID NAME NOTE: who settles the finding, and how');
+    return 2;
+  }
+  if (what === 'settle' && !(findingId !== '' && operator !== '' && words.length > 0)) {
+    console.error("use fix settle ORDER NAME NOTE: who settled the order with the broker's desk, and how");
     return 2;
   }
   const reading = isReadCommand(what) ? readCommand(what, rest, Date.now()) : undefined;
@@ -79,6 +83,13 @@ export async function fixCommand(
         note: words.join(' '),
       });
       console.log(`finding ${findingId} is settled`);
+      return 0;
+    }
+    if (what === 'settle') {
+      await settleOrder(database, findingId, {
+        ...{ at: Date.now(), operator: operator.slice(0, 64), note: words.join(' ') },
+      });
+      console.log(`${findingId} and its findings are settled`);
       return 0;
     }
     const before = await setNumbers(database, { nextOut, nextIn });

@@ -22,6 +22,10 @@ export class FixMetrics {
     'The age of the oldest order in doubt; 0 if there is none.',
   );
   readonly open = this.#gauge('marina_fix_orders_open', 'Orders that the exchange has and that have not ended.');
+  readonly unasked = this.#gauge(
+    'marina_fix_orders_unasked',
+    'Orders that the exchange must still be asked about, because a report may have been passed over.',
+  );
   readonly openFindings = this.#gauge('marina_fix_findings_open', 'Findings that nobody has settled.');
   readonly isRestored = this.#gauge(
     'marina_fix_restored',

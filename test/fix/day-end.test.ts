@@ -133,7 +133,9 @@ describe('an adapter that runs when the next session day begins', () => {
     book.status = 'C';
     now += dayMs;
     const notAfter = { seconds: BigInt(Math.floor(now / 1_000) + 30), nanos: 0 };
-    // Their day is the new one. Those that come before the session is up are refused.
+    // The day's first connection: what is sent over the one before is of a numbering that ends with it.
+    const { connections } = exchange;
+    await eventually(() => assert.ok(exchange.connections > connections && fix.adapter.isUp), long);
     await eventually(() => fix.orders.submitOrder(order({ notAfter }), { timeoutMs: dayMs + 10_000 }), long);
     await eventually(async () => {
       const [last] = await reportsOf(fix);

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { connect } from '../../src/db/data-source.ts';
 import { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
-import { setRestored, settleFinding } from '../../src/fix/store/operator-writes.ts';
+import { setRestored, settleFinding, settleOrder } from '../../src/fix/store/operator-writes.ts';
 import { setNumbers } from '../../src/fix/store/set-numbers.ts';
 import { FixStore, LeaseLost } from '../../src/fix/store/store.ts';
 import type { FixOrder, FixReport } from '../../src/fix/store/table.ts';
@@ -176,6 +176,23 @@ describe("the record of an adapter's session", () => {
     assert.equal((await store.counts()).findings, before);
     await assert.rejects(settleFinding(database, settlement), /ada has settled/);
     await assert.rejects(settleFinding(database, { ...settlement, findingId: 999n }), /there is no finding/);
+  });
+
+  it('asks no more about an order that an operator has settled, and settles its findings', async () => {
+    const store = await next();
+    const one = row();
+    const at = await nextOut(store);
+    await store.sending([{ number: at, kept: kept(one) }], at + 1);
+    const finding = { what: 'absence_unproven', at: 1, orderId: one.id, execId: '', detail: '', facts: null } as const;
+    await store.note({ ...finding, bytes: null }, 'k');
+    const before = await store.counts();
+    await settleOrder(database, one.id, { at: 2, operator: 'ada', note: 'the desk does not have it' });
+    const after = await store.counts();
+    assert.deepEqual([after.findings, after.inDoubt], [before.findings - 1, before.inDoubt - 1]);
+    assert.ok((await store.inDoubt(1_000)).every(({ id }) => id !== one.id));
+    await accept(store, one.id, 'e9', 30);
+    assert.equal((await store.order(one.id))?.state, 'open');
+    await assert.rejects(settleOrder(database, 'ord_none', { at: 2, operator: 'ada', note: '' }), /there is no order/);
   });
 
   it('proves an order absent only while nothing has become known of it', async () => {

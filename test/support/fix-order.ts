@@ -19,18 +19,18 @@ export function fixOrder(more: Partial<FixOrder> = {}): FixOrder {
     ...{ priceKobo: 100n, notAfter: 0, receivedAt: 0, note: Buffer.alloc(0), startedAt: 7, number: 12n },
     ...{ state: 'sending', exchangeOrderId: '', filled: 0n, acknowledged: false, passedOver: false, mustAsk: false },
     ...{ asked: false, adjusted: 0n, filledValueKobo: (more.filled ?? 0n) * 100n, referenceKobo: null },
-    ...{ endedAs: null, endedCount: null, noted: '', partner: '', clOrdId: more.id ?? 'ord_a' },
+    ...{ endedAs: null, endedCount: null, noted: '', settled: false, partner: '', clOrdId: more.id ?? 'ord_a' },
     ...more,
   } as FixOrder;
 }
 
 /** A message with these fields, as it was received. */
-export function fixMessage(fields: Readonly<Record<number, string>>, type = '8'): Message {
+export function fixMessage(fields: Readonly<Record<number, string | undefined>>, type = '8'): Message {
   return { type, get: (tag) => fields[tag] };
 }
 
 /** An ExecutionReport about the order. Its OrdStatus is that of its ExecType. */
-export function execution(execType: string, more: Readonly<Record<number, string>> = {}): Message {
+export function execution(execType: string, more: Readonly<Record<number, string | undefined>> = {}): Message {
   return fixMessage({
     [tags.ExecType]: execType,
     [tags.OrdStatus]: execType,

@@ -134,6 +134,48 @@ describe('what an ExecutionReport says of an order', () => {
     ],
     ['rejected, with trades that did not come', {}, ended('8', '60'), ['', 'sending', 'trades_missing']],
     ['cancelled again', { state: 'final' }, ended('4'), ['', 'final', '']],
+    ['new, of an order that was rejected', { state: 'final' }, report('0'), ['', 'final', 'end_contradicted']],
+    ['pending, of an order that was cancelled', { state: 'final' }, report('A'), ['', 'final', 'end_contradicted']],
+    ['restated, of an order that was cancelled', { state: 'final' }, report('D'), ['', 'final', 'end_contradicted']],
+    ['new, of an order that was filled', { state: 'final', filled: 100n }, report('0'), ['', 'final', '']],
+    ['status: pending, of an order that has ended', { state: 'final' }, status('A'), ['', 'final', 'end_contradicted']],
+    [
+      'cancelled with fewer trades, of an order that was filled',
+      { state: 'final', filled: 100n },
+      ended('4', '40'),
+      ['', 'final', 'counted_twice'],
+    ],
+    [
+      'rejected as unknown, without a question',
+      { state: 'open' },
+      ended('8', '0', { [tags.OrdRejReason]: '5' }),
+      ['', 'open', 'rejection_unproven'],
+    ],
+    ['a trade of more than twice the order', { state: 'open' }, last('201'), ['', 'open', 'overfilled']],
+    [
+      'a trade without an ExecID',
+      { state: 'open' },
+      last('40', { [tags.ExecID]: undefined }),
+      ['trade', 'open', 'not_understood'],
+    ],
+    [
+      'accepted and over in one',
+      {},
+      report('0', { [tags.OrdStatus]: '4', [tags.LeavesQty]: '0' }),
+      ['accepted', 'open', 'end_unproven'],
+    ],
+    [
+      'a trade that says cancelled, with shares left',
+      { state: 'open' },
+      filledAt('40', '4'),
+      ['trade', 'open', 'end_unproven'],
+    ],
+    [
+      'a trade at another average',
+      { state: 'open' },
+      last('40', { [tags.AvgPx]: '1.20' }),
+      ['trade', 'open', 'average_differs'],
+    ],
     ['cancelled again, with more trades', { state: 'final' }, ended('4', '60'), ['', 'final', 'trades_missing']],
     ['expired', { state: 'open' }, ended('C'), ['expired', 'final', '']],
     ['done for the day', { state: 'open' }, ended('3'), ['expired', 'final', '']],
@@ -294,6 +336,166 @@ describe('what an ExecutionReport says of an order', () => {
         assert.equal(changes.findings.filter(({ what }) => what === 'exec_id_reused').length, reused);
       }),
     );
+  });
+
+  const known = (order: FixOrder) => ({ startedAt: 7, orders: [order], cancels: [], executed: new Map() });
+  const found = (order: FixOrder, ...received: readonly Message[]) => applyMessages(received, known(order), about);
+
+  it('that says a decisive field twice is found, and not applied', () => {
+    const one = trade('40', '1.00');
+    const fields = [[tags.LastQty, '40'] as const, [tags.LastQty, '4'] as const];
+    const { changes } = found(order({ state: 'open' }), { ...one, fields });
+    assert.deepEqual([changes.reports, changes.findings.map(({ what }) => what)], [[], ['not_understood']]);
+  });
+
+  it('that names an order in any form makes it one that the exchange has seen, and an unknown order does not', () => {
+    const acknowledged = (message: Message) => found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
+    assert.ok(acknowledged(report('A')));
+    assert.ok(acknowledged(report('6')));
+    assert.ok(!acknowledged(status('8', '0', { [tags.OrdRejReason]: '5' })));
+    assert.ok(!acknowledged(status('8', '0', { [tags.OrdRejReason]: '99' })));
+  });
+
+  it('answers a question if it is clear, unless it is a mass status', () => {
+    const asked = order({ state: 'open', asked: true, mustAsk: true });
+    const marks = (message: Message) => {
+      const after = found(asked, message).changes.orders[0]?.after ?? asked;
+      return [after.asked, after.mustAsk];
+    };
+    assert.deepEqual(marks(status('0', '0', { [tags.OrdStatusReqID]: 'q' })), [false, false]);
+    assert.deepEqual(marks(status('0', '0', { [tags.MassStatusReqID]: 'm' })), [true, true]);
+    assert.deepEqual(marks(status('8', '0', { [tags.OrdRejReason]: '99' })), [false, true]);
+    assert.deepEqual(marks(trade('10', '1.00')), [true, true]);
+    assert.deepEqual(marks(trade('100', '1.00')), [false, false]);
+  });
+
+  it('is unclear each time that an answer proves nothing, and found once', () => {
+    const unclear = status('8', '0', { [tags.OrdRejReason]: '99' });
+    const { changes, result } = found(order({ state: 'open' }), unclear, unclear);
+    assert.deepEqual(
+      result.statuses.map(({ answer }) => answer),
+      ['unclear', 'unclear'],
+    );
+    assert.equal(changes.findings.length, 1);
+    const other = (tag: number, value: string) => status('0', '0', { [tag]: value });
+    const others = found(order({ state: 'open' }), other(tags.Side, '2'), other(tags.Symbol, 'GTCO'));
+    assert.equal(others.changes.findings.length, 2);
+  });
+
+  it('states when it happened unless it is an answer', () => {
+    const times = (...received: readonly Message[]) => found(order(), ...received).changes.reports.map(({ at }) => at);
+    assert.deepEqual(times(report('0'), ended('4', '0', { [tags.ExecID]: 'e2' })), [5, 5]);
+    assert.deepEqual(times(status('4')), [null, null]);
+  });
+
+  it("has the exchange's id of the order, and NONE is none", () => {
+    const ids = (id: string) =>
+      found(order(), report('0', { [tags.OrderID]: id })).changes.orders[0]?.after.exchangeOrderId;
+    assert.deepEqual([ids('X9'), ids('NONE')], ['X9', '']);
+  });
+
+  it('has a reason for each OrdRejReason that we know', () => {
+    const reason = (code: string) =>
+      found(order(), ended('8', '0', { [tags.OrdRejReason]: code })).changes.reports[0]?.rejectReason;
+    assert.deepEqual(['1', '2', '15', '99'].map(reason), [
+      'unknown_symbol',
+      'market_closed',
+      'account_not_at_broker',
+      'rejected_by_exchange',
+    ]);
+  });
+
+  it('that lives ends the wait for trades of an end', () => {
+    const live = status('1', '40', { [tags.OrdStatusReqID]: 'q' });
+    const { changes } = found(order({ state: 'open', filled: 40n }), ended('4', '60'), live);
+    assert.equal(changes.orders[0]?.after.endedAs, null);
+    assert.ok(changes.findings.some(({ what }) => what === 'end_contradicted'));
+  });
+
+  it('with a known ExecID is found if what it says differs, of whatever kind it is', () => {
+    const open = order({ state: 'open', filled: 30n });
+    const first = { kind: 'trade', quantity: 30n, priceKobo: 100n, counted: 30n, execRefId: null } as const;
+    const executed = new Map([
+      [
+        'ord_a',
+        new Map<string, Executed>([
+          ['t1', first],
+          ['t2', first],
+        ]),
+      ],
+    ]);
+    const run = (...received: readonly Message[]) =>
+      applyMessages(received, { ...known(open), executed }, about).changes.findings.map(({ what }) => what);
+    const bust = (ref: string) => report('H', { [tags.ExecID]: 'b', [tags.ExecRefID]: ref });
+    assert.deepEqual(run(bust('t1'), bust('t1')), ['trade_cancelled']);
+    assert.ok(run(bust('t1'), bust('t2')).includes('exec_id_reused'));
+    const fix = (quantity: string) =>
+      report('G', { [tags.ExecID]: 'g', [tags.ExecRefID]: 't1', [tags.LastQty]: quantity, [tags.LastPx]: '1.00' });
+    assert.deepEqual(run(fix('20'), fix('20')), ['trade_corrected']);
+    assert.ok(run(fix('20'), fix('3')).includes('exec_id_reused'));
+  });
+
+  it('with an ExecID of the version before is a new trade if the count has risen', () => {
+    const first = { kind: 'trade', quantity: 40n, priceKobo: 100n, counted: null, execRefId: null } as const;
+    const executed = new Map([['ord_a', new Map<string, Executed>([['e1', first]])]]);
+    const run = (cumQty: string) =>
+      applyMessages([counted('40', cumQty)], { ...known(order({ state: 'open', filled: 40n })), executed }, about)
+        .changes;
+    assert.equal(run('40').reports.length, 0);
+    assert.equal(run('80').reports.length, 1);
+  });
+
+  it('that takes back a trade which was corrected twice takes back what was left of it', () => {
+    const first = last('30', { [tags.ExecID]: 'e1', [tags.CumQty]: '30' });
+    const change = (type: string, execId: string, ref: string, quantity: string, count: string) =>
+      report(type, {
+        ...{ [tags.ExecID]: execId, [tags.ExecRefID]: ref, [tags.LastQty]: quantity, [tags.LastPx]: '1.00' },
+        ...{ [tags.CumQty]: count, [tags.OrdStatus]: '0' },
+      });
+    const all = [
+      change('G', 'e2', 'e1', '20', '20'),
+      change('G', 'e3', 'e2', '25', '25'),
+      change('H', 'e4', 'e3', '25', '0'),
+    ];
+    const { changes } = found(order({ state: 'open' }), first, ...all, ended('4', '0', { [tags.ExecID]: 'e5' }));
+    assert.equal(changes.orders[0]?.after.adjusted, -30n);
+    assert.equal(changes.orders[0]?.after.state, 'final');
+    assert.deepEqual(
+      changes.tradeChanges.map(({ kind }) => kind),
+      ['corrected', 'corrected', 'cancelled'],
+    );
+  });
+
+  it('of a cancel that is refused is matched by its name, by OrigClOrdID with the last one, and never undoes one that is done', () => {
+    const row = (nth: number, state: 'sending' | 'done') =>
+      ({
+        orderId: 'ord_a',
+        requestedAt: nth,
+        startedAt: 7,
+        number: 13n,
+        id: `ord_a.c${nth}`,
+        state,
+        exchangeReason: null,
+        exchangeText: null,
+      }) as const;
+    const refused = (cancels: readonly ReturnType<typeof row>[], fields: Record<number, string>) =>
+      applyMessages([message(fields, '9')], { ...known(order({ state: 'open' })), cancels }, about).changes;
+    const two = [row(1, 'sending'), row(2, 'sending')];
+    assert.equal(refused(two, { [tags.ClOrdID]: 'ord_a.c1' }).cancels[0]?.after.id, 'ord_a.c1');
+    assert.equal(refused(two, { [tags.OrigClOrdID]: 'ord_a' }).cancels[0]?.after.id, 'ord_a.c2');
+    assert.deepEqual(refused([row(1, 'done')], { [tags.ClOrdID]: 'ord_a.c1' }).cancels, []);
+    const reason = (code: string) => refused(two, { [tags.ClOrdID]: 'ord_a.c1', [tags.CxlRejReason]: code });
+    assert.equal(reason('0').orders[0]?.after.acknowledged, true);
+    assert.deepEqual(
+      reason('1').findings.map(({ what }) => what),
+      ['order_forgotten'],
+    );
+  });
+
+  it('as a reject of an order that was acknowledged rejects nothing, and is found', () => {
+    const received = message({ [tags.RefSeqNum]: '12', [tags.RefMsgType]: 'D' }, '3');
+    const { changes } = found(order({ acknowledged: true }), received);
+    assert.deepEqual([changes.reports, changes.findings.map(({ what }) => what)], [[], ['not_understood']]);
   });
 
   it('with a known ExecID and other shares is found and not counted if the exchange does not count it', () => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { withNote } from '../store/notes.ts';
 import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder, FixReport, FixReportKind, FixTradeChange } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
@@ -35,6 +36,8 @@ export interface Effect {
   readonly change?: FixTradeChange;
   /** The exchange answered that it does not have the order. */
   readonly isUnknown?: boolean;
+  /** An answer that proves nothing. */
+  readonly isUnclear?: boolean;
 }
 
 export interface ApplyContext extends WeighContext {
@@ -44,14 +47,18 @@ export interface ApplyContext extends WeighContext {
   readonly executed: ReadonlyMap<string, Executed>;
   /** When the present numbering began, in milliseconds. */
   readonly startedAt: number;
+  /** Whether a request to cancel the order has no answer. */
+  readonly isCancelling?: boolean;
 }
 
 /** Statements that name the order as one that the exchange has seen. The others may be made of the question. */
 const namesNone = new Set(['unknown_status', 'rejected_status', 'rejected_when_asked']);
 
-/** How many characters are remembered of what was found in answers, so that the next answer does not repeat it, and of one. */
-const longestNoted = 400;
-const longestKey = 60;
+/** Findings of an answer after which nothing is known of the order. */
+const unclear: ReadonlySet<FindingKind> = new Set(['status_rejected', 'identity_differs', 'not_understood']);
+
+/** OrdStatus (39) of an order that has ended. */
+const endStatuses = ['4', 'C', '8', '3'];
 
 /**
  * What an ExecutionReport changes of its order, by the rule of evidence. Nothing is left out: what does not convince is a
@@ -59,11 +66,23 @@ const longestKey = 60;
  */
 export function applyExecution(order: FixOrder, message: Message, context: ApplyContext): Effect {
   const { toKobo } = context;
-  const execution = readExecution(message, { toKobo, timeInForce: order.timeInForce, asked: order.asked });
-  const answered = execution.isStatus ? { ...order, asked: false, mustAsk: false } : order;
-  const applying = new Applying(answered, message, execution, context);
+  const asked = order.asked || context.isCancelling === true;
+  const execution = readExecution(message, { toKobo, timeInForce: order.timeInForce, asked });
+  // A mass status may have been made before the question was read.
+  const isAnswered = execution.isStatus && message.get(tags.MassStatusReqID) === undefined;
+  const applying = new Applying(isAnswered ? { ...order, asked: false } : order, message, execution, context);
   applying.run();
-  return applying.effect;
+  const { effect } = applying;
+  const after = settled(effect.order, isAnswered && effect.isUnclear !== true);
+  return { ...effect, order: after };
+}
+
+/** The order without the marks that it needs no more: it has been asked about, or has ended. */
+function settled(order: FixOrder, isAnswered: boolean): FixOrder {
+  const isOver = order.state === 'final';
+  const mustAsk = order.mustAsk && !isAnswered && !isOver;
+  const asked = order.asked && !isOver;
+  return mustAsk === order.mustAsk && asked === order.asked ? order : { ...order, mustAsk, asked };
 }
 
 /** One message, while it is applied. */
@@ -73,6 +92,7 @@ class Applying {
   readonly #findings: NewFinding[] = [];
   #change: FixTradeChange | undefined;
   #isUnknown = false;
+  #isUnclear = false;
   /** The ExecID under which the record keeps what this message reports. */
   readonly #execId: string | null;
 
@@ -92,15 +112,21 @@ class Applying {
       ...effect,
       ...(this.#change === undefined ? {} : { change: this.#change }),
       ...(this.#isUnknown ? { isUnknown: true } : {}),
+      ...(this.#isUnclear ? { isUnclear: true } : {}),
     };
   }
 
   run(): void {
     const { before, message, execution, context } = this;
-    if (this.#isRepetition) return;
+    if (this.#isRepetition) {
+      this.#checkRepetition();
+      return;
+    }
     if (!namesNone.has(execution.says)) this.#order = { ...this.#order, acknowledged: true };
     if (execution.says !== 'unknown_status' && isOfAnother(before, message, context)) {
-      this.#findAnswer('identity_differs');
+      const { message: said } = this;
+      const named = [tags.Side, tags.Symbol, tags.Account].map((tag) => said.get(tag) ?? '').join('/');
+      this.#findAnswer('identity_differs', named);
       return;
     }
     if (this.#isReused) {
@@ -116,6 +142,9 @@ class Applying {
       case 'nothing':
       case 'acknowledged':
         this.#checkCount();
+        return;
+      case 'alive':
+        this.#checkAlive();
         return;
       case 'unknown':
         this.#unknown();
@@ -151,12 +180,23 @@ class Applying {
     return known !== undefined && !this.#isSame(known);
   }
 
-  #isSame({ kind, quantity, priceKobo, counted }: Executed): boolean {
+  #isSame({ kind, quantity, priceKobo, counted, execRefId }: Executed): boolean {
     const { says, lastQty, lastPriceKobo, cumQty } = this.execution;
-    const kinds: Partial<Record<typeof says, Executed['kind']>> = { new: 'accepted', restated: 'accepted' };
-    if ((kinds[says] ?? says) !== kind) return false;
-    const isCounted = counted === null || cumQty === undefined || counted === cumQty;
-    return says !== 'trade' || (quantity === lastQty && priceKobo === lastPriceKobo && isCounted);
+    if ((says === 'new' ? 'accepted' : says) !== kind) return false;
+    // The version before stored no counts: a count that has risen is that of another trade.
+    const isCounted = counted === null ? (cumQty ?? 0n) <= countOf(this.before) : counted === (cumQty ?? counted);
+    const isAbout = !isChange(kind) || execRefId === this.execution.execRefId;
+    const isBust = kind === 'trade_cancelled';
+    const hasContent = kind === 'trade' || isChange(kind);
+    const isContent =
+      !hasContent || isBust || (quantity === (lastQty ?? null) && priceKobo === (lastPriceKobo ?? null));
+    return isCounted && isAbout && isContent;
+  }
+
+  /** A repetition is no news. Of a trade without a count nobody can tell whether it is one. */
+  #checkRepetition(): void {
+    const { says, cumQty } = this.execution;
+    if (says === 'trade' && cumQty === undefined) this.#findOnce('exec_id_reused', this.#execId ?? '');
   }
 
   /** Whether the exchange's own count says that an execution with a known ExecID is another one. */
@@ -171,18 +211,18 @@ class Applying {
 
   /** A status may be repeated as often as it is asked for; what it shows is found once. */
   #findOnce(what: FindingKind, key: string): void {
-    const noted = `${what}:${key}`.replaceAll(' ', '_').slice(0, longestKey);
-    const all = this.#order.noted === '' ? [] : this.#order.noted.split(' ');
-    if (all.includes(noted)) return;
+    if (this.execution.isStatus && unclear.has(what)) this.#isUnclear = true;
+    const noted = withNote(this.#order.noted, `${what}:${key}`);
+    if (noted === undefined) return;
     this.#find(what);
-    while ([...all, noted].join(' ').length > longestNoted) all.shift();
-    this.#order = { ...this.#order, noted: [...all, noted].join(' ') };
+    this.#order = { ...this.#order, noted };
   }
 
   /** What may be an answer comes again with the next question; anything else comes once. */
-  #findAnswer(what: FindingKind): void {
+  #findAnswer(what: FindingKind, key = ''): void {
     const { isStatus, says, ordStatus, cumQty } = this.execution;
-    if (isStatus || says === 'rejected_when_asked') this.#findOnce(what, `${ordStatus}:${cumQty ?? ''}`);
+    const answer = `${ordStatus}:${cumQty ?? ''}:${key}:${this.context.startedAt}`;
+    if (isStatus || says === 'rejected_when_asked') this.#findOnce(what, answer);
     else this.#find(what);
   }
 
@@ -215,10 +255,21 @@ class Applying {
     if (state === 'unsent') this.#find('revived');
   }
 
+  /** The exchange says that an order lives, or that all of it traded, which had ended with shares left. */
+  #checkAlive(): void {
+    const { before, execution } = this;
+    this.#checkCount();
+    if (countOf(before) < before.quantity) {
+      this.#findOnce('end_contradicted', `${execution.execType}${execution.ordStatus}:${execution.cumQty ?? ''}`);
+    }
+  }
+
   #checkAccepted(): void {
-    const { says, cumQty, ordStatus } = this.execution;
+    const { says, cumQty, ordStatus, leavesQty, isStatus } = this.execution;
     const { quantity, endedAs } = this.#order;
-    const isEnded = says === 'restated' && ['4', 'C', '8', '3'].includes(ordStatus);
+    const isEnded = says === 'restated' && endStatuses.includes(ordStatus);
+    const isOver = leavesQty === 0n || (says === 'new' && ['4', 'C', '8'].includes(ordStatus));
+    if (!isStatus && isOver && countOf(this.#order) < quantity) this.#findOnce('end_unproven', `${ordStatus}:accepted`);
     if (says === 'restated' && (isEnded || hasOtherTerms(this.before, this.message, this.context))) {
       this.#find('restated');
     } else this.#checkTerms();
@@ -243,10 +294,12 @@ class Applying {
 
   /** The trades that the exchange counts, and those that it reported. */
   #checkCount(): void {
-    const { cumQty, isStatus } = this.execution;
+    const { cumQty, isStatus, ordStatus } = this.execution;
     if (cumQty === undefined) return;
-    if (cumQty > countOf(this.#order)) this.#findOnce('trades_missing', String(cumQty));
-    if (cumQty < countOf(this.#order) && isStatus) this.#findOnce('counted_twice', String(cumQty));
+    const difference = cumQty - countOf(this.#order);
+    const isWhole = isStatus || endStatuses.includes(ordStatus);
+    if (difference > 0n) this.#findOnce('trades_missing', String(difference));
+    if (difference < 0n && isWhole) this.#findOnce('counted_twice', String(difference));
   }
 
   #trade(): void {
@@ -270,9 +323,15 @@ class Applying {
     this.#report('trade', { quantity, priceKobo, execId: this.#execId });
     const end = endWithTrade(order, this.execution);
     const counts = end === undefined ? wrongCounts(order, this.execution) : undefined;
-    if (counts !== undefined) this.#find(counts);
+    const difference = (this.execution.cumQty ?? countOf(order)) - countOf(order);
+    // After one trade that is missing all further counts differ by the same.
+    if (counts === 'trades_missing') this.#findOnce(counts, String(difference));
+    else if (counts !== undefined) this.#find(counts);
     else if (isOver) this.#find('end_contradicted');
-    if (!this.#hasChanges && hasOtherAverage(order, this.message, this.context)) this.#find('average_differs');
+    else if (end === undefined && ['4', 'C', '8'].includes(this.execution.ordStatus)) this.#find('end_unproven');
+    const isOtherAverage = !this.#hasChanges && hasOtherAverage(order, this.message, this.context);
+    if (isOtherAverage && difference === 0n) this.#find('average_differs');
+    if (this.message.get(tags.ExecID) === undefined) this.#find('not_understood');
     if (end !== undefined && this.#order.state !== 'final') {
       this.#order = { ...this.#order, state: 'final', endedAs: null, endedCount: null };
       this.#report(end);
@@ -284,6 +343,8 @@ class Applying {
   #wrongTrade(): FindingKind | undefined {
     const { lastQty, lastPriceKobo, cumQty } = this.execution;
     if (lastQty === undefined || lastQty < 1n || lastPriceKobo === undefined) return 'not_understood';
+    // No order trades twice what was ordered; a number like that is none.
+    if (this.before.filled + lastQty > 2n * this.before.quantity) return 'overfilled';
     const isCounted = cumQty === countOf(this.before) + lastQty;
     if (!isCounted && hasOtherTerms(this.before, this.message, this.context)) return 'terms_differ';
     return wrongPrice(this.before, lastPriceKobo);
@@ -301,8 +362,8 @@ class Applying {
     const isOther = hasOtherTerms(this.before, this.message, this.context);
     const isOtherAverage = !this.#hasChanges && hasOtherAverage(this.before, this.message, this.context);
     const wrong =
-      wrongEnd(this.before, end, this.execution) ??
       (isOther ? 'terms_differ' : undefined) ??
+      wrongEnd(this.before, end, this.execution) ??
       (isOtherAverage ? 'average_differs' : undefined);
     // A rejected order was never accepted.
     if (end !== 'rejected') this.#accept();
@@ -317,7 +378,8 @@ class Applying {
   /** The exchange says that the order has ended, and its counts do not agree. */
   #withhold(end: FixEnd, what: FindingKind): void {
     this.#findOnce(what, `${end}:${this.execution.cumQty ?? ''}`);
-    if (what === 'trades_missing') {
+    // The trades may come, and so may the report that takes one back.
+    if (what === 'trades_missing' || what === 'counted_twice') {
       this.#order = { ...this.#order, endedAs: end, endedCount: this.execution.cumQty ?? null };
     }
   }
@@ -358,6 +420,7 @@ class Applying {
       at: this.context.at,
     };
     this.#find(isBust ? 'trade_cancelled' : 'trade_corrected');
+    this.#endAtLast();
   }
 
   /** An order of an earlier day is asked about until its end is known, and found by itself. */
@@ -375,16 +438,22 @@ function isChange(kind: Executed['kind']): boolean {
 
 /** The shares of a trade after all that was changed of it. Undefined: no such trade is known. */
 function sharesNow(execId: string | null, executed: ReadonlyMap<string, Executed>): bigint | undefined {
-  const named = execId === null ? undefined : executed.get(execId);
-  if (named === undefined || execId === null) return undefined;
-  const root = isChange(named.kind) ? (named.execRefId ?? '') : execId;
-  const trade = executed.get(root);
+  const root = execId === null ? undefined : rootOf(execId, executed);
+  const trade = root === undefined ? undefined : executed.get(root);
   if (trade?.kind !== 'trade') return undefined;
-  const changes = [...executed].filter(([id, each]) => {
-    const about = each.execRefId ?? '';
-    return isChange(each.kind) && (about === root || executed.get(about)?.execRefId === root) && id !== root;
-  });
+  const changes = [...executed].filter(([id, { kind }]) => isChange(kind) && rootOf(id, executed) === root);
   return changes.at(-1)?.[1].quantity ?? trade.quantity ?? undefined;
+}
+
+/** The trade that an execution is, or that it changes over any number of changes. */
+function rootOf(execId: string, executed: ReadonlyMap<string, Executed>): string {
+  let id = execId;
+  for (let steps = 0; steps < executed.size; steps += 1) {
+    const one = executed.get(id);
+    if (one === undefined || !isChange(one.kind) || one.execRefId === null) return id;
+    id = one.execRefId;
+  }
+  return id;
 }
 
 /** Names an execution whose ExecID another one has had. */

@@ -1,5 +1,6 @@
+import { withNote } from '../store/notes.ts';
 import type { Changes, Executed, Known, Subjects } from '../store/store.ts';
-import type { Finding, FindingKind, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
+import type { Finding, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
 import { answersQuestion, execIdOf, type Message, wholeOf } from './execution.ts';
@@ -150,7 +151,10 @@ class Applying {
     this.#executed.set(orderId, executed);
     const { toKobo, isAverage, symbolOf, reasonOf, timeOf } = this.context;
     const { startedAt } = this.known;
-    const about = { toKobo, isAverage, symbolOf, reasonOf, at: timeOf(message), executed, startedAt };
+    const isCancelling = [...this.#cancels.values()].some(
+      (each) => each.orderId === orderId && (each.state === 'sending' || each.state === 'lost'),
+    );
+    const about = { toKobo, isAverage, symbolOf, reasonOf, at: timeOf(message), executed, startedAt, isCancelling };
     const effect = applyExecution(order, message, about);
     this.#take(message, effect);
     if (answersQuestion(message)) this.#answer(message, effect);
@@ -177,10 +181,10 @@ class Applying {
     for (const finding of findings) this.#find(message, order.id, finding);
   }
 
-  #answer(message: Message, { order, isUnknown, findings }: Effect): void {
+  #answer(message: Message, { order, isUnknown, isUnclear: proves }: Effect): void {
     const requestId = message.get(tags.OrdStatusReqID) ?? '';
     const isMissing = (wholeOf(message.get(tags.CumQty)) ?? 0n) > countOf(order);
-    const isUnclear = findings.some(({ what }) => unclear.has(what)) || order.state === 'sending';
+    const isUnclear = proves === true || order.state === 'sending';
     const answer = isUnknown === true ? 'unknown' : isMissing ? 'trades missing' : isUnclear ? 'unclear' : 'known';
     this.#statuses.push({ orderId: order.id, requestId, answer });
   }
@@ -196,6 +200,10 @@ class Applying {
     }
     if (message.get(tags.CxlRejReason) !== cancelOfUnknown) {
       this.#orders.set(order.id, order.acknowledged ? order : { ...order, acknowledged: true });
+    } else if (order.state === 'open') {
+      const noted = withNote(order.noted, `order_forgotten:${this.known.startedAt}`);
+      if (noted !== undefined) this.#find(message, order.id, { what: 'order_forgotten', detail: describe(message) });
+      this.#orders.set(order.id, { ...order, noted: noted ?? order.noted });
     }
     this.#endCancel(cancel, 'refused', message);
   }
@@ -246,9 +254,6 @@ class Applying {
     });
   }
 }
-
-/** Findings of an answer after which nothing is known of the order. */
-const unclear: ReadonlySet<FindingKind> = new Set(['status_rejected', 'identity_differs', 'not_understood']);
 
 function changed<Row extends { readonly id: string }>(from: readonly Row[], to: ReadonlyMap<string, Row>) {
   return from.flatMap((row) => {

@@ -1,5 +1,5 @@
 /**
- * The rule of evidence: what each thing that an exchange can say proves of an order, by the state that it is known in. docs/FIX.md
+ * The rule of evidence: what each thing that an exchange can say proves of an order, by the state that it is known in. docs/FIX-EVIDENCE.md
  * has the same table for people. A proof changes an order only if identity, price and counts convince too (`weigh`).
  */
 import type { FindingKind, FixEnd, FixOrderState } from '../store/table.ts';
@@ -8,6 +8,7 @@ import type { Statement } from './execution.ts';
 /**
  * What a statement proves:
  * - `nothing`: it says what is known, or what no longer matters.
+ * - `alive`: the order lives. If it had ended with shares left, that is contradicted.
  * - `acknowledged`: the exchange has seen the order, and may still reject it.
  * - `accepted`: the exchange has the order.
  * - `trade`: shares traded, if the counts agree or the finding says that they do not.
@@ -18,6 +19,7 @@ import type { Statement } from './execution.ts';
  */
 export type Proof =
   | 'nothing'
+  | 'alive'
   | 'acknowledged'
   | 'accepted'
   | 'trade'
@@ -33,15 +35,15 @@ const notUnderstood = finding('not_understood');
 const unproven = finding('rejection_unproven');
 
 export const evidence: Readonly<Record<Statement, Readonly<Record<FixOrderState, Proof>>>> = {
-  pending: { unsent: revived, sending: 'acknowledged', open: 'nothing', final: 'nothing' },
-  new: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: 'nothing' },
+  pending: { unsent: revived, sending: 'acknowledged', open: 'nothing', final: 'alive' },
+  new: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: 'alive' },
   trade: { unsent: 'trade', sending: 'trade', open: 'trade', final: 'trade' },
   cancelled: { unsent: 'cancelled', sending: 'cancelled', open: 'cancelled', final: 'nothing' },
   expired: { unsent: 'expired', sending: 'expired', open: 'expired', final: 'nothing' },
   rejected: { unsent: 'nothing', sending: 'rejected', open: 'rejected', final: 'nothing' },
   rejected_when_asked: { unsent: 'nothing', sending: unproven, open: unproven, final: 'nothing' },
   duplicate: { unsent: notUnderstood, sending: notUnderstood, open: notUnderstood, final: notUnderstood },
-  restated: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: 'nothing' },
+  restated: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: 'alive' },
   replaced: {
     unsent: finding('restated'),
     sending: finding('restated'),
@@ -51,9 +53,9 @@ export const evidence: Readonly<Record<Statement, Readonly<Record<FixOrderState,
   trade_cancelled: { unsent: 'change', sending: 'change', open: 'change', final: 'change' },
   trade_corrected: { unsent: 'change', sending: 'change', open: 'change', final: 'change' },
   other: { unsent: notUnderstood, sending: notUnderstood, open: notUnderstood, final: notUnderstood },
-  pending_status: { unsent: revived, sending: 'acknowledged', open: 'nothing', final: 'nothing' },
+  pending_status: { unsent: revived, sending: 'acknowledged', open: 'nothing', final: 'alive' },
   live_status: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: finding('end_contradicted') },
-  filled_status: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: 'nothing' },
+  filled_status: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: 'alive' },
   cancelled_status: { unsent: 'cancelled', sending: 'cancelled', open: 'cancelled', final: 'nothing' },
   expired_status: { unsent: 'expired', sending: 'expired', open: 'expired', final: 'nothing' },
   unknown_status: { unsent: 'nothing', sending: 'unknown', open: 'unknown', final: 'nothing' },

@@ -59,7 +59,7 @@ export interface ReadContext {
   /** A price in kobo; undefined if it is none. */
   readonly toKobo: (text: string) => bigint | undefined;
   readonly timeInForce: string;
-  /** Whether a question about the order has no answer yet. */
+  /** Whether a question about the order, or a request to cancel it, has no answer yet. */
   readonly asked: boolean;
 }
 
@@ -108,8 +108,9 @@ const duplicateOrder = '6';
 
 /** Fields that must not stand twice: nobody could tell which one is meant. */
 const decisive = [
-  ...[tags.ClOrdID, tags.ExecType, tags.OrdStatus, tags.ExecID, tags.LastQty, tags.LastPx, tags.CumQty],
-  ...[tags.LeavesQty, tags.Side, tags.Symbol, tags.Account],
+  ...[tags.ClOrdID, tags.OrigClOrdID, tags.ExecType, tags.OrdStatus, tags.ExecID, tags.ExecRefID, tags.LastQty],
+  ...[tags.LastPx, tags.CumQty, tags.LeavesQty, tags.AvgPx, tags.Side, tags.Symbol, tags.Account, tags.OrderQty],
+  ...[tags.Price, tags.OrdRejReason, tags.OrdStatusReqID],
 ];
 
 /** Reads an ExecutionReport. It interprets each field alone, and judges none. */
@@ -124,7 +125,7 @@ export function readExecution(message: Message, context: ReadContext): Execution
     isStatus,
     execType,
     ordStatus,
-    execId: isStatus ? null : (execIdOf(message) ?? null),
+    execId: isStatus ? null : (execIdOf(message) ?? (says === 'trade' ? namelessId(message) : null)),
     execRefId: shortId(message.get(tags.ExecRefID)) ?? null,
     lastQty: wholeOf(message.get(tags.LastQty)),
     lastPriceKobo: context.toKobo(message.get(tags.LastPx) ?? ''),
@@ -146,7 +147,9 @@ function reportOf(message: Message, execType: string, { timeInForce, asked }: Re
   if (execType === rejected) {
     // The exchange has the first of two orders of one id, and the second is not ours to give up for.
     if (message.get(tags.OrdRejReason) === duplicateOrder) return 'duplicate';
-    return asked ? 'rejected_when_asked' : 'rejected';
+    // "Unknown order" answers something: a question, or a cancel.
+    const isAnswer = asked || message.get(tags.OrdRejReason) === unknownOrder;
+    return isAnswer ? 'rejected_when_asked' : 'rejected';
   }
   // A good-till-cancelled order goes on the next day.
   if (execType === doneForDay) return timeInForce === 'gtc' ? 'new' : 'expired';
@@ -172,6 +175,12 @@ function statusOf(
 /** Whether one of these fields stands twice. */
 function hasTwice({ fields = [] }: Message, some: readonly number[]): boolean {
   return some.some((tag) => fields.filter(([each]) => each === tag).length > 1);
+}
+
+/** Names a trade without an ExecID by what it says, so that it is booked once. */
+function namelessId(message: Message): string {
+  const said = [tags.LastQty, tags.LastPx, tags.CumQty, tags.TransactTime].map((tag) => message.get(tag) ?? '');
+  return createHash('sha256').update(said.join('\u0001')).digest('hex');
 }
 
 /** The ExecID as the record keeps it: a long one by its digest. */

@@ -2,7 +2,7 @@ import { tags } from '../wire/tags.ts';
 import type { Message } from './execution.ts';
 
 /** The longest value that a finding keeps of a field. */
-const longestValue = 500;
+const longestValue = 200;
 
 /** The fields that a person needs to judge a message, by their names in FIX. */
 const factTags = {

@@ -19,6 +19,9 @@ const timesInForce = {
   [TimeInForce.UNSPECIFIED]: undefined,
 } as const;
 
+/** Above every order that a gateway takes, and low enough for exact sums of money. */
+const maxQuantity = 100_000_000n;
+
 /**
  * The row of an order that a gateway submits. Throws INVALID_ARGUMENT for a field that no order can have. `nameLength` is how many
  * characters the exchange takes in a ClOrdID.
@@ -37,7 +40,7 @@ export function orderFrom(
     account: checked(isPlain(account, 64), account, 'account'),
     symbol: checked(isPlain(symbol, 32), symbol, 'symbol'),
     side: given(sides[request.side], 'side'),
-    quantity: checked(quantity >= 1n, quantity, 'quantity'),
+    quantity: checked(quantity >= 1n && quantity <= maxQuantity, quantity, 'quantity'),
     type: given(types[request.type], 'type'),
     timeInForce: given(timesInForce[request.timeInForce], 'time_in_force'),
     priceKobo: checked(isLimit ? (priceKobo ?? 0n) >= 1n : priceKobo === undefined, priceKobo ?? null, 'price_kobo'),
@@ -59,6 +62,7 @@ export function orderFrom(
     endedAs: null,
     endedCount: null,
     noted: '',
+    settled: false,
     partner: checked(partner === '' || isPlain(partner, 64), partner, 'partner'),
     clOrdId: clOrdId ?? clientOrderId,
   };

@@ -35,7 +35,23 @@ export interface QuestionsOptions {
   readonly onAbsent: (orderId: string) => void;
 }
 
+/** An answer, and whether it names the question that it answers. */
+interface Answered {
+  readonly answer: StatusAnswer;
+  readonly isNamed: boolean;
+}
+
+/** What an answer says of an order whose day is over. */
+const sayings: Readonly<Record<StatusAnswer, string>> = {
+  unknown: 'the exchange does not know it',
+  known: 'the exchange says that it is not over',
+  'trades missing': 'the exchange counts trades that it has not reported',
+  unclear: 'the exchange answers what proves nothing',
+};
+
 const mostAtOnce = 1_000;
+/** How many questions are under way at most when many orders are asked about. */
+const askersAtOnce = 4;
 /** How long an answer to a question may take. */
 const answerTimeoutMs = 5_000;
 /** How long an order that stays in doubt is left alone at most between two questions. */
@@ -47,7 +63,7 @@ const partOfThrottle = 4;
 
 /** Asks the exchange what became of orders, and concludes from its answers what they prove. */
 export class Questions {
-  readonly #answers = new Waiting<StatusAnswer>();
+  readonly #answers = new Waiting<Answered>();
   readonly #asking = new Map<string, Promise<StatusAnswer | undefined>>();
   /** The question about an order that has no answer yet. Some exchanges do not repeat its id. */
   readonly #requests = new Map<string, string>();
@@ -64,8 +80,14 @@ export class Questions {
   /** Orders about which the exchange did not answer on the present connection. */
   readonly #unanswered = new Set<string>();
   #isAskingPassedOver = false;
-  /** When orders in doubt are asked about again, and how often they were. */
+  #isAskingDoubts = false;
+  /** When orders in doubt are asked about again, by the monotonic clock, and how often they were. */
   readonly #doubts = new Map<string, { readonly askAt: number; readonly times: number }>();
+  /**
+   * How long an order was written when it was asked about without an answer on the present connection: a late answer that does
+   * not name its question may be to that one.
+   */
+  readonly #lateMs = new Map<string, number>();
 
   constructor(private readonly options: QuestionsOptions) {}
 
@@ -79,12 +101,14 @@ export class Questions {
     this.#writtenAt.delete(orderId);
     this.#neverRead.delete(orderId);
     this.#doubts.delete(orderId);
+    this.#lateMs.delete(orderId);
   }
 
   /** The exchange answered. */
   answered({ statuses, isQuestionRefused }: Answers): void {
     for (const { orderId, requestId, answer } of statuses) {
-      this.#answers.resolve(requestId === '' ? (this.#requests.get(orderId) ?? '') : requestId, answer);
+      const isNamed = requestId !== '';
+      this.#answers.resolve(isNamed ? requestId : (this.#requests.get(orderId) ?? ''), { answer, isNamed });
     }
     if (!isQuestionRefused || this.#isRefused) return;
     this.#isRefused = true;
@@ -97,10 +121,12 @@ export class Questions {
     this.#writtenAt.clear();
     this.#unanswered.clear();
     this.#doubts.clear();
+    this.#lateMs.clear();
     this.#isRefused = false;
     this.#boundaryAt = performance.now();
-    for (const order of await store.inDoubt(mostAtOnce)) void this.#askQuietly(order);
+    const inDoubt = await store.inDoubt(mostAtOnce);
     if (asksMassStatus) await this.#askAboutAll();
+    await this.#askEach(inDoubt);
     await this.askAboutPassedOver();
   }
 
@@ -132,17 +158,48 @@ export class Questions {
 
   /** Asks again about orders without a report for some time, and about all if a message was passed over. */
   async askAboutDoubts(): Promise<void> {
-    const { store, session, asksMassStatus, now } = this.options;
+    const { store, session, asksMassStatus } = this.options;
     if (!session.isUp) return;
     if (this.#hasMissed && asksMassStatus) await this.#askAboutAll();
     const inDoubt = await store.inDoubt(mostAtOnce);
-    for (const order of inDoubt) {
-      const { askAt, times } = this.#doubts.get(order.id) ?? { askAt: order.receivedAt + answerTimeoutMs, times: 0 };
-      if (now() <= askAt || !session.isUp) continue;
-      const waitMs = Math.min(answerTimeoutMs * 2 ** Math.min(times, 10), longestDoubtWaitMs);
-      this.#doubts.set(order.id, { askAt: now() + waitMs, times: times + 1 });
-      await this.#askQuietly(order);
+    if (this.#isAskingDoubts) return;
+    this.#isAskingDoubts = true;
+    try {
+      // Those that were asked about least come first: an order that stays in doubt for days holds up no new one.
+      const due = inDoubt.filter((order) => this.#isDue(order));
+      await this.#askEach(due.sort((one, other) => this.#timesOf(one) - this.#timesOf(other)));
+    } finally {
+      this.#isAskingDoubts = false;
     }
+  }
+
+  #timesOf({ id }: FixOrder): number {
+    return this.#doubts.get(id)?.times ?? 0;
+  }
+
+  /** Whether an order in doubt is asked about now; then it is not for a while, each time for longer. */
+  #isDue({ id, receivedAt }: FixOrder): boolean {
+    const known = this.#doubts.get(id);
+    const isYoung = known === undefined && this.options.now() - receivedAt <= answerTimeoutMs;
+    if (isYoung || (known !== undefined && performance.now() <= known.askAt)) return false;
+    const times = known?.times ?? 0;
+    const waitMs = Math.min(answerTimeoutMs * 2 ** Math.min(times, 10), longestDoubtWaitMs);
+    this.#doubts.set(id, { askAt: performance.now() + waitMs, times: times + 1 });
+    return true;
+  }
+
+  /** Asks about orders, a few at a time and at a part of the throttle's rate, so that new orders do not wait for it. */
+  async #askEach(orders: readonly FixOrder[]): Promise<void> {
+    const { session, throttle, messagesPerSecond } = this.options;
+    const queue = orders.values();
+    const askers = Array.from({ length: Math.min(askersAtOnce, orders.length) }, async () => {
+      for (const order of queue) {
+        if (!session.isUp) return;
+        await this.#askQuietly(order);
+        await pause((askersAtOnce * partOfThrottle * 1_000) / messagesPerSecond, throttle.stopping);
+      }
+    });
+    await Promise.all(askers);
   }
 
   /**
@@ -158,9 +215,8 @@ export class Questions {
       for (const order of await store.mustAsk(mostAtOnce)) {
         if (!session.isUp || unanswered >= mostUnanswered) return;
         if (this.#unanswered.has(order.id) || this.#isForEnded(order)) continue;
-        const answer = await this.ask(order);
+        const answer = await this.#askOnce(order);
         unanswered = answer === undefined ? unanswered + 1 : 0;
-        if (answer === undefined) this.#unanswered.add(order.id);
         await pause((partOfThrottle * 1_000) / messagesPerSecond, this.options.throttle.stopping);
       }
     } finally {
@@ -184,20 +240,24 @@ export class Questions {
     if (!session.isUp) return;
     for (const order of await store.notEnded(dayStartedAt(), mostAtOnce)) {
       if (this.#unanswered.has(order.id)) continue;
-      const answer = await this.ask(order);
-      if (answer === undefined) {
-        // The others are asked about next time, and this one on the next connection.
-        this.#unanswered.add(order.id);
-        return;
-      }
+      const answer = await this.#askOnce(order);
+      if (answer === undefined && !session.isUp) return;
       const after = await store.order(order.id);
       if (after?.state !== 'open') continue;
-      const said = answer === 'unknown' ? 'the exchange does not know it' : 'the exchange says that it is not over';
+      const said = answer === undefined ? 'the exchange does not answer' : sayings[answer];
       const { exchangeOrderId, filled, quantity } = after;
       const day = new Date(after.startedAt).toISOString();
       const detail = `${said}; OrderID=${exchangeOrderId} session=${day} filled=${filled}/${quantity}`;
       await this.#note(after, { what: 'not_ended', at: now(), detail }, notEndedKey(dayStartedAt()));
     }
+  }
+
+  /** Asks about an order. If there is no answer, it is not asked about in this way again on the present connection. */
+  async #askOnce(order: FixOrder): Promise<StatusAnswer | undefined> {
+    const boundaryAt = this.#boundaryAt;
+    const answer = await this.ask(order);
+    if (answer === undefined && this.#boundaryAt === boundaryAt) this.#unanswered.add(order.id);
+    return answer;
   }
 
   /** Asks the exchange about an order, once for all who want to know. Undefined: no answer in time. */
@@ -225,9 +285,11 @@ export class Questions {
     if (outcome !== 'written') this.#answers.forget(id);
     const found = outcome === 'written' ? await answer : undefined;
     if (this.#requests.get(order.id) === id) this.#requests.delete(order.id);
-    if (found !== 'unknown') return found;
     const isOneConnection = this.#boundaryAt === boundaryAt;
-    return this.#concludeUnknown(order.id, { isOneConnection, writtenForMs });
+    const lateMs = this.#lateMs.get(order.id) ?? writtenForMs;
+    if (found === undefined && isOneConnection) this.#lateMs.set(order.id, Math.min(lateMs, writtenForMs));
+    if (found?.answer !== 'unknown') return found?.answer;
+    return this.#concludeUnknown(order.id, { isOneConnection, writtenForMs: found.isNamed ? writtenForMs : lateMs });
   }
 
   /** The exchange says that it does not have an order. */

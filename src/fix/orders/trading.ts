@@ -122,7 +122,7 @@ export class Trading {
     // Before the record is read, which has it by the time when this is over.
     const isBeingTaken = this.#beingTaken.has(id);
     const order = await store.order(id);
-    if (order === undefined) return this.#settleUnknown(isBeingTaken);
+    if (order === undefined) return this.#settleUnknown(id, isBeingTaken);
     if (order.state === 'unsent') return 'absent';
     // Nothing can follow.
     if (order.state === 'final' && order.filled >= order.quantity) return 'found';
@@ -140,9 +140,11 @@ export class Trading {
   }
 
   /** The record does not have an order. A record that came back from a backup may have lost it. */
-  async #settleUnknown(isBeingTaken: boolean): Promise<'absent'> {
+  async #settleUnknown(id: string, isBeingTaken: boolean): Promise<'absent'> {
     if (isBeingTaken) throw new RpcError(status.UNAVAILABLE, 'the order is being taken');
-    const { restored } = await this.options.store.numbers();
+    const { store } = this.options;
+    if (await store.isStored(id)) throw new RpcError(status.UNAVAILABLE, 'the database has not caught up');
+    const { restored } = await store.numbers();
     if (restored) throw new RpcError(status.UNAVAILABLE, 'the record was restored from a backup and may have lost it');
     return 'absent';
   }

@@ -85,10 +85,9 @@ export function wrongEnd(order: FixOrder, end: FixEnd, execution: Execution): Fi
   const { cumQty, leavesQty, ordStatus } = execution;
   const count = countOf(order);
   if (cumQty === undefined || !statusesOfEnd[end].includes(ordStatus)) return 'end_unproven';
-  if (cumQty > count) return 'trades_missing';
-  if (cumQty < count) return 'counted_twice';
   if (leavesQty !== undefined && leavesQty !== 0n && leavesQty !== order.quantity - cumQty) return 'end_unproven';
-  return undefined;
+  if (cumQty > count) return 'trades_missing';
+  return cumQty < count ? 'counted_twice' : undefined;
 }
 
 /** Whether the exchange states another average price than the trades that it reported have. 0 is none. */

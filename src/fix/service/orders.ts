@@ -4,9 +4,11 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import {
   CancelOutcome,
   type Orders,
+  OrderType,
   RejectReason,
   ReportKind,
   type ReportSchema,
+  type SubmitOrderRequest,
 } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { GrpcClient } from '../../lib/grpc-client.ts';
 import { ReferencePrices } from '../orders/reference-prices.ts';
@@ -14,6 +16,9 @@ import type { Trading } from '../orders/trading.ts';
 import type { FixStore } from '../store/store.ts';
 import type { FixReport } from '../store/table.ts';
 import { type CallContext, RpcError, type UnaryHandlers } from './rpc.ts';
+
+/** How long a market order waits at most for the price of its symbol. */
+const longestPriceMs = 1_000;
 
 const kinds = {
   accepted: ReportKind.ACCEPTED,
@@ -32,6 +37,15 @@ export function ordersService(parts: {
 }): UnaryHandlers<typeof Orders> {
   const { trading, store, backOffice, now } = parts;
   const prices = new ReferencePrices();
+  /** The price of a market order's symbol from the back office, after a start or a take-over; null if it does not answer soon. */
+  const referenceOf = async (order: SubmitOrderRequest, deadlineMs: number): Promise<bigint | null> => {
+    if (order.type !== OrderType.MARKET) return null;
+    const timeoutMs = Math.max(1, Math.min(longestPriceMs, deadlineMs - now()));
+    const { account, symbol } = order;
+    const context = await backOffice.getTradingContext({ account, symbol }, { timeoutMs }).catch(() => undefined);
+    prices.note(symbol, context?.instrument?.upperPriceKobo ?? 0n);
+    return prices.of(symbol);
+  };
   const onward = ({ call, deadlineMs }: CallContext) => ({
     timeoutMs: Math.max(1, deadlineMs - now()),
     metadata: call.metadata,
@@ -48,9 +62,10 @@ export function ordersService(parts: {
       return answer;
     },
     estimateOrder: (request, context) => passed(backOffice.estimateOrder(request, onward(context))),
-    submitOrder: async (request, { deadlineMs }) => ({
-      report: reportMessage(await trading.submit(request, deadlineMs, prices.of(request.symbol))),
-    }),
+    submitOrder: async (request, { deadlineMs }) => {
+      const referenceKobo = prices.of(request.symbol) ?? (await referenceOf(request, deadlineMs));
+      return { report: reportMessage(await trading.submit(request, deadlineMs, referenceKobo)) };
+    },
     lookUpOrder: async ({ clientOrderId, afterNumber }) => {
       if (afterNumber < 0n) throw new RpcError(status.INVALID_ARGUMENT, 'after_number must be 0 or more');
       if ((await trading.settle(clientOrderId)) === 'absent') return { found: false };

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts';
 import { statement } from '../../db/statement.ts';
-import { type FindingSettlement, fixFindingSettlements, fixFindings, fixNumbers } from './table.ts';
+import { type FindingSettlement, fixFindingSettlements, fixFindings, fixNumbers, fixOrders } from './table.ts';
 
 /**
  * Notes that the database came back from a backup, so that nothing is proven absent, or that an operator has compared it with the
@@ -30,5 +30,38 @@ export async function settleFinding(database: Database, settlement: FindingSettl
       throw new Error(`${fixFindingSettlements.all.read(row).operator} has settled finding ${findingId}`);
     }
     return { writes: [fixFindingSettlements.insert(settlement)], result: undefined };
+  });
+}
+
+/**
+ * Notes that an operator has settled an order with the broker's desk: nobody asks about it any more, and its findings are settled.
+ * A report of the exchange still counts. Throws if there is no such order.
+ */
+export async function settleOrder(
+  database: Database,
+  orderId: string,
+  { at, operator, note }: Omit<FindingSettlement, 'findingId'>,
+): Promise<void> {
+  const numbers = fixNumbers.find({ id: 1n }, fixNumbers.all, statement('FOR UPDATE'));
+  const order = fixOrders.find({ id: orderId }, fixOrders.all, statement('FOR UPDATE'));
+  const open = statement(
+    `SELECT id FROM fix_findings f WHERE order_id = ?
+      AND NOT EXISTS (SELECT 1 FROM fix_finding_settlements s WHERE s.finding_id = f.id)`,
+    Buffer.from(orderId),
+  );
+  await database.transaction([numbers, order, open], ([rows = [], orders = [], findings = []]) => {
+    const [row] = orders;
+    const [own] = rows;
+    if (row === undefined || own === undefined) throw new Error(`there is no order ${orderId}`);
+    const before = fixOrders.all.read(row);
+    const known = fixNumbers.all.read(own);
+    const settlements = findings.map(({ id }) => ({ findingId: BigInt(String(id)), at, operator, note }));
+    const writes = [
+      // An adapter that runs learns by it that rows have changed.
+      ...fixNumbers.update(known, { ...known, version: known.version + 1n }),
+      ...fixOrders.update(before, { ...before, settled: true, mustAsk: false }),
+      ...(settlements.length === 0 ? [] : [fixFindingSettlements.insert(...settlements)]),
+    ];
+    return { writes, result: undefined };
   });
 }

@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts';
 import { isDuplicate, isGuardFalse } from '../../db/errors.ts';
 import { fenced, type Lease } from '../../db/lease.ts';
 import { guard, type SqlRow, type Statement, sql, statement } from '../../db/statement.ts';
+import { withNote } from './notes.ts';
 import {
   type Finding,
   type FixCancel,
@@ -79,6 +80,8 @@ export interface FixCounts {
   readonly inDoubt: number;
   readonly oldestInDoubtAt: number | undefined;
   readonly open: number;
+  /** Orders that must be asked about, because a report may have been passed over. */
+  readonly unasked: number;
   /** Findings that nobody has settled. */
   readonly findings: number;
 }
@@ -92,14 +95,12 @@ const longestPage = 1_000;
 const mostRemembered = 5_000;
 /** How often numbers that were wrong are read again for one write. */
 const mostTries = 3;
-/** How many findings of one order are remembered, so that they are not repeated. */
-const mostNoted = 6;
 
 /** All that the record has of an order, from the time when this process stored it. */
 interface Remembered {
   readonly order: FixOrder;
   readonly cancels: readonly FixCancel[];
-  readonly executed: ReadonlyMap<string, Executed>;
+  readonly executed: Map<string, Executed>;
 }
 
 /**
@@ -248,7 +249,9 @@ export class FixStore {
       const order = await this.order(orderId);
       const isUntouched = order?.state === 'sending' && !order.acknowledged && !order.passedOver;
       if (!isUntouched) return { after: numbers, writes: [], result: false };
-      const writes = [fixOrders.set({ id: orderId, state: 'sending' }, { state: 'unsent' })];
+      // The row may have been read from a server that lags, so the write proves it.
+      const untouched = { id: orderId, state: 'sending', acknowledged: false, passedOver: false } as const;
+      const writes = [fixOrders.set(untouched, { state: 'unsent' }), guard([statement('ROW_COUNT() = 1')])];
       const learn = () => void this.#remembered.delete(orderId);
       return { after: numbers, writes, result: true, learn };
     });
@@ -338,7 +341,9 @@ export class FixStore {
       numbers.length === 0
         ? []
         : [fixOrders.find({ startedAt, number: numbers }), fixCancels.find({ startedAt, number: numbers })];
-    const some = await this.database.readAll([nothing, ...ofOrders, ...ofNumbers]);
+    // By the server that writes: what is applied to a row that lags is lost.
+    const reads = [nothing, ...ofOrders, ...ofNumbers];
+    const some = await this.database.transaction(reads, (rows) => ({ writes: [], result: rows }));
     const [orders = [], cancels = [], execs = []] = ofOrders.length === 0 ? [] : some.slice(1);
     const [moreOrders = [], moreCancels = []] = ofNumbers.length === 0 ? [] : some.slice(-ofNumbers.length);
     return {
@@ -371,7 +376,8 @@ export class FixStore {
 
   #learnExecuted(orderId: string, execId: string, executed: Executed): void {
     const found = this.#remembered.get(orderId);
-    if (found !== undefined) this.#remember({ ...found, executed: new Map([...found.executed, [execId, executed]]) });
+    // In place: an order may have thousands.
+    found?.executed.set(execId, executed);
   }
 
   #remember(one: Remembered): void {
@@ -403,6 +409,12 @@ export class FixStore {
     });
   }
 
+  /** Whether an order was ever stored, by the server that writes: absence in a copy that lags proves nothing. */
+  async isStored(id: string): Promise<boolean> {
+    const locked = fixOrders.find({ id }, fixOrders.only('id'), statement('FOR UPDATE'));
+    return this.database.transaction([locked], ([rows = []]) => ({ writes: [], result: rows.length > 0 }));
+  }
+
   async order(id: string): Promise<FixOrder | undefined> {
     const [row] = await this.database.read(fixOrders.find({ id }));
     return row === undefined ? undefined : fixOrders.all.read(row);
@@ -415,8 +427,8 @@ export class FixStore {
   /** Orders of which nothing is known, oldest first. */
   async inDoubt(limit: number): Promise<FixOrder[]> {
     const tail = statement(`ORDER BY received_at LIMIT ${limit}`);
-    return (await this.database.read(fixOrders.find({ state: 'sending' }, fixOrders.all, tail))).map((row) =>
-      fixOrders.all.read(row),
+    return (await this.database.read(fixOrders.find({ state: 'sending', settled: false }, fixOrders.all, tail))).map(
+      (row) => fixOrders.all.read(row),
     );
   }
 
@@ -428,7 +440,8 @@ export class FixStore {
     const day = new Date(dayStartedAt);
     const rows = await this.database.read(
       statement(
-        `SELECT ${fixOrders.all.list} FROM fix_orders WHERE state = 'open' AND time_in_force = 'day' AND received_at < ?
+        `SELECT ${fixOrders.all.list} FROM fix_orders WHERE state = 'open' AND time_in_force <> 'gtc' AND settled = 0
+          AND received_at < ?
           AND id NOT IN (SELECT order_id FROM fix_findings WHERE what = 'not_ended' AND at >= ?)
           ORDER BY received_at LIMIT ${limit}`,
         day,
@@ -442,7 +455,12 @@ export class FixStore {
   async mustAsk(limit: number): Promise<FixOrder[]> {
     const tail = statement(`ORDER BY received_at LIMIT ${limit}`);
     const rows = await this.database.read(
-      fixOrders.find({ mustAsk: true, state: ['sending', 'open'] }, fixOrders.all, tail, 'fix_orders_must_ask'),
+      fixOrders.find(
+        { mustAsk: true, settled: false, state: ['sending', 'open'] },
+        fixOrders.all,
+        tail,
+        'fix_orders_must_ask',
+      ),
     );
     return rows.map((row) => fixOrders.all.read(row));
   }
@@ -451,10 +469,9 @@ export class FixStore {
   note(finding: Finding, key: string): Promise<boolean> {
     return this.#write(async (numbers) => {
       const order = await this.order(finding.orderId);
-      const noted = order?.noted === '' ? [] : (order?.noted.split(' ') ?? []);
-      if (order === undefined || noted.includes(key)) return { after: numbers, writes: [], result: false };
-      const after = { ...order, noted: [...noted, key].slice(-mostNoted).join(' ') };
-      const writes = [fixFindings.insert(withoutId(finding)), ...fixOrders.update(order, after)];
+      const noted = order === undefined ? undefined : withNote(order.noted, key);
+      if (order === undefined || noted === undefined) return { after: numbers, writes: [], result: false };
+      const writes = [fixFindings.insert(withoutId(finding)), ...fixOrders.update(order, { ...order, noted })];
       const learn = () => void this.#remembered.delete(order.id);
       return { after: numbers, writes, result: true, learn };
     });
@@ -503,8 +520,8 @@ export class FixStore {
   async counts(): Promise<FixCounts> {
     const [rows = [], [findings] = []] = await this.database.readAll([
       statement(
-        `SELECT state, COUNT(*) AS orders, MIN(received_at) AS oldest FROM fix_orders
-         WHERE state IN ('sending', 'open') GROUP BY state`,
+        `SELECT state, COUNT(*) AS orders, MIN(received_at) AS oldest, SUM(must_ask) AS unasked FROM fix_orders
+         WHERE state IN ('sending', 'open') AND settled = 0 GROUP BY state`,
       ),
       statement(
         `SELECT COUNT(*) AS findings FROM fix_findings f
@@ -517,6 +534,7 @@ export class FixStore {
       inDoubt: Number(of('sending')?.orders ?? 0),
       oldestInDoubtAt: oldest instanceof Date ? oldest.getTime() : undefined,
       open: Number(of('open')?.orders ?? 0),
+      unasked: Number(of('sending')?.unasked ?? 0) + Number(of('open')?.unasked ?? 0),
       findings: Number(findings?.findings ?? 0),
     };
   }

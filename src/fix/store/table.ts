@@ -30,7 +30,7 @@ export type FixEnd = 'cancelled' | 'expired' | 'rejected';
 /** The kind of a report, as `ReportKind`. */
 export type FixReportKind = 'accepted' | 'rejected' | 'trade' | 'cancelled' | 'expired';
 
-/** Why an operator must look: docs/FIX.md has what each means and what to do. */
+/** Why an operator must look: docs/FIX-EVIDENCE.md has what each means and what to do. */
 export type FindingKind =
   | 'unknown_order'
   | 'trade_cancelled'
@@ -95,6 +95,7 @@ const numbered = { startedAt: instant(), number: whole() };
  * - `referenceKobo`: a price from when it was placed, against which trades are held to be plausible.
  * - `endedAs`, `endedCount`: the exchange ended it with a count of trades of which some did not come.
  * - `noted`: the findings that need not be repeated.
+ * - `settled`: an operator has settled it elsewhere, so nobody asks about it. A report of the exchange still counts.
  *
  * `partner` is the gateway's id of the partner whose order it is; empty if it was not stated. `clOrdId` is the name (ClOrdID) under
  * which the exchange has the order.
@@ -127,6 +128,7 @@ export const fixOrders = defineTable({
     endedAs: optional(text<FixEnd>(12)),
     endedCount: optional(whole()),
     noted: text(400),
+    settled: flag(),
     partner: text(64),
     clOrdId: exactText(64),
   },
