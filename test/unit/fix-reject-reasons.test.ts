@@ -1,6 +1,7 @@
 /** What an exchange's rejections mean to partners, and what operators see of them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { printedRejections } from '../../src/fix/operations/printed.ts';
 import { applyExecution } from '../../src/fix/orders/apply-execution.ts';
 import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
 import { parseRejectReasons, rejectReasonOf, saidIn, saidNothing } from '../../src/fix/orders/reject-reasons.ts';
@@ -86,6 +87,31 @@ describe("an exchange's reason for a rejection", () => {
     const trade = { [tags.LastQty]: '40', [tags.LastPx]: '1.00', [tags.CumQty]: '40', [tags.Text]: 'x' };
     const { reports } = applyExecution(fixOrder({ state: 'open' }), execution('F', trade), context);
     assert.ok(reports.length > 0 && reports.every((each) => each.exchangeText === null));
+  });
+
+  it('is printed for operators beside the reason that partners are given, and does not steer the terminal', () => {
+    const said = { exchangeReason: 'OrdRejReason=99', exchangeText: 'no \x1b[31mfunds\n' };
+    const rejection = {
+      number: 7n,
+      at: 0,
+      orderId: 'ord_a',
+      what: 'rejected',
+      shownReason: 'insufficient_funds',
+      ...said,
+    };
+    const nothing = { exchangeReason: null, exchangeText: null };
+    const cancel = {
+      number: undefined,
+      at: null,
+      orderId: 'ord_a',
+      what: 'cancel ord_a.c1 refused',
+      shownReason: null,
+    };
+    const printed = printedRejections([rejection, { ...cancel, ...nothing }]);
+    assert.equal(printed.split('\n').length, 4);
+    assert.match(printed, /^7 .* ord_a {2}rejected as insufficient_funds\n {4}OrdRejReason=99 {2}no /);
+    assert.match(printed, /cancel ord_a\.c1 refused\n {4}no reason {2}no text$/);
+    assert.match(printed, /^[ -~\n]*$/);
   });
 
   it('is kept with a request to cancel that was refused, and with an order that another message rejected', () => {

@@ -45,7 +45,9 @@ export function printedRejections(rejections: readonly Rejection[]): string {
     .map(({ number, at, orderId, what, shownReason, exchangeReason, exchangeText }) => {
       const head = `${number ?? '-'}  ${at === null ? '-' : `${lagosTime(at)}  ${utcTime(at)}`}  ${orderId}  ${what}`;
       const said = [exchangeReason ?? 'no reason', exchangeText ?? 'no text'].join('  ');
-      return [`${head}${shownReason === null ? '' : ` as ${shownReason}`}`, `    ${said}`].map(printable).join('\n');
+      const lines = [`${head}${shownReason === null ? '' : ` as ${shownReason}`}`, `    ${said}`];
+      // A line of the exchange's text must not look like one of ours.
+      return lines.map((line) => printable(line).replaceAll('\n', '?')).join('\n');
     })
     .join('\n');
 }
