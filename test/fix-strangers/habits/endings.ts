@@ -186,6 +186,7 @@ export const endingHabits: readonly Habit[] = [
   {
     name: 'the exchange takes a trade back',
     why: 'trades are busted by the market supervision',
+    excuse: 'an order that ends after a bust or a correction shows the first trade until an operator settles it',
     expect: 'finding',
     onOrder: (desk) => {
       desk.accept();
@@ -217,6 +218,7 @@ export const endingHabits: readonly Habit[] = [
   {
     name: 'the exchange takes a trade back without ExecRefID',
     why: 'it names the trade in Text only',
+    excuse: 'an order that ends after a bust or a correction shows the first trade until an operator settles it',
     expect: 'finding',
     onOrder: (desk) => {
       desk.accept();
@@ -244,6 +246,7 @@ export const endingHabits: readonly Habit[] = [
   {
     name: 'the exchange corrects the price of a trade',
     why: 'a mistake of the market',
+    excuse: 'an order that ends after a bust or a correction shows the first trade until an operator settles it',
     expect: 'finding',
     onOrder: (desk) => {
       const trade = desk.accept().trade(40);
