@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { retagged } from '../altered-bytes.ts';
 import type { Wording } from '../desk.ts';
 import type { Habit } from '../habit.ts';
+import { fillWhileAway } from '../numbers.ts';
 
 /** How messages are written, and messages that cannot be read. */
 export const byteHabits: readonly Habit[] = [
@@ -49,6 +50,15 @@ export const byteHabits: readonly Habit[] = [
       await chain.up();
     },
   },
+  ...[7, 16].map(
+    (digits): Habit => ({
+      name: `the exchange pads BodyLength to ${digits} digits`,
+      why: 'a header of fixed width',
+      expect: 'quiet',
+      manners: () => ({ delivery: { envelope: { bodyLength: (length) => String(length).padStart(digits, '0') } } }),
+      script: fillWhileAway,
+    }),
+  ),
   ...(
     [
       [
@@ -70,6 +80,7 @@ export const byteHabits: readonly Habit[] = [
         },
       ],
       ['a separator inside Text', { 58: 'one\u0001two' }],
+      ['70,000 bytes of Text', { 58: 'x'.repeat(70_000) }],
       ['a wrong CheckSum', { how: { envelope: { checkSum: () => '000' } } }],
       ['a BodyLength that is too short', { how: { envelope: { bodyLength: (length) => String(length - 5) } } }],
       ['a BodyLength that is too long', { how: { envelope: { bodyLength: (length) => String(length + 5) } } }],

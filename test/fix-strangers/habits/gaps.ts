@@ -124,6 +124,28 @@ export const gapHabits: readonly Habit[] = [
     script: fillWhileAway,
   },
   {
+    name: 'the exchange sends at most five messages again for each question',
+    why: 'resends are limited to protect the others',
+    expect: 'true',
+    manners: (acceptor) => ({
+      receive: (message) => {
+        if (message.type !== '2' || message.number !== acceptor.numbers.nextIn) return false;
+        acceptor.numbers.nextIn += 1;
+        const from = Number(message.text(7));
+        const last = Number(message.text(16)) || acceptor.numbers.nextOut - 1;
+        for (const bytes of acceptor.numbers.resend(from, Math.min(last, from + 4))) acceptor.write(bytes);
+        return true;
+      },
+    }),
+    script: async (act) => {
+      await act.sees('pending');
+      const desk = await act.desk();
+      await whileAway(act, () => {
+        for (let part = 0; part < 20; part += 1) desk.trade(5);
+      });
+    },
+  },
+  {
     name: 'the exchange has the order in its book, and lost its number in a fail-over',
     why: 'the session and the book are stored by two machines',
     expect: 'safe',

@@ -6,6 +6,38 @@ import { fillWhileAway } from '../numbers.ts';
 /** Logon, Logout, heartbeats and numbers. */
 export const mannerHabits: readonly Habit[] = [
   {
+    name: 'the exchange cancels resting orders if the session ends without a Logout, and the adapter is restarted',
+    why: 'cancel on disconnect',
+    expect: 'quiet',
+    script: async ({ chain, acceptor, sees, desk }) => {
+      await sees('pending');
+      const before = acceptor.received('5').length;
+      const { nextIn } = acceptor.numbers;
+      await chain.stopAdapter();
+      const logout = acceptor.received('5').at(before);
+      if (logout === undefined) (await desk()).end('cancelled');
+      assert.ok(logout !== undefined, 'the adapter stopped without a Logout');
+      assert.ok(logout.number >= nextIn, 'the Logout has a number of its own');
+      await chain.startAdapter();
+      await chain.up();
+    },
+  },
+  {
+    name: 'the exchange does not answer the Logout of an adapter that stops',
+    why: 'an engine that is busy',
+    expect: 'quiet',
+    manners: () => ({ receive: (message) => message.type === '5' }),
+    script: async ({ chain, acceptor, sees }) => {
+      await sees('pending');
+      await chain.stopAdapter();
+      assert.ok(acceptor.received('5').length > 0, 'the adapter stopped without a Logout');
+      acceptor.manners = {};
+      acceptor.numbers.nextIn += 1;
+      await chain.startAdapter();
+      await chain.up();
+    },
+  },
+  {
     name: 'the exchange logs out in the middle of an order',
     why: 'a restart of its engine',
     expect: 'true',
@@ -68,6 +100,19 @@ export const mannerHabits: readonly Habit[] = [
     },
   },
   {
+    name: 'the exchange asks with a TestReqID that is not ASCII',
+    why: 'a name of a machine in another language',
+    expect: 'quiet',
+    script: async ({ acceptor, sees }) => {
+      await sees('pending');
+      acceptor.send('1', [[112, 'Prüfung-₦']]);
+      await eventually(() => {
+        const ids = acceptor.received('0').map((message) => message.text(112));
+        assert.ok(ids.includes('Prüfung-₦'), 'the TestReqID was not given back');
+      });
+    },
+  },
+  {
     name: 'the exchange sends an empty TestReqID',
     why: 'a monitor without a name',
     expect: 'true',
@@ -85,6 +130,24 @@ export const mannerHabits: readonly Habit[] = [
     script: async (act) => {
       act.acceptor.numbers.clockOffMs = -60_000;
       await fillWhileAway(act);
+    },
+  },
+  {
+    name: 'the exchange takes five messages a second',
+    why: 'fair use',
+    expect: 'true',
+    settings: { MARINA_FIX_MESSAGES_PER_SECOND: '5' },
+    script: async ({ acceptor, place }) => {
+      const before = acceptor.log.length;
+      await Promise.all(Array.from({ length: 14 }, (_, at) => place({ quantity: 1 + at })));
+      const times = acceptor.log
+        .slice(before)
+        .filter(({ way, message }) => way === 'in' && ['D', 'F', 'H'].includes(message.type))
+        .map(({ message }) => Date.parse(message.text(52).replace(/^(\d{4})(\d\d)(\d\d)-(.*)$/, '$1-$2-$3T$4Z')));
+      for (const [at, time] of times.entries()) {
+        const within = times.slice(at).filter((each) => each < time + 1_000).length;
+        assert.ok(within <= 5, `${within} messages came within a second`);
+      }
     },
   },
   {
@@ -133,11 +196,11 @@ export const mannerHabits: readonly Habit[] = [
     },
   },
   {
-    name: 'the exchange refuses the Logon for a while',
+    name: 'the exchange refuses one Logon',
     why: 'it opens late',
     expect: 'quiet',
     manners: (acceptor) => {
-      let left = 2;
+      let left = 1;
       return {
         logon: (message) => {
           if (left-- <= 0) return false;
