@@ -151,6 +151,24 @@ export const mannerHabits: readonly Habit[] = [
     },
   },
   {
+    name: 'the exchange loses the last second in a fail-over to its recovery site',
+    why: 'it is copied there asynchronously',
+    expect: 'safe',
+    script: async ({ acceptor, sees, placed, chain }) => {
+      await sees('pending');
+      const lost = acceptor.orders.get(placed[0]?.id ?? '');
+      assert.ok(lost !== undefined);
+      lost.isTaken = false;
+      acceptor.isOpen = false;
+      acceptor.cut();
+      acceptor.numbers.nextOut -= 2;
+      acceptor.numbers.nextIn -= 1;
+      acceptor.isOpen = true;
+      await chain.agreeOnNumbers();
+    },
+    watchMs: 8_000,
+  },
+  {
     name: 'the exchange begins its numbers at 1 again in the middle of the day',
     why: 'an operator of the exchange resets the session',
     expect: 'true',
