@@ -28,6 +28,8 @@ export interface QuestionsOptions {
   readonly absenceProofMs: number;
   /** How many messages the exchange takes in a second. */
   readonly messagesPerSecond: number;
+  /** How long an answer to a question may take, in milliseconds. */
+  readonly answerTimeoutMs?: number;
   readonly log: Logger;
   /** A finding was stored. */
   readonly onFinding: (finding: Finding) => void;
@@ -52,8 +54,8 @@ const sayings: Readonly<Record<StatusAnswer, string>> = {
 const mostAtOnce = 1_000;
 /** How many questions are under way at most when many orders are asked about. */
 const askersAtOnce = 4;
-/** How long an answer to a question may take. */
-const answerTimeoutMs = 5_000;
+/** How long an answer to a question may take, in milliseconds. */
+const usualAnswerMs = 5_000;
 /** How long an order that stays in doubt is left alone at most between two questions. */
 const longestDoubtWaitMs = 300_000;
 /** If so many questions in a row have no answer, the exchange answers none on this connection. */
@@ -89,7 +91,11 @@ export class Questions {
    */
   readonly #lateMs = new Map<string, number>();
 
-  constructor(private readonly options: QuestionsOptions) {}
+  readonly #answerTimeoutMs: number;
+
+  constructor(private readonly options: QuestionsOptions) {
+    this.#answerTimeoutMs = options.answerTimeoutMs ?? usualAnswerMs;
+  }
 
   /** An order was written now. */
   written(orderId: string): void {
@@ -180,10 +186,10 @@ export class Questions {
   /** Whether an order in doubt is asked about now; then it is not for a while, each time for longer. */
   #isDue({ id, receivedAt }: FixOrder): boolean {
     const known = this.#doubts.get(id);
-    const isYoung = known === undefined && this.options.now() - receivedAt <= answerTimeoutMs;
+    const isYoung = known === undefined && this.options.now() - receivedAt <= this.#answerTimeoutMs;
     if (isYoung || (known !== undefined && performance.now() <= known.askAt)) return false;
     const times = known?.times ?? 0;
-    const waitMs = Math.min(answerTimeoutMs * 2 ** Math.min(times, 10), longestDoubtWaitMs);
+    const waitMs = Math.min(this.#answerTimeoutMs * 2 ** Math.min(times, 10), longestDoubtWaitMs);
     this.#doubts.set(id, { askAt: performance.now() + waitMs, times: times + 1 });
     return true;
   }
@@ -271,12 +277,12 @@ export class Questions {
     const { session, style, requestId, throttle, log } = this.options;
     const id = requestId();
     const fields = filledIn(() => statusRequest(id, order, style), order.id, log);
-    if (fields === undefined || !(await throttle.take(answerTimeoutMs))) return undefined;
+    if (fields === undefined || !(await throttle.take(this.#answerTimeoutMs))) return undefined;
     // What was written a moment ago may be on its way through the exchange, and so may what was written before a disconnection.
     const boundaryAt = this.#boundaryAt;
     const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? boundaryAt);
     this.#requests.set(order.id, id);
-    const answer = this.#answers.wait(id, answerTimeoutMs);
+    const answer = this.#answers.wait(id, this.#answerTimeoutMs);
     const outcome = await send(session, {
       type: messageTypes.OrderStatusRequest,
       fields,
@@ -339,7 +345,7 @@ export class Questions {
   async #askAboutAll(): Promise<void> {
     const { session, requestId, throttle } = this.options;
     this.#hasMissed = true;
-    if (!(await throttle.take(answerTimeoutMs))) return;
+    if (!(await throttle.take(this.#answerTimeoutMs))) return;
     this.#hasMissed = false;
     const outcome = await send(session, {
       type: messageTypes.OrderMassStatusRequest,

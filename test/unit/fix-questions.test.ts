@@ -1,0 +1,183 @@
+/** Questions about orders, over connections that break and an exchange that answers late or never. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { StatusAnswer } from '../../src/fix/orders/apply-messages.ts';
+import type { OwnMessage } from '../../src/fix/orders/own-message.ts';
+import { Questions, type QuestionsOptions } from '../../src/fix/orders/questions.ts';
+import type { Finding, FixOrder } from '../../src/fix/store/table.ts';
+import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { eventually } from '../support/eventually.ts';
+import { fixOrder } from '../support/fix-order.ts';
+
+/** A desk of questions over a record in memory and a line that a test holds. */
+class Desk {
+  readonly asked: { readonly id: string; readonly orderId: string }[] = [];
+  readonly findings: Finding[] = [];
+  readonly absent: string[] = [];
+  readonly orders = new Map<string, FixOrder>();
+  isUp = true;
+  readonly questions: Questions;
+  #ids = 0;
+
+  constructor(more: Partial<QuestionsOptions> = {}) {
+    const list = (holds: (order: FixOrder) => boolean) => async () => [...this.orders.values()].filter(holds);
+    const store = {
+      inDoubt: list(({ state }) => state === 'sending'),
+      mustAsk: list(({ mustAsk }) => mustAsk),
+      notEnded: list(({ state }) => state === 'open'),
+      numbers: async () => ({ startedAt: 7, restored: false }),
+      order: async (id: string) => this.orders.get(id),
+      absent: async (id: string) => this.absent.push(id) > 0,
+      note: async (finding: Finding) => this.findings.push(finding) > 0,
+    };
+    const send = (message: OwnMessage) => {
+      const field = (tag: number) => message.fields.find(([each]) => each === tag)?.[1] ?? '';
+      if (message.type === messageTypes.OrderStatusRequest) {
+        this.asked.push({ id: field(tags.OrdStatusReqID), orderId: field(tags.ClOrdID) });
+      }
+      message.settled(this.isUp ? 'written' : 'unrecorded');
+    };
+    const desk = this;
+    this.questions = new Questions({
+      store: store as never,
+      session: {
+        get isUp() {
+          return desk.isUp;
+        },
+        send,
+      },
+      style: { symbols: new Map(), more: () => [], nameLength: 70, toPrice: String },
+      throttle: { take: async () => true, stopping: new AbortController().signal } as never,
+      now: () => 1_000_000,
+      dayStartedAt: () => 500_000,
+      requestId: () => `q${++this.#ids}`,
+      asksMassStatus: false,
+      absenceProofMs: 60,
+      messagesPerSecond: 10_000,
+      answerTimeoutMs: 100,
+      log: createLogger({ name: 'desk', level: 'silent' }),
+      onFinding: () => {},
+      onAbsent: () => {},
+      ...more,
+    });
+  }
+
+  add(id: string, more: Partial<FixOrder> = {}): FixOrder {
+    const order = fixOrder({ id, clOrdId: id, ...more });
+    this.orders.set(id, order);
+    return order;
+  }
+
+  answer(orderId: string, requestId: string, answer: StatusAnswer): void {
+    this.questions.answered({
+      statuses: [{ orderId, requestId, answer }],
+      refusedCancels: [],
+      isQuestionRefused: false,
+    });
+  }
+
+  async askedTimes(count: number): Promise<void> {
+    await eventually(() => assert.equal(this.asked.length, count));
+  }
+}
+
+describe('a question about an order', () => {
+  it('proves nothing by a late answer that does not name it, before the certified time of the first question', async () => {
+    const desk = new Desk({ absenceProofMs: 150 });
+    const order = desk.add('ord_a');
+    desk.questions.written('ord_a');
+    assert.equal(await desk.questions.ask(order), undefined);
+    const second = desk.questions.ask(order);
+    await desk.askedTimes(2);
+    desk.answer('ord_a', '', 'unknown');
+    assert.equal(await second, 'unknown');
+    assert.deepEqual(desk.absent, []);
+  });
+
+  it('proves absence by an answer that names it, after the certified time', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    desk.questions.written('ord_a');
+    assert.equal(await desk.questions.ask(order), undefined);
+    const second = desk.questions.ask(order);
+    await desk.askedTimes(2);
+    desk.answer('ord_a', 'q2', 'unknown');
+    assert.equal(await second, 'unknown');
+    assert.deepEqual(desk.absent, ['ord_a']);
+  });
+
+  it('proves nothing if the connection broke before its answer', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    const asking = desk.questions.ask(order);
+    await desk.askedTimes(1);
+    desk.questions.disconnected();
+    desk.answer('ord_a', 'q1', 'unknown');
+    assert.equal(await asking, 'unknown');
+    assert.deepEqual(desk.absent, []);
+  });
+
+  it('is asked once for all who want to know', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    const both = Promise.all([desk.questions.ask(order), desk.questions.ask(order)]);
+    await desk.askedTimes(1);
+    desk.answer('ord_a', 'q1', 'known');
+    assert.deepEqual(await both, ['known', 'known']);
+    assert.equal(desk.asked.length, 1);
+  });
+
+  it('that timed out over the connection before is asked again over the present one', async () => {
+    const desk = new Desk();
+    desk.add('ord_a', { state: 'open', mustAsk: true, timeInForce: 'gtc' });
+    const first = desk.questions.askAboutPassedOver();
+    await desk.askedTimes(1);
+    desk.questions.disconnected();
+    const connected = desk.questions.connected();
+    await first;
+    await connected;
+    await desk.questions.askAboutPassedOver();
+    await desk.askedTimes(2);
+  });
+
+  it('without an answer is asked once a connection, and an order whose day is over is found all the same', async () => {
+    const desk = new Desk();
+    desk.add('ord_a', { state: 'open', receivedAt: 100 });
+    await desk.questions.askAboutEnded();
+    await desk.questions.askAboutEnded();
+    assert.equal(desk.asked.length, 1);
+    assert.deepEqual(
+      desk.findings.map(({ what }) => what),
+      ['not_ended'],
+    );
+    assert.match(desk.findings[0]?.detail ?? '', /does not answer/);
+  });
+
+  it('about a new order does not wait for orders that have been in doubt for days', async () => {
+    const desk = new Desk();
+    for (let old = 0; old < 12; old += 1) desk.add(`ord_old${old}`);
+    await desk.questions.askAboutDoubts();
+    desk.asked.length = 0;
+    desk.add('ord_new');
+    const asking = desk.questions.askAboutDoubts();
+    await eventually(() => assert.ok(desk.asked.length > 0));
+    assert.equal(desk.asked[0]?.orderId, 'ord_new');
+    await asking;
+  });
+
+  it('is found once it proves nothing, and not while the exchange may still come to know of the order', async () => {
+    const found = async (absenceProofMs: number) => {
+      const desk = new Desk({ absenceProofMs });
+      const order = desk.add('ord_a');
+      desk.questions.written('ord_a');
+      const asking = desk.questions.ask(order);
+      await desk.askedTimes(1);
+      desk.answer('ord_a', 'q1', 'unknown');
+      await asking;
+      return desk.findings.map(({ what }) => what);
+    };
+    assert.deepEqual(await found(60_000), []);
+    assert.deepEqual(await found(0), ['absence_unproven']);
+  });
+});
