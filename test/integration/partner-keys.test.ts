@@ -20,6 +20,7 @@ const acrossPartners: Readonly<Record<string, string>> = {
   'applications.applications_id': isRandom,
   'audit_entries.PRIMARY': 'a number that each cluster counts by itself',
   'orders.orders_id': isRandom,
+  'proposals.proposals_id': isRandom,
   'reconciliation_breaks.reconciliation_breaks_id':
     'made of what differs and where, so each cluster has those of its own partners and broker',
   'wallet_transfers.wallet_transfers_bank_reference':
