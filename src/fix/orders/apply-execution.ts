@@ -268,7 +268,9 @@ class Applying {
     const { says, cumQty, ordStatus, leavesQty, isStatus } = this.execution;
     const { quantity, endedAs } = this.#order;
     const isEnded = says === 'restated' && endStatuses.includes(ordStatus);
-    const isOver = leavesQty === 0n || (says === 'new' && ['4', 'C', '8'].includes(ordStatus));
+    // At the end of a day LeavesQty may be 0, although the order goes on.
+    const isPause = ['3', 'B'].includes(this.execution.execType);
+    const isOver = (leavesQty === 0n && !isPause) || (says === 'new' && ['4', 'C', '8'].includes(ordStatus));
     if (!isStatus && isOver && countOf(this.#order) < quantity) this.#findOnce('end_unproven', `${ordStatus}:accepted`);
     if (says === 'restated' && (isEnded || hasOtherTerms(this.before, this.message, this.context))) {
       this.#find('restated');

@@ -63,9 +63,12 @@ export interface ReadContext {
   readonly asked: boolean;
 }
 
-/** ExecType (150) of a report. 1 and 2 are the trades of FIX 4.2, which some still send. */
+/** ExecType (150) of a report. 1 and 2 are the trades of FIX 4.2, which some still send. Stopped, suspended and calculated orders live. */
 const statements: Readonly<Record<string, Statement | undefined>> = {
   '0': 'new',
+  '7': 'new',
+  '9': 'new',
+  B: 'new',
   '1': 'trade',
   '2': 'trade',
   F: 'trade',
