@@ -1,0 +1,4 @@
+import { matrixSessionHabits } from './habits/matrix-sessions.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(matrixSessionHabits);
