@@ -6,6 +6,7 @@ import { FixMessages1764250010000 } from './1764250010000-fix-messages.ts';
 import { FixOrderFields1764260010000 } from './1764260010000-order-fields.ts';
 import { FixExchangeReasons1764260020000 } from './1764260020000-exchange-reasons.ts';
 import { FixPasswordChanges1764260030000 } from './1764260030000-password-changes.ts';
+import { FixDropCopy1764270010000 } from './1764270010000-drop-copy.ts';
 
 /** The migrations of the FIX adapter's database, oldest first. A migration that was released never changes. */
 export const fixMigrations = [
@@ -17,4 +18,5 @@ export const fixMigrations = [
   FixOrderFields1764260010000,
   FixExchangeReasons1764260020000,
   FixPasswordChanges1764260030000,
+  FixDropCopy1764270010000,
 ];

@@ -25,8 +25,9 @@ import { channelTls, type LinkTls, openLink, openSecret } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import { IdentityCredentials, openIdentity } from '../lib/server-identity.ts';
 import type { Live } from '../lib/watched-files.ts';
-import { pause, periodic, Supervisor } from '../lib/worker.ts';
+import { pause, periodic, Supervisor, type Worker } from '../lib/worker.ts';
 import type { FixConfig } from './config.ts';
+import { DropCopy } from './drop-copy/drop-copy.ts';
 import { openMessageLog } from './messages/open.ts';
 import { FixMetrics } from './metrics.ts';
 import { SessionControl } from './operations/control.ts';
@@ -46,7 +47,7 @@ import { ReportStreams } from './service/streams.ts';
 import { submissionsService } from './service/submissions.ts';
 import { openConnection } from './session/link.ts';
 import { Session } from './session/session.ts';
-import type { SessionRecord } from './session/types.ts';
+import type { SessionRecord, SessionSettings } from './session/types.ts';
 import { FixStore, leaseName } from './store/store.ts';
 import { LookupFile } from './template/lookup-file.ts';
 import { type Lookups, noLookups } from './template/lookups.ts';
@@ -109,6 +110,7 @@ export async function startFixAdapter(
   const backOfficeLink = await openTlsLink('back office', config.links.backOffice, log);
   const password = await openSecret({ name: 'FIX password', secret: config.password, log });
   const newPassword = await openSecret({ name: 'FIX new password', secret: config.newPassword, log });
+  const dropCopyPassword = await openSecret({ name: 'FIX drop copy password', secret: config.dropCopyPassword, log });
   const lookupFile = await openLookups(config, log);
   const { tlsCertificate: certificate, tlsKey: key, tlsAuthorities: authorities } = config;
   const identity = await openIdentity('fix', { certificate, key, authorities }, log);
@@ -159,7 +161,7 @@ export async function startFixAdapter(
       ...{ store: own, database, lease, metrics, log, now, identity, view },
       sessionTls: () => sessionLink.current.tls,
       backOfficeTls: backOfficeLink.current.tls,
-      ...{ password, newPassword },
+      ...{ password, newPassword, dropCopyPassword },
       lookups: () => lookupFile?.current ?? noLookups,
     });
     view.isActive = true;
@@ -187,6 +189,7 @@ export async function startFixAdapter(
     backOfficeLink,
     password,
     newPassword,
+    dropCopyPassword,
     ...(identity ? [identity] : []),
     writer,
     ...(lookupFile ? [lookupFile] : []),
@@ -222,6 +225,9 @@ async function openOperatorsPort(options: OperatorsOptions): Promise<Operators |
   return openOperators(options);
 }
 
+/** What all sessions have in common. */
+type SpokenAlike = Omit<SessionSettings, 'senderCompId' | 'targetCompId' | 'username' | 'password'>;
+
 interface ActiveParts {
   readonly store: FixStore;
   readonly database: Database;
@@ -235,6 +241,7 @@ interface ActiveParts {
   readonly backOfficeTls: LinkTls | undefined;
   readonly password: Live<string | undefined>;
   readonly newPassword: Live<string | undefined>;
+  readonly dropCopyPassword: Live<string | undefined>;
   /** The values for the template's placeholders. */
   readonly lookups: () => Lookups;
 }
@@ -285,21 +292,24 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       ),
     received: (messages, nextIn, passedOver) => trading.received(messages, nextIn, passedOver),
   };
+  const spoken = {
+    ...timeouts,
+    beginString: config.version,
+    heartbeatMs: config.heartbeatSeconds * 1_000,
+    resetsByLogon: config.resetsByLogon,
+    resetsOnLogon: config.resetsOnLogon,
+    sendsNextExpected: config.sendsNextExpected,
+    resendChunk: config.resendChunk === 0 ? undefined : config.resendChunk,
+    logonTries: config.logonTries,
+  };
   const session: Session<OwnMessage> = new Session<OwnMessage>({
     settings: {
-      ...timeouts,
-      beginString: config.version,
+      ...spoken,
       senderCompId: config.senderCompId,
       targetCompId: config.targetCompId,
       username: config.username,
       password: () => passwords.current(),
       passwords,
-      heartbeatMs: config.heartbeatSeconds * 1_000,
-      resetsByLogon: config.resetsByLogon,
-      resetsOnLogon: config.resetsOnLogon,
-      sendsNextExpected: config.sendsNextExpected,
-      resendChunk: config.resendChunk === 0 ? undefined : config.resendChunk,
-      logonTries: config.logonTries,
     },
     schedule: config.schedule,
     record,
@@ -372,6 +382,8 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   });
   await control.open();
 
+  const dropCopy = dropCopyOf(config, parts, spoken);
+
   const service = ordersService({ trading, store, backOffice: orders, now });
   const server = new Server({ 'grpc.max_concurrent_streams': 2_000, 'grpc.max_receive_message_length': 16_777_216 });
   server.addService(
@@ -421,7 +433,8 @@ async function activate(config: FixConfig, parts: ActiveParts) {
         view.reason = session.status().reason;
       }).run(lease.signal);
       const helpers = new Supervisor(log);
-      for (const worker of [control.worker, ...messages.workers]) helpers.start(worker);
+      const workers = [control.worker, ...messages.workers, ...(dropCopy === undefined ? [] : [dropCopy])];
+      for (const worker of workers) helpers.start(worker);
       try {
         await Promise.all([control.run(lease.signal), doubts, ended, passedOver, hours]);
       } finally {
@@ -431,6 +444,34 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       }
     },
   };
+}
+
+/** What compares trades with a drop copy, as a worker of its own, so that orders go on without it. */
+function dropCopyOf(config: FixConfig, parts: ActiveParts, spoken: SpokenAlike): Worker | undefined {
+  const { dropCopyAddress: address, dropCopySenderCompId, dropCopyTargetCompId } = config;
+  if (address === undefined || dropCopySenderCompId === undefined || dropCopyTargetCompId === undefined)
+    return undefined;
+  const { database, lease, metrics, log, now } = parts;
+  const dropCopy = new DropCopy({
+    settings: {
+      ...spoken,
+      senderCompId: dropCopySenderCompId,
+      targetCompId: dropCopyTargetCompId,
+      username: config.dropCopyUsername,
+      password: () => parts.dropCopyPassword.current,
+    },
+    ...{ address, schedule: config.schedule, database, lease, log, now },
+    connect: (to, signal) => openConnection(to, parts.sessionTls(), signal),
+    graceMs: config.dropCopyGraceSeconds * 1_000,
+    toKobo: (text) => toKobo(text, config.priceUnit),
+    onState: (isExpected, isUp) => {
+      metrics.isDropCopyExpected.set(isExpected ? 1 : 0);
+      metrics.isDropCopyUp.set(isUp ? 1 : 0);
+    },
+    onFinding: (what) => metrics.findings.inc({ what }),
+    onOthers: (count) => metrics.dropCopyOthers.inc(count),
+  });
+  return { name: 'drop copy', run: (signal) => dropCopy.run(signal) };
 }
 
 function listen(server: Server, address: string, credentials: ServerCredentials): Promise<number> {

@@ -20,6 +20,7 @@ import {
   wholeNumber,
   yesOrNo,
 } from '../lib/settings.ts';
+import { dropCopyProblems, dropCopySettings } from './drop-copy/settings.ts';
 import { messageSettings } from './messages/settings.ts';
 import { operationProblems, operationSettings } from './operations/settings.ts';
 import { maxNameLength, minNameLength } from './orders/names.ts';
@@ -207,6 +208,7 @@ const settings = {
     wholeNumber(0, 65_535),
   ),
   ...messageSettings,
+  ...dropCopySettings,
   ...operationSettings,
   logLevel: setting(
     'MARINA_FIX_LOG_LEVEL',
@@ -278,7 +280,7 @@ export function readFixConfig(variables: NodeJS.ProcessEnv): FixConfig {
   if ((config.tlsCertificate === undefined) !== (config.tlsKey === undefined)) {
     problems.push('MARINA_FIX_TLS_CERT_FILE and MARINA_FIX_TLS_KEY_FILE must be set together');
   }
-  problems.push(...operationProblems(config));
+  problems.push(...operationProblems(config), ...dropCopyProblems(config));
   if (start !== undefined && end !== undefined && timeOf(start) === timeOf(end)) {
     problems.push('MARINA_FIX_SESSION_START and MARINA_FIX_SESSION_END must differ');
   }

@@ -31,6 +31,19 @@ export class FixMetrics {
     'marina_fix_restored',
     'Whether the database came back from a backup and was not released, so that nothing is proven absent: 1 or 0.',
   );
+  readonly isDropCopyExpected = this.#gauge(
+    'marina_fix_drop_copy_expected',
+    'Whether this process has a drop copy, and it is its time: 1 or 0.',
+  );
+  readonly isDropCopyUp = this.#gauge(
+    'marina_fix_drop_copy_up',
+    "Whether the drop copy's session is logged on and nothing is missing: 1 or 0.",
+  );
+  readonly dropCopyOthers = new Counter({
+    name: 'marina_fix_drop_copy_others_total',
+    help: 'Trades on the drop copy of orders that were not sent from here.',
+    registers: [this.registry],
+  });
   readonly troubles = new Counter({
     name: 'marina_fix_session_troubles_total',
     help: 'What was wrong in the session, by what.',

@@ -181,7 +181,7 @@ function hasTwice({ fields = [] }: Message, some: readonly number[]): boolean {
 }
 
 /** Names a trade without an ExecID by what it says, so that it is booked once. */
-function namelessId(message: Message): string {
+export function namelessId(message: Message): string {
   const said = [tags.LastQty, tags.LastPx, tags.CumQty, tags.TransactTime].map((tag) => message.get(tag) ?? '');
   return createHash('sha256').update(said.join('\u0001')).digest('hex');
 }

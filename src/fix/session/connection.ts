@@ -326,7 +326,7 @@ export class Connection<Message extends Outgoing> {
       case messageTypes.Reject:
         return this.#handleReject(message);
       default:
-        if (!isApplied(type)) this.#rejectType(message);
+        if (!isApplied(type) && !this.options.settings.moreTypes?.includes(type)) this.#rejectType(message);
         this.#give(message);
     }
   }

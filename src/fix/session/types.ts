@@ -75,6 +75,8 @@ export interface SessionSettings {
   /** Absent: the password never changes by a Logon. */
   readonly passwords?: LogonPasswords;
   readonly heartbeatMs: number;
+  /** MsgTypes (35) that the record applies besides those of an order session; absent: none. */
+  readonly moreTypes?: readonly string[];
   /** Whether the first Logon of a session day has ResetSeqNumFlag. */
   readonly resetsByLogon: boolean;
   /** Whether every Logon has ResetSeqNumFlag, and begins a numbering. */

@@ -54,6 +54,7 @@ export type FindingKind =
   | 'absence_unproven'
   | 'revived'
   | 'not_ended'
+  | 'drop_copy_differs'
   | 'unsupported'
   | 'unreadable'
   | 'not_understood';
@@ -137,6 +138,7 @@ export const fixOrders = defineTable({
     fix_orders_state: ['state', 'receivedAt'],
     fix_orders_number: ['startedAt', 'number'],
     fix_orders_must_ask: ['mustAsk', 'receivedAt'],
+    fix_orders_exchange: ['exchangeOrderId'],
   },
 });
 

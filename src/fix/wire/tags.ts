@@ -48,8 +48,11 @@ export const tags = {
   BusinessRejectRefID: 379,
   BusinessRejectReason: 380,
   CxlRejResponseTo: 434,
+  TradeReportTransType: 487,
+  NoSides: 552,
   Username: 553,
   Password: 554,
+  TradeReportID: 571,
   MassStatusReqID: 584,
   MassStatusReqType: 585,
   NextExpectedMsgSeqNum: 789,
@@ -74,5 +77,6 @@ export const messageTypes = {
   OrderCancelRequest: 'F',
   OrderStatusRequest: 'H',
   BusinessMessageReject: 'j',
+  TradeCaptureReport: 'AE',
   OrderMassStatusRequest: 'AF',
 } as const;

@@ -1,0 +1,221 @@
+import type { Database } from '../../db/database.ts';
+import { fenced, type Lease } from '../../db/lease.ts';
+import { type SqlRow, type Statement, sql, statement } from '../../db/statement.ts';
+import { LeaseLost } from '../store/store.ts';
+import { type Finding, fixFindings, fixNumbers, fixOrders, fixReports } from '../store/table.ts';
+import { faultOfBooked, faultOfCopied } from './rules.ts';
+import { type DropCopyNumbers, type DropCopyTrade, dropCopyNumbers, dropCopyTrades } from './table.ts';
+import type { ReadTrade } from './trades.ts';
+
+/** How many trades are compared at once. */
+const mostAtOnce = 500;
+
+export interface Compared {
+  readonly findings: readonly Finding[];
+  /** How many trades of the drop copy were of orders that are not ours. */
+  readonly others: number;
+}
+
+/**
+ * The record of the drop copy: the numbers of its session and its trades. A write fails if a later holder of the lease has taken the
+ * row of numbers. Orders, reports and counts are only read.
+ */
+export class DropCopyStore {
+  constructor(
+    private readonly database: Database,
+    private readonly lease: Pick<Lease, 'name' | 'fence'>,
+  ) {}
+
+  /** Makes this process the one that writes. Throws if a later holder of the lease has done so. */
+  async take(): Promise<void> {
+    await this.database.transaction([fenced(this.lease), locked], ([leases, rows]) => {
+      const numbers = numbersOf(rows);
+      if (leases?.[0] === undefined || numbers.fence > this.lease.fence) throw new LeaseLost();
+      return { writes: dropCopyNumbers.update(numbers, { ...numbers, fence: this.lease.fence }), result: undefined };
+    });
+  }
+
+  async numbers(): Promise<DropCopyNumbers> {
+    return this.#write([], (numbers) => ({ after: numbers, writes: [], result: numbers }));
+  }
+
+  /** Begins a numbering. What was booked before may never come in it. */
+  startDay(startedAt: number): Promise<DropCopyNumbers> {
+    return this.#write([lastReport], (numbers, [rows = []]) => {
+      const after = { ...numbers, startedAt, nextOut: 1n, nextIn: 1n, bookedTo: reportOf(rows) };
+      return { after, writes: [], result: after };
+    });
+  }
+
+  async sending(nextOut: number): Promise<void> {
+    await this.#write([], (numbers) => ({
+      ...{ after: { ...numbers, nextOut: BigInt(nextOut) }, writes: [], result: undefined },
+    }));
+  }
+
+  /** Stores trades that came, once each. `passedOver`: others may have come, so that what was booked before proves nothing. */
+  async received(trades: readonly ReadTrade[], at: number, nextIn: number, passedOver: boolean): Promise<void> {
+    const execIds = [...new Set(trades.map(({ execId }) => execId))];
+    const reads = [lastReport, ...(execIds.length === 0 ? [] : [dropCopyTrades.find({ execId: execIds })])];
+    await this.#write(reads, (numbers, [reports = [], rows = []]) => {
+      const known = new Set(rows.map((row) => keyOf(dropCopyTrades.all.read(row))));
+      const fresh = new Map(trades.map((trade) => [keyOf(trade), trade] as const));
+      const added = [...fresh].flatMap(([key, trade]) =>
+        known.has(key) ? [] : [{ ...trade, id: 0n, at, compared: false }],
+      );
+      const bookedTo = passedOver ? reportOf(reports) : numbers.bookedTo;
+      const writes = added.length === 0 ? [] : [dropCopyTrades.insert(...added)];
+      return { after: { ...numbers, nextIn: BigInt(nextIn), bookedTo }, writes, result: undefined };
+    });
+  }
+
+  /** The number of the order session's last report. */
+  async lastReport(): Promise<bigint> {
+    return reportOf((await this.#read([lastReport]))[0] ?? []);
+  }
+
+  /** Compares trades of the drop copy that came by this time with what was booked, once each. */
+  async compareCopied(cameBy: number, now: number): Promise<Compared> {
+    const tail = `WHERE compared = 0 AND at <= ? ORDER BY at LIMIT ${mostAtOnce}`;
+    const due = statement(`SELECT ${dropCopyTrades.all.list} FROM fix_drop_copy ${tail}`, new Date(cameBy));
+    const copies = ((await this.#read([due]))[0] ?? []).map((row) => dropCopyTrades.all.read(row));
+    if (copies.length === 0) return { findings: [], others: 0 };
+    const orderOf = await this.#ordersOf(copies);
+    const ours = copies.flatMap((copied) => {
+      const orderId = orderOf(copied);
+      return orderId === undefined ? [] : [{ copied, orderId }];
+    });
+    const booked = await this.#bookedOf(ours);
+    const findings = ours.flatMap(({ copied, orderId }) => {
+      const fault = faultOfCopied(copied, booked.get(`${orderId} ${copied.execId}`));
+      return fault === undefined ? [] : [findingOf(orderId, copied.execId, fault, now)];
+    });
+    const others = copies.filter((copied) => orderOf(copied) === undefined).map(({ id }) => id);
+    const writes = [
+      ...(ours.length === 0
+        ? []
+        : [dropCopyTrades.set({ id: ours.map(({ copied }) => copied.id) }, { compared: true })]),
+      ...(others.length === 0 ? [] : [sql`DELETE FROM fix_drop_copy WHERE id IN (${others})`]),
+    ];
+    await this.#find(findings, writes);
+    return { findings, others: others.length };
+  }
+
+  /** Compares reports of the order session up to a number with the drop copy, once each. */
+  async compareBooked(to: bigint, now: number): Promise<readonly Finding[]> {
+    const { bookedTo } = await this.numbers();
+    if (to <= bookedTo) return [];
+    const last = bookedTo + BigInt(mostAtOnce) < to ? bookedTo + BigInt(mostAtOnce) : to;
+    const due = statement(
+      `SELECT ${fixReports.all.list} FROM fix_reports
+       WHERE number > ? AND number <= ? AND kind = 'trade' AND exec_id IS NOT NULL`,
+      bookedTo,
+      last,
+    );
+    const booked = ((await this.#read([due]))[0] ?? []).map((row) => fixReports.all.read(row));
+    const execIds = booked.flatMap(({ execId }) => (execId === null ? [] : [execId]));
+    const [rows = []] = execIds.length === 0 ? [] : await this.#read([dropCopyTrades.find({ execId: execIds })]);
+    const copies = rows.map((row) => dropCopyTrades.all.read(row));
+    const findings = booked.flatMap(({ orderId, exchangeOrderId, execId, quantity, priceKobo }) => {
+      if (execId === null) return [];
+      const same = copies.filter(
+        (each) =>
+          each.execId === execId &&
+          (each.named === orderId || (exchangeOrderId !== '' && each.exchangeOrderId === exchangeOrderId)),
+      );
+      const fault = faultOfBooked({ execId, quantity: quantity ?? 0n, priceKobo: priceKobo ?? 0n }, same);
+      return fault === undefined ? [] : [findingOf(orderId, execId, fault, now)];
+    });
+    await this.#find(findings, [], last);
+    return findings;
+  }
+
+  /** Stores findings with the fact that what they are about was compared. */
+  async #find(findings: readonly Finding[], writes: readonly Statement[], bookedTo?: bigint): Promise<void> {
+    const inserts = findings.length === 0 ? [] : [fixFindings.insert(...findings.map((row) => ({ ...row, id: 0n })))];
+    await this.#write([], (numbers) => ({
+      after: bookedTo === undefined || bookedTo < numbers.bookedTo ? numbers : { ...numbers, bookedTo },
+      writes: [...writes, ...inserts],
+      result: undefined,
+    }));
+  }
+
+  /** The order that a trade is of, by its ClOrdID and otherwise by its OrderID; undefined: none of ours. */
+  async #ordersOf(copies: readonly DropCopyTrade[]): Promise<(copied: DropCopyTrade) => string | undefined> {
+    const shown = fixOrders.only('id', 'exchangeOrderId');
+    const names = unique(copies.map(({ named }) => named));
+    const exchangeIds = unique(copies.map(({ exchangeOrderId }) => exchangeOrderId));
+    const rows = await this.#read([
+      ...(names.length === 0 ? [] : [fixOrders.find({ id: names }, shown)]),
+      ...(exchangeIds.length === 0 ? [] : [fixOrders.find({ exchangeOrderId: exchangeIds }, shown)]),
+    ]);
+    const orders = rows.flat().map((row) => shown.read(row));
+    const ids = new Set(orders.map(({ id }) => id));
+    const byExchangeId = new Map(orders.map(({ id, exchangeOrderId }) => [exchangeOrderId, id] as const));
+    return ({ named, exchangeOrderId }) => {
+      if (named !== '' && ids.has(named)) return named;
+      return exchangeOrderId === '' ? undefined : byExchangeId.get(exchangeOrderId);
+    };
+  }
+
+  async #bookedOf(ours: readonly { readonly copied: DropCopyTrade; readonly orderId: string }[]) {
+    if (ours.length === 0) return new Map<string, never>();
+    const orderId = unique(ours.map((each) => each.orderId));
+    const execId = unique(ours.map(({ copied }) => copied.execId));
+    const [rows = []] = await this.#read([fixReports.find({ orderId, execId, kind: 'trade' })]);
+    return new Map(
+      rows.map((row) => {
+        const { orderId: of, execId: by, quantity, priceKobo } = fixReports.all.read(row);
+        const trade = { execId: by ?? '', quantity: quantity ?? 0n, priceKobo: priceKobo ?? 0n };
+        return [`${of} ${trade.execId}`, trade] as const;
+      }),
+    );
+  }
+
+  /** Reads by the server that writes: what a copy that lags does not have would be found missing. */
+  #read(reads: readonly Statement[]): Promise<SqlRow[][]> {
+    return this.database.transaction([nothing, ...reads], ([, ...rows]) => ({ writes: [], result: rows }));
+  }
+
+  #write<T>(
+    reads: readonly Statement[],
+    decide: (
+      numbers: DropCopyNumbers,
+      rows: readonly SqlRow[][],
+    ) => { readonly after: DropCopyNumbers; readonly writes: readonly Statement[]; readonly result: T },
+  ): Promise<T> {
+    return this.database.transaction([locked, ...reads], ([own, ...rows]) => {
+      const before = numbersOf(own);
+      if (before.fence !== this.lease.fence) throw new LeaseLost();
+      const { after, writes, result } = decide(before, rows);
+      return { writes: [...dropCopyNumbers.update(before, after), ...writes], result };
+    });
+  }
+}
+
+const nothing = statement('SELECT 1 FROM fix_drop_copy_numbers WHERE id = 0');
+const locked = dropCopyNumbers.find({ id: 1n }, dropCopyNumbers.all, statement('FOR UPDATE'));
+const lastReport = fixNumbers.find({ id: 1n }, fixNumbers.only('lastReport'));
+
+function reportOf([row]: readonly SqlRow[]): bigint {
+  if (row === undefined) throw new Error('the database has no numbers of a session: migrate it first');
+  return fixNumbers.only('lastReport').read(row).lastReport;
+}
+
+function numbersOf(rows: readonly SqlRow[] | undefined): DropCopyNumbers {
+  const row = rows?.[0];
+  if (row === undefined) throw new Error('the database has no numbers of a drop copy: migrate it first');
+  return dropCopyNumbers.all.read(row);
+}
+
+function keyOf({ named, exchangeOrderId, execId, quantity, priceKobo }: ReadTrade): string {
+  return JSON.stringify([named, exchangeOrderId, execId, String(quantity), String(priceKobo)]);
+}
+
+function unique(ids: readonly string[]): string[] {
+  return [...new Set(ids)].filter((id) => id !== '');
+}
+
+function findingOf(orderId: string, execId: string, detail: string, at: number): Finding {
+  return { at, what: 'drop_copy_differs', orderId, execId, detail, facts: null, bytes: null };
+}

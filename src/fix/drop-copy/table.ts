@@ -1,0 +1,36 @@
+import { defineTable, exactText, flag, instant, type RowOf, text, whole } from '../../db/table.ts';
+
+/**
+ * The numbers of the drop copy's session, in one row. `fence` is that of the lease's holder, and `bookedTo` the number of the last
+ * report of the order session that was held against the drop copy.
+ */
+export const dropCopyNumbers = defineTable({
+  name: 'fix_drop_copy_numbers',
+  columns: { id: whole(), fence: whole(), nextOut: whole(), nextIn: whole(), startedAt: instant(), bookedTo: whole() },
+  primary: ['id'],
+});
+
+export type DropCopyNumbers = RowOf<typeof dropCopyNumbers>;
+
+/**
+ * The trades of the drop copy. `named` is the order that its ClOrdID names, empty if it has none; `quantity` and `priceKobo` are 0
+ * if they could not be read; `at` is when it came. Those of orders that are not ours are removed when they are compared.
+ */
+export const dropCopyTrades = defineTable({
+  name: 'fix_drop_copy',
+  columns: {
+    id: whole(),
+    named: exactText(64),
+    exchangeOrderId: text(64),
+    execId: exactText(64),
+    quantity: whole(),
+    priceKobo: whole(),
+    at: instant(),
+    compared: flag(),
+  },
+  primary: ['id'],
+  generated: 'id',
+  indexes: { fix_drop_copy_due: ['compared', 'at'], fix_drop_copy_exec: ['execId'] },
+});
+
+export type DropCopyTrade = RowOf<typeof dropCopyTrades>;
