@@ -39,19 +39,10 @@ export const matrixLifeHabits: readonly Habit[] = [
   {
     name: 'the exchange says Calculated of a filled order with commission and settlement',
     why: 'matrix A: the contract note of the evening',
-    expect: 'true',
+    expect: 'quiet',
     onOrder: (desk) => {
       desk.accept().trade(100);
       desk.report({ 150: 'B', 39: 'B', 12: '1.35', 13: '3', 64: '20261130', 118: '1001.35' });
-    },
-  },
-  {
-    name: 'the exchange says Calculated of a partly filled day order and nothing else of its end',
-    why: 'Calculated means that the day is over for the order',
-    expect: 'safe',
-    onOrder: (desk) => {
-      desk.accept().trade(40);
-      desk.end('expired', { 150: 'B', 39: 'B' });
     },
   },
   {
@@ -99,7 +90,7 @@ export const matrixLifeHabits: readonly Habit[] = [
   {
     name: 'the exchange guarantees a price by Stopped and fills at a better one',
     why: 'matrix G: a specialist stops the order',
-    expect: 'true',
+    expect: 'quiet',
     onOrder: (desk) => {
       desk.accept().report({ 150: '7', 39: '7', 44: desk.acceptor.price(1_000n) });
       desk.trade(100, {}, 990n);
@@ -126,7 +117,7 @@ export const matrixLifeHabits: readonly Habit[] = [
   {
     name: 'the exchange cancels a suspended order by itself',
     why: 'the halt lasts, and the book is emptied',
-    expect: 'true',
+    expect: 'quiet',
     onOrder: (desk) => void desk.accept().report({ 150: '9', 39: '9' }).end('cancelled', { 378: '6' }),
   },
   {

@@ -123,6 +123,51 @@ export const matrixMixedHabits: readonly Habit[] = [
     }),
   ),
   {
+    name: 'the exchange says as OrderID the ClOrdID of the order',
+    why: 'it has no id of its own',
+    expect: 'quiet',
+    orders: twins,
+    onOrder: (desk) => {
+      const { clOrdId } = desk.order.terms;
+      desk.accept({ 37: clOrdId }).trade(100, { 37: clOrdId });
+    },
+  },
+  {
+    name: 'the exchange says OrderID 0 in all reports of two orders',
+    why: 'OrderID is required, and the gateway in front of the book has none',
+    expect: 'safe',
+    orders: twins,
+    onOrder: (desk) => void desk.accept({ 37: '0' }).trade(40, { 37: '0' }),
+  },
+  {
+    name: 'the exchange reports a trade under its OrderID and a ClOrdID of its own',
+    why: 'a trader at the broker entered the order again',
+    expect: 'safe',
+    onOrder: (desk) => void desk.accept().trade(40, { 11: 'DESK-77' }),
+  },
+  {
+    name: 'the exchange corrects a trade under the ExecID of the trade',
+    why: 'the correction has no id of its own',
+    expect: 'finding',
+    excuse: 'the trade is shown as it was first until an operator settles it',
+    onOrder: (desk) => {
+      const trade = desk.accept().trade(40);
+      trade.priceKobo = 950n;
+      desk.sayTrade(trade, { 150: 'G', 19: trade.execId });
+    },
+  },
+  {
+    name: 'the exchange rejects the cancel of one order under the OrigClOrdID of its twin, and both rest',
+    why: 'answers to two cancels are mixed up',
+    expect: 'true',
+    orders: twins,
+    onCancel: (desk, request) => {
+      const other = desk.acceptor.ordersOf(desk.order.terms.account).find((each) => each !== desk.order);
+      desk.rejectCancel(request, { 41: other?.terms.clOrdId ?? null, 37: other?.orderId ?? null, 102: '2' });
+    },
+    script: cancelOnce,
+  },
+  {
     name: 'the exchange says as OrderQty what is left',
     why: 'the book keeps no other quantity',
     expect: 'safe',

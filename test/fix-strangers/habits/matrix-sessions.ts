@@ -128,7 +128,7 @@ export const matrixSessionHabits: readonly Habit[] = [
       await act.sees('pending');
       const desk = await act.desk();
       await whileAway(act, () => {
-        const trade = desk.trade(40);
+        const trade = desk.trade(100);
         desk.sayTrade(trade, { how: { header: [[97, 'Y']] } });
       });
     },
