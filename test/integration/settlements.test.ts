@@ -230,6 +230,53 @@ describe('what two operators settle by evidence', () => {
     );
   });
 
+  it('a trade that was entered and never reported: a like trade at another time counts', async () => {
+    const partner = await gateway.newPartner();
+    const id = await restingOrder(partner);
+    const earlier = new Date(Date.now() - 300_000).toISOString();
+    const missing = { quantity: '20', price_kobo: '990', at: earlier, exchange_trade_id: 'T9' };
+    await operators.settle(id, { order: { trades: [missing] } });
+    await fill(id, 20n, 990n);
+    await settledEvents(
+      partner,
+      id,
+      ['pending 0', 'partially_filled 20', 'partially_filled 40'].map((type) => `order.${type}`),
+    );
+  });
+
+  it('two trades that the desk gave as one: their reports are alarmed, and counted only once', async () => {
+    const partner = await gateway.newPartner();
+    const id = await restingOrder(partner);
+    // The list reaches up to this instant, which is later than both reports.
+    const listed = new Date(Date.now() + 300_000).toISOString();
+    const together = { quantity: '40', price_kobo: '1000', at: listed, exchange_trade_id: 'T9' };
+    await operators.settle(id, { order: { trades: [together] } });
+    const entered = (await historyOf(partner, id)).at(-1).sequence;
+    await fill(id, 20n);
+    await fill(id, 20n);
+    const held = await eventually(async () => {
+      const steps = (await historyOf(partner, id)).filter(({ kind }) => kind === 'contradiction');
+      assert.deepEqual(
+        steps.map(({ quantity }) => quantity),
+        [20, 20],
+      );
+      return steps;
+    });
+    assert.equal((await get(partner, `/v1/orders/${id}`)).filled_quantity, 40, 'the trades were counted twice');
+    const trades = [
+      { step: entered, quantity: '0', at: now() },
+      ...held.map(({ sequence }) => ({ step: sequence, quantity: '20', price_kobo: '1000', at: now() })),
+    ];
+    await operators.settle(id, { order: { trades } });
+    await fill(id, 60n);
+    const types = ['pending 0', 'partially_filled 40', 'pending 0', 'partially_filled 20', 'partially_filled 40'];
+    await settledEvents(
+      partner,
+      id,
+      [...types, 'filled 100'].map((type) => `order.${type}`),
+    );
+  });
+
   it('a bust and a correction: the filled quantity goes down, and the order ends as the rest did', async () => {
     const partner = await gateway.newPartner();
     const id = await restingOrder(partner);

@@ -35,14 +35,15 @@ class Kept {
     this.row = { ...plainOrder, state: 'uncertain', ...fields };
   }
 
-  report(kind: ReportKind, quantity = 0n, priceKobo = 0n): void {
+  /** `tradedAt` null: the report has no instant. */
+  report(kind: ReportKind, quantity = 0n, priceKobo = 0n, tradedAt: number | null = at): void {
     this.#number += 1n;
     const report: Report = create(ReportSchema, {
       number: this.#number,
       kind,
       quantity,
       priceKobo,
-      at: timestampFromMs(at),
+      ...(tradedAt === null ? {} : { at: timestampFromMs(tradedAt) }),
     });
     const before = this.row;
     const applied = applyReport(before, report, now);
@@ -60,9 +61,9 @@ class Kept {
   }
 
   /** Answers why it cannot be, or undefined. */
-  settle(settlement: Partial<OrderSettlement>): string | undefined {
+  settle(settlement: Partial<OrderSettlement>, proposedAt = now): string | undefined {
     const outcome = { state: undefined, rejectReason: undefined, endedAt: undefined, exchangeOrderId: '', trades: [] };
-    const settling = settleOrder(this.row, { ...outcome, ...settlement }, tradesOf(this.steps), now);
+    const settling = settleOrder(this.row, { ...outcome, ...settlement }, tradesOf(this.steps), now, proposedAt);
     if ('problem' in settling) return settling.problem;
     for (const change of settling.changes) this.#apply(change);
     return undefined;
@@ -348,6 +349,150 @@ describe('settling an order by evidence', () => {
       { numRuns: 5_000 },
     );
     assert.ok(settlements > 500, `only ${settlements} settlements were made`);
+  });
+});
+
+/** What a report of a trade did to an order. */
+function effectOf(order: Kept, quantity: bigint, priceKobo: bigint, tradedAt: number | null): string {
+  const { filledQuantity } = order.row;
+  const contradictions = order.contradictions.length;
+  order.report(ReportKind.TRADE, quantity, priceKobo, tradedAt);
+  order.check();
+  const change = order.row.filledQuantity - filledQuantity;
+  if (order.contradictions.length > contradictions) return change === 0n ? 'held' : 'held and counted';
+  if (change === quantity) return 'counted';
+  return order.steps.at(-1)?.tradeSequence === null ? 'swallowed' : 'repeated';
+}
+
+describe('a trade that is reported after an operator has listed the trades of an open order', () => {
+  const proposedAt = at + 300_000;
+  const cases: [what: string, quantity: bigint, priceKobo: bigint, tradedAt: number | null, effect: string][] = [
+    ['the entered trade at its instant', 40n, 1_000n, at, 'repeated'],
+    ['the entered trade two minutes later', 40n, 1_000n, at + 120_000, 'repeated'],
+    ['the entered trade two minutes earlier', 40n, 1_000n, at - 120_000, 'repeated'],
+    ['a like trade beyond the margin, before the list', 40n, 1_000n, at - 120_001, 'held'],
+    ['a like trade beyond the margin, up to the list', 40n, 1_000n, at + 120_001, 'held'],
+    ['a like trade at the instant of the list', 40n, 1_000n, proposedAt, 'held'],
+    ['a like trade after the list', 40n, 1_000n, proposedAt + 1, 'counted'],
+    ['a like trade the next day', 40n, 1_000n, at + 86_400_000, 'counted'],
+    ['a part of the entered trade', 20n, 1_000n, at, 'held'],
+    ['the entered trade at another price', 40n, 1_001n, at, 'held'],
+    ['another trade up to the list', 7n, 900n, proposedAt, 'held'],
+    ['another trade after the list', 7n, 900n, proposedAt + 1, 'counted'],
+    ['a like trade without an instant', 40n, 1_000n, null, 'held'],
+    ['another trade without an instant', 7n, 900n, null, 'held'],
+  ];
+  for (const [what, quantity, priceKobo, tradedAt, effect] of cases) {
+    it(`is ${effect}: ${what}`, () => {
+      for (const state of ['uncertain', 'pending'] as const) {
+        const order = new Kept({ state });
+        const outcome = state === 'uncertain' ? ('open' as const) : undefined;
+        assert.equal(order.settle({ state: outcome, trades: [trade(40n)] }, proposedAt), undefined);
+        assert.equal(effectOf(order, quantity, priceKobo, tradedAt), effect);
+      }
+    });
+  }
+
+  it('counts every further trade of an order whose entered trade is never reported', () => {
+    const order = new Kept({ state: 'pending' });
+    assert.equal(order.settle({ trades: [trade(20n)] }, proposedAt), undefined);
+    for (const day of [1, 2, 3]) assert.equal(effectOf(order, 20n, 1_000n, at + day * 86_400_000), 'counted');
+    assert.equal(order.row.filledQuantity, 80n);
+  });
+
+  it('repeats the entered trade that is nearest in time', () => {
+    const order = new Kept({ state: 'pending' });
+    const trades = [trade(10n), { ...trade(10n), at: at + 60_000 }];
+    assert.equal(order.settle({ trades }, proposedAt), undefined);
+    assert.equal(effectOf(order, 10n, 1_000n, at + 50_000), 'repeated');
+    assert.deepEqual(
+      readRecord(order.row.settlement).waiting.map((waiting) => waiting.at),
+      [at],
+    );
+    assert.equal(effectOf(order, 10n, 1_000n, at + 1_000), 'repeated');
+    assert.equal(order.row.settlement, null);
+  });
+
+  it('is settled by its step when the desk gave two trades as one, and later trades count again', () => {
+    const order = new Kept({ state: 'pending' });
+    assert.equal(order.settle({ trades: [trade(40n)] }, proposedAt), undefined);
+    const entered = order.lastStep;
+    const held = [0, 1].map(() => {
+      assert.equal(effectOf(order, 20n, 1_000n, at), 'held');
+      return trade(20n, 1_000n, order.lastStep);
+    });
+    assert.equal(order.settle({ trades: [trade(0n, 0n, entered), ...held] }, proposedAt + 1), undefined);
+    assert.equal(order.row.filledQuantity, 40n);
+    assert.equal(order.row.settlement, null);
+    assert.equal(effectOf(order, 5n, 1_000n, at), 'counted');
+  });
+
+  it('keeps the list of an entered trade whose instant is later than the proposal', () => {
+    const order = new Kept({ state: 'pending' });
+    assert.equal(order.settle({ trades: [{ ...trade(40n), at: at + 5_000 }] }, at), undefined);
+    assert.equal(effectOf(order, 20n, 1_000n, at + 5_000), 'held');
+    assert.equal(effectOf(order, 20n, 1_000n, at + 5_001), 'counted');
+  });
+
+  it('keeps the instant of an entered trade that is corrected', () => {
+    const order = new Kept({ state: 'pending' });
+    assert.equal(order.settle({ trades: [trade(40n)] }, proposedAt), undefined);
+    const corrected = { ...trade(30n, 990n, order.lastStep), at: at + 400_000 };
+    assert.equal(order.settle({ trades: [corrected] }, at + 500_000), undefined);
+    assert.equal(effectOf(order, 30n, 990n, at + 300_001), 'counted');
+    assert.equal(effectOf(order, 30n, 990n, at), 'repeated');
+  });
+
+  it('is held unless it has quantity and price of an entered trade, if an earlier version stored no instants', () => {
+    const settlement = JSON.stringify({ ended: false, waiting: [[3, '40', '1000']] });
+    const fields = { state: 'pending', settlement } as const;
+    assert.deepEqual(readRecord(settlement), {
+      ...{ isEnded: false, listedUntil: undefined },
+      waiting: [{ step: 3, quantity: 40n, priceKobo: 1_000n, at: undefined }],
+    });
+    assert.equal(effectOf(new Kept(fields), 40n, 1_000n, at + 86_400_000), 'repeated');
+    assert.equal(effectOf(new Kept(fields), 20n, 1_000n, at + 86_400_000), 'held');
+    const added = new Kept(fields);
+    assert.equal(added.settle({ trades: [trade(10n)] }, proposedAt), undefined);
+    assert.equal(effectOf(added, 20n, 1_000n, proposedAt + 1), 'held', 'the instant of the first list is not known');
+    assert.equal(effectOf(added, 40n, 1_000n, at), 'repeated');
+    assert.equal(effectOf(added, 10n, 1_000n, at), 'repeated');
+    assert.equal(effectOf(added, 20n, 1_000n, at), 'counted');
+  });
+
+  it('counts neither twice nor not at all, however the desk puts the trades together', () => {
+    const price = fc.constantFrom(900n, 1_000n);
+    const traded = fc.record({ quantity: fc.bigInt({ min: 1n, max: 4n }), priceKobo: price });
+    const line = fc.array(fc.bigInt({ min: 1n, max: 4n }), { minLength: 1, maxLength: 3 });
+    const lines = fc.array(fc.record({ parts: line, priceKobo: price }), { minLength: 1, maxLength: 5 });
+    const later = fc.array(traded, { maxLength: 5 });
+    let heldTrades = 0;
+    fc.assert(
+      fc.property(lines, later, fc.infiniteStream(fc.nat()), (listed, further, order) => {
+        const kept = new Kept();
+        const sumOf = (parts: readonly bigint[]) => parts.reduce((total, part) => total + part, 0n);
+        const trades = listed.map(({ parts, priceKobo }) => trade(sumOf(parts), priceKobo));
+        assert.equal(kept.settle({ state: 'open', trades }, proposedAt), undefined);
+        const reports = [
+          ...listed.flatMap(({ parts, priceKobo }) => parts.map((quantity) => ({ quantity, priceKobo, tradedAt: at }))),
+          ...further.map((one) => ({ ...one, tradedAt: proposedAt + 1 })),
+        ]
+          .map((report) => ({ report, rank: order.next().value }))
+          .sort((one, other) => one.rank - other.rank);
+        for (const { report } of reports) {
+          const { quantity, priceKobo, tradedAt } = report;
+          const effect = effectOf(kept, quantity, priceKobo, tradedAt);
+          if (tradedAt === at) assert.ok(effect === 'held' || effect === 'repeated', effect);
+          else assert.equal(effect, 'counted');
+          if (effect === 'held') heldTrades += 1;
+        }
+        const value = (all: readonly { quantity: bigint; priceKobo: bigint }[]) =>
+          sumOf(all.map(({ quantity, priceKobo }) => quantity * priceKobo));
+        assert.equal(kept.row.filledValueKobo, value(reports.map(({ report }) => report)));
+      }),
+      { numRuns: 2_000 },
+    );
+    assert.ok(heldTrades > 500, `only ${heldTrades} trades were held`);
   });
 });
 

@@ -46,8 +46,8 @@ export interface Outcome {
   fact(partnerId: string, objectId: string): Fact<unknown>;
   /** The keys of what else it touches. */
   readonly touches: readonly string[];
-  /** `facts` is the value of `fact`. `now` is business time. */
-  settle<Row extends Submission>(row: Row, facts: unknown, now: number): Settling<Row>;
+  /** `facts` is the value of `fact`. `now` and `proposedAt`, when it was proposed, are business time. */
+  settle<Row extends Submission>(row: Row, facts: unknown, now: number, proposedAt: number): Settling<Row>;
 }
 
 const orderStates = enumWords<typeof SettledOrderState>(SettledOrderStateSchema);
@@ -92,10 +92,11 @@ function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: Orde
     prefix: 'ord',
     touches: [],
     fact: (partnerId, orderId) => (trades.length === 0 ? noFact : stepsWithTrades(partnerId, orderId)),
-    settle(row, steps, now) {
+    settle(row, steps, now, proposedAt) {
       const known = knownTrades(steps as readonly TradeStep[] | undefined);
       if (known === undefined) return { problem: `its history has more than ${mostTradeSteps} trades` };
-      return settleOrder(row as Submission as StoredOrder, settlement, known, now) as Settling<never>;
+      const order = row as Submission as StoredOrder;
+      return settleOrder(order, settlement, known, now, proposedAt) as Settling<never>;
     },
   };
 }

@@ -70,7 +70,7 @@ class Proposing {
         const before = open.find(({ expiresAt }) => expiresAt > clock.now());
         if (before !== undefined) return { writes: [], result: { row: this.#sameAs(before, message), created: false } };
         if (row === undefined) throw noSuchObject();
-        check(kind, row, outcome, facts, clock.now());
+        check(kind, row, outcome, facts, { now: clock.now(), proposedAt: clock.now() });
         const made = this.#make(partnerId, row, message);
         const { evidence, reference, request } = made;
         const detail = { proposal: made.id, request: JSON.parse(request) as unknown, evidence, reference };
@@ -143,7 +143,7 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
       const message = `the object changed after this was proposed: ${changed}. Decline it, and propose what still holds`;
       throw new AdminError(status.FAILED_PRECONDITION, message);
     }
-    const changes = check(kind, row, outcome, current.facts, clock.now());
+    const changes = check(kind, row, outcome, current.facts, { now: clock.now(), proposedAt: proposal.proposedAt });
     const change = new Change(kind, row, clock.now()).settle(changes);
     decided = 'applied';
     return change.write(...record(current.proposal, seenOf(row), seenOf(change.after)));
@@ -154,14 +154,20 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
   return { changed: decided === 'applied', objectState: after.state };
 }
 
+/** When a settlement is checked and when it was proposed, in business time. */
+interface Instants {
+  readonly now: number;
+  readonly proposedAt: number;
+}
+
 /** The changes of a settlement. Throws FAILED_PRECONDITION if the object cannot have this outcome. */
-function check(kind: AnyKind, row: Submission, outcome: Outcome, facts: unknown, now: number) {
+function check(kind: AnyKind, row: Submission, outcome: Outcome, facts: unknown, { now, proposedAt }: Instants) {
   if (!kind.table.isKnown(row)) throw otherVersion();
   if (isBehind(row)) {
     const message = 'reports about it were not applied yet: they are looked up first';
     throw new AdminError(status.FAILED_PRECONDITION, message);
   }
-  const settling = outcome.settle(row, facts, now);
+  const settling = outcome.settle(row, facts, now, proposedAt);
   if ('problem' in settling) throw new AdminError(status.FAILED_PRECONDITION, settling.problem);
   return settling.changes;
 }

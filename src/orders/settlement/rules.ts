@@ -80,20 +80,22 @@ interface Adjustment {
 
 /**
  * The changes that an operator's settlement makes, one for each trade and one for the end, as the exchange's own reports would
- * have made them. `known` are the order's trades by their steps. `now` is business time.
+ * have made them. `known` are the order's trades by their steps. `now` and `proposedAt` are business time: the trades that were
+ * traded up to `proposedAt` are those that the operator listed and those that were reported by then.
  */
 export function settleOrder<Row extends SettledOrderFacts>(
   order: Row,
   settlement: OrderSettlement,
   known: ReadonlyMap<number, KnownTrade>,
   now: number,
+  proposedAt = now,
 ): Settling<Row> {
   const adjustments = adjustmentsOf(settlement, known);
   const filled = order.filledQuantity + sum(adjustments.map(({ filledChange }) => filledChange));
   const problem =
     problemOfTrades(order, settlement, known, now) ?? problemOfOutcome(order, settlement, adjustments, filled, now);
   if (problem !== undefined) return { problem };
-  const changes = new OrderChanges(order, settlement, known, now);
+  const changes = new OrderChanges(order, settlement, known, now, proposedAt);
   for (const adjustment of adjustments) changes.adjust(adjustment);
   return { changes: changes.end() };
 }
@@ -195,6 +197,7 @@ class OrderChanges<Row extends SettledOrderFacts> {
   readonly #changes: Settled<Row>[] = [];
   #after: SettledOrderFacts;
   #waiting: readonly WaitingTrade[];
+  #listedUntil: number | undefined;
   /** The instants of the trades that count, by their steps. */
   readonly #tradedAt: Map<number, number>;
 
@@ -203,9 +206,12 @@ class OrderChanges<Row extends SettledOrderFacts> {
     private readonly settlement: OrderSettlement,
     known: ReadonlyMap<number, KnownTrade>,
     private readonly now: number,
+    private readonly proposedAt: number,
   ) {
     this.#after = order;
-    this.#waiting = readRecord(order.settlement).waiting;
+    const { waiting, listedUntil } = readRecord(order.settlement);
+    this.#waiting = waiting;
+    this.#listedUntil = listedUntil;
     this.#tradedAt = new Map(
       [...known].flatMap(([step, { at, counted }]) => (counted.quantity > 0n ? [[step, at]] : [])),
     );
@@ -214,7 +220,7 @@ class OrderChanges<Row extends SettledOrderFacts> {
   adjust({ trade, filledChange, valueChangeKobo }: Adjustment): void {
     const { step, quantity, priceKobo, at } = trade;
     const sequence = this.order.steps + this.#changes.length + 1;
-    if (step === undefined) this.#waiting = [...this.#waiting, { step: sequence, quantity, priceKobo }];
+    if (step === undefined) this.#wait({ step: sequence, quantity, priceKobo, at });
     else this.#waiting = changedTrade(this.#waiting, { step, quantity, priceKobo });
     if (quantity === 0n) this.#tradedAt.delete(step ?? sequence);
     else if (step === undefined || !this.#tradedAt.has(step)) this.#tradedAt.set(step ?? sequence, at);
@@ -261,6 +267,13 @@ class OrderChanges<Row extends SettledOrderFacts> {
     return this.#changes;
   }
 
+  #wait(trade: WaitingTrade & { readonly at: number }): void {
+    // A list of an earlier version has no instant, and it stays so while its trades wait.
+    const isOfEarlierVersion = this.#waiting.length > 0 && this.#listedUntil === undefined;
+    if (!isOfEarlierVersion) this.#listedUntil = Math.max(this.proposedAt, trade.at, this.#listedUntil ?? 0);
+    this.#waiting = [...this.#waiting, trade];
+  }
+
   #detailOf(step: number, { quantity, priceKobo }: SettledTrade): string {
     return `the trade of step ${step} counts with ${quantity} shares at ${priceKobo} kobo`;
   }
@@ -295,7 +308,7 @@ class OrderChanges<Row extends SettledOrderFacts> {
     // A final state that the settlement brought about is not changed by reports.
     const before = readRecord(this.order.settlement);
     const isEnded = orderStates.isFinal(state) && (before.isEnded || state !== this.order.state);
-    const settlement = writeRecord({ isEnded, waiting: this.#waiting });
+    const settlement = writeRecord({ isEnded, waiting: this.#waiting, listedUntil: this.#listedUntil });
     this.#after = { ...this.#after, settlement };
     this.#changes.push({
       fields: { ...after, settlement } as Partial<Row>,
@@ -305,9 +318,14 @@ class OrderChanges<Row extends SettledOrderFacts> {
   }
 }
 
-/** The trades that wait for their reports, after one of them was changed. */
-function changedTrade(waiting: readonly WaitingTrade[], changed: WaitingTrade): readonly WaitingTrade[] {
-  return waiting.flatMap((one) => (one.step !== changed.step ? [one] : changed.quantity === 0n ? [] : [changed]));
+/** The trades that wait for their reports, after one of them was changed. A correction does not change when it traded. */
+function changedTrade(
+  waiting: readonly WaitingTrade[],
+  { step, quantity, priceKobo }: Omit<WaitingTrade, 'at'>,
+): readonly WaitingTrade[] {
+  return waiting.flatMap((one) =>
+    one.step !== step ? [one] : quantity === 0n ? [] : [{ ...one, quantity, priceKobo }],
+  );
 }
 
 function sum(values: readonly bigint[]): bigint {
