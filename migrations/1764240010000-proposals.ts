@@ -5,7 +5,7 @@ export class Proposals1764240010000 implements MigrationInterface {
   readonly name = 'Proposals1764240010000';
   readonly olderVersions =
     'They know no proposals. They show a settled object and its steps as they are stored, and keep its settlement. They do not ' +
-    'whether a later report repeats a trade that was settled, and count it twice. So nothing is settled by evidence until all replicas ' +
+    'know whether a later report repeats a trade that was settled, and count it twice. So nothing is settled by evidence until all replicas ' +
     'are upgraded. A step without a change of the filled quantity is judged by its kind and state.';
 
   async up(runner: QueryRunner): Promise<void> {
