@@ -12,8 +12,8 @@ export const checkEveryMs = 1_000;
 /** If so many objects wait to be proven, the position is stored at once. */
 const mostClaims = 1_000;
 /**
- * So many objects can wait to be proven while the position cannot move, because reports of a locked partner wait. With more,
- * no further reports are read.
+ * So many objects, and findings of objects that are not stored, can wait to be proven while the position cannot move, because
+ * reports of a locked partner wait. With more, no further reports are read.
  */
 const maxUnproven = 20_000;
 const dayMs = 86_400_000;
@@ -23,8 +23,8 @@ const keptDays = 8;
 /** The last report of an object that this process has applied, or that no stored object is about. */
 interface Claim {
   readonly number: bigint;
-  /** What is written with the position if no object has this id; undefined: the object is stored. */
-  readonly finding: Statement | undefined;
+  /** What is written with the position if no object has this id; empty: the object is stored. */
+  readonly findings: readonly Statement[];
 }
 
 /** An object, with the numbers of the last reports that it has, and that it does not have and is looked up for. */
@@ -74,6 +74,8 @@ export class ReportPosition {
   #storedAt = 0;
   #checkedAt = 0;
   #claims = new Map<string, Claim>();
+  /** How many findings all claims have. One object can have many. */
+  #findings = 0;
   /** One at a time: each expects what the one before it stored. */
   #storing = Promise.resolve();
 
@@ -93,6 +95,7 @@ export class ReportPosition {
     this.#stored = stored;
     this.number = stored;
     this.#claims.clear();
+    this.#findings = 0;
     this.#checkedAt = performance.now();
   }
 
@@ -117,7 +120,11 @@ export class ReportPosition {
   applied(byObject: Iterable<readonly [id: string, number: bigint, finding?: Statement]>): void {
     for (const [id, number, finding] of byObject) {
       const before = this.#claims.get(id);
-      if (before === undefined || before.number < number) this.#claims.set(id, { number, finding });
+      if (before !== undefined && before.number >= number) continue;
+      // What is found of earlier reports is not written yet.
+      const findings = finding === undefined ? (before?.findings ?? []) : [...(before?.findings ?? []), finding];
+      this.#findings += finding === undefined ? 0 : 1;
+      this.#claims.set(id, { number, findings });
     }
   }
 
@@ -128,7 +135,7 @@ export class ReportPosition {
 
   /** Whether so many objects wait to be proven that no further reports should be read. */
   get isFull(): boolean {
-    return this.#claims.size >= maxUnproven;
+    return this.#claims.size + this.#findings >= maxUnproven;
   }
 
   /**
@@ -158,7 +165,7 @@ export class ReportPosition {
       const stored = positionOf(rows);
       const lacking = stored === expected ? findLacking(claims, objects.flat()) : undefined;
       if (stored !== expected || lacking !== undefined || !hasMoved) return { writes: [], result: { stored, lacking } };
-      const findings = [...claims.values()].flatMap(({ finding }) => finding ?? []);
+      const findings = [...claims.values()].flatMap(({ findings }) => findings);
       const moves = [savePosition(this.#name, number.toString()), keepDay(this.#name, expected, realNow())];
       return { writes: [...moves, ...findings], result: { stored, lacking } };
     });
@@ -173,7 +180,11 @@ export class ReportPosition {
     this.#known = number;
     this.#stored = number;
     this.#storedAt = this.#checkedAt;
-    for (const [id, claim] of claims) if (this.#claims.get(id) === claim) this.#claims.delete(id);
+    for (const [id, claim] of claims) {
+      if (this.#claims.get(id) !== claim) continue;
+      this.#claims.delete(id);
+      this.#findings -= claim.findings.length;
+    }
     crash(`${kind}-report.position-moved`);
   }
 
@@ -181,6 +192,7 @@ export class ReportPosition {
   #forget(): void {
     this.number = this.#stored;
     this.#claims.clear();
+    this.#findings = 0;
   }
 
   get #name(): string {
@@ -196,9 +208,9 @@ export function positionNameOf(kind: string): string {
 /** The first object that the database has without a report that was applied, or has although its report found none. */
 function findLacking(claims: ReadonlyMap<string, Claim>, objects: readonly SqlRow[]): string | undefined {
   const byId = new Map(objects.map((row) => [String(row.id), row]));
-  for (const [id, { number, finding }] of claims) {
+  for (const [id, { number, findings }] of claims) {
     const row = byId.get(id);
-    if ((row === undefined) !== (finding !== undefined)) return id;
+    if ((row === undefined) !== findings.length > 0) return id;
     if (row === undefined) continue;
     if (toBigInt(row.last_report) < number && toBigInt(row.missed_report) < number) return id;
   }

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import type { Database } from '../../src/db/database.ts';
+import type { Lease } from '../../src/db/lease.ts';
+import { type SqlRow, type Statement, statement } from '../../src/db/statement.ts';
+import { ReportPosition } from '../../src/submission/report-position.ts';
+
+type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
+
+describe('the position of a stream of reports', () => {
+  /** What the scripted database has: the position, the objects by their ids, and all that was written to it. */
+  let stored: bigint;
+  let objects: Map<string, SqlRow>;
+  let written: Statement[];
+  let position: ReportPosition;
+  const lease: Lease = { name: 'order-reports', fence: 1n, signal: new AbortController().signal, isHeld: () => true };
+
+  const rowsOf = ({ sql, values }: Statement): SqlRow[] => {
+    if (sql.includes('FROM leases')) return [{ fence: 1 }];
+    if (sql.includes('FROM positions')) return [{ position: String(stored) }];
+    return values.flatMap((id): SqlRow[] => [objects.get(String(id)) ?? []].flat());
+  };
+  const transaction = async (reads: readonly Statement[], decide: Decide) => {
+    const { writes, result } = decide(reads.map(rowsOf));
+    written.push(...writes);
+    const move = writes.find(({ values }) => values.flat(2).includes('order-reports'));
+    if (move !== undefined) stored = BigInt(String(move.values.flat(2).at(-1)));
+    return result;
+  };
+
+  beforeEach(async () => {
+    [stored, objects, written] = [4n, new Map(), []];
+    position = new ReportPosition({
+      database: { transaction } as Partial<Database> as Database,
+      kind: 'order',
+      findObjects: (ids) => statement('SELECT * FROM orders WHERE id IN (?)', ...ids),
+      realNow: () => 0,
+      onWentBack: () => {},
+    });
+    await position.read(lease);
+  });
+
+  it('is stored with every report about an object that is not stored, also if they came in several batches', async () => {
+    const [first, second] = [statement('INSERT 5'), statement('INSERT 6')];
+    position.applied([['foreign', 5n, first]]);
+    position.applied([['foreign', 6n, second]]);
+    position.moveTo(6n);
+    await position.store(lease, true);
+    assert.equal(stored, 6n);
+    assert.deepEqual(written.slice(-2), [first, second]);
+  });
+});
