@@ -178,6 +178,21 @@ describe('settling an order by evidence', () => {
     order.check();
   });
 
+  it('makes an event with fewer shares when one trade of a filled order is taken back and another one added', () => {
+    for (const [taken, between] of [
+      [30n, 'partially_filled 70'],
+      [100n, 'pending 0'],
+    ] as const) {
+      const order = new Kept({ state: 'pending' });
+      if (taken < 100n) order.report(ReportKind.TRADE, 100n - taken, 1_000n);
+      order.report(ReportKind.TRADE, taken, 990n);
+      const trades = [trade(taken, 980n), trade(0n, 0n, order.lastStep)];
+      assert.equal(order.settle({ state: 'filled', trades }), undefined);
+      assert.deepEqual(order.events.slice(-3), ['filled 100', between, 'filled 100']);
+      order.check();
+    }
+  });
+
   it('corrects the price of a trade, and the average follows', () => {
     const order = new Kept({ state: 'pending' });
     order.report(ReportKind.TRADE, 100n, 1_000n);

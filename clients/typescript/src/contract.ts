@@ -424,7 +424,9 @@ export interface Event {
    * The object's kind, a full stop and its state: `order.pending`, `order.partially_filled` (once for each trade that
    * leaves something over), `order.filled`, `order.uncertain`, `order.rejected`, `order.refused`, `order.cancelled` or
    * `order.expired`. A trade the exchange reports after the order was final repeats the type of its final state, with
-   * more filled. Of applications: `application.documents_required`, `application.submitted`, `application.opened`,
+   * more filled. A settlement by operators makes an event for each trade, those that were taken back first: an order of
+   * which one trade is taken back and another one added goes from `order.filled` to `order.partially_filled` and back to
+   * `order.filled`. Of applications: `application.documents_required`, `application.submitted`, `application.opened`,
    * `application.uncertain`, `application.rejected`, `application.refused` or `application.unplaced`. Of allocations:
    * `allocation.booked`, `allocation.uncertain`, `allocation.rejected` or `allocation.refused`. That an object was stored
    * (`sending`) makes no event. New types can appear: ignore those you do not handle.
