@@ -34,6 +34,13 @@ interface Numbers {
   readonly missedReport?: bigint;
 }
 
+/** The stored position as a transaction read it, which may have moved on since. */
+export interface ReadPosition {
+  readonly stored: bigint;
+  /** What the database had acknowledged when the transaction was asked for. */
+  readonly least: bigint;
+}
+
 /** Thrown if another process has the lease by now. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
@@ -99,18 +106,18 @@ export class ReportPosition {
     this.#checkedAt = performance.now();
   }
 
-  /** The stored position, for a transaction that applies reports. */
-  get fact(): Fact<bigint> {
-    return found(positions.find({ name: this.#name }), positionOf);
+  /** The stored position, for a transaction that applies reports and is asked for now. */
+  get fact(): Fact<ReadPosition> {
+    const least = this.#stored;
+    return found(positions.find({ name: this.#name }), (rows) => ({ stored: positionOf(rows), least }));
   }
 
   /**
    * Throws `DatabaseDiffersError` if a transaction is of a database that lacks reports from before the ones it would apply:
    * an object takes a later report for proof that it has the earlier ones.
    */
-  check(stored: bigint, { id, lastReport = 0n, missedReport = 0n }: Numbers): void {
-    if (stored < this.#stored)
-      throw new DatabaseDiffersError(`the stored position is ${stored}, and was ${this.#stored}`);
+  check({ stored, least }: ReadPosition, { id, lastReport = 0n, missedReport = 0n }: Numbers): void {
+    if (stored < least) throw new DatabaseDiffersError(`the stored position is ${stored}, and was ${least}`);
     const { number = 0n } = this.#claims.get(id) ?? {};
     if (lastReport >= number || missedReport >= number) return;
     throw new DatabaseDiffersError(`the database lacks report ${number} about ${id}, which was applied`);

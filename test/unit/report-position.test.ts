@@ -3,7 +3,7 @@ import { beforeEach, describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
 import type { Lease } from '../../src/db/lease.ts';
 import { type SqlRow, type Statement, statement } from '../../src/db/statement.ts';
-import { ReportPosition } from '../../src/submission/report-position.ts';
+import { DatabaseDiffersError, ReportPosition } from '../../src/submission/report-position.ts';
 
 type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
 
@@ -48,5 +48,14 @@ describe('the position of a stream of reports', () => {
     await position.store(lease, true);
     assert.equal(stored, 6n);
     assert.deepEqual(written.slice(-2), [first, second]);
+  });
+
+  it('is as expected for a transaction that read it before this process stored the next one', async () => {
+    const before = position.fact;
+    position.moveTo(5n);
+    await position.store(lease, true);
+    const read = [{ position: '4' }];
+    assert.doesNotThrow(() => position.check(before.value([read]), { id: 'a' }));
+    assert.throws(() => position.check(position.fact.value([read]), { id: 'a' }), DatabaseDiffersError);
   });
 });
