@@ -98,7 +98,11 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
       waitMs = hasRead ? firstRefetchMs : Math.min(waitMs * 2, longestRefetchMs);
       await pause(waitMs, lease.signal);
     }
-    await this.#session?.idle();
+    try {
+      await this.#session?.idle();
+    } finally {
+      this.#session = undefined; // Another process applies the reports now: those that failed here are its own to tell of.
+    }
   }
 
   /** Whether the last stream had a report that was new. */

@@ -435,6 +435,23 @@ describe('reports of the exchange', () => {
     assert.deepEqual([await filledOf(poisoned), consumer.isBroken], [2n, false]);
   });
 
+  it('which failed in a replica put it in trouble only while it has the lease', async () => {
+    const poisoned = await storePending();
+    const repair = await damage(poisoned, 'TRUE');
+    const lease = 'UPDATE leases SET fence = fence + 1, expires_at = NOW(3) + INTERVAL';
+    try {
+      streams = [[[trade(poisoned, 1n)]]];
+      const consumer = follow();
+      await eventually(() => assert.ok(consumer.isBroken), 15_000);
+      await settling.database.write(statement(`${lease} 1 HOUR WHERE name = 'order-reports'`));
+      await eventually(() => assert.ok(!consumer.isBroken), 8_000);
+      await stop();
+    } finally {
+      await settling.database.write(statement(`${lease} 0 HOUR WHERE name = 'order-reports'`));
+      await repair();
+    }
+  });
+
   it('that wait for a locked partner are read again by the process that follows, and applied once', async () => {
     const [locked, free] = [await storePending(), await storePending({ partnerId: await settling.newPartner() })];
     const lock = await lockPartnerRow(settling.url, locked.partnerId);
