@@ -3,6 +3,7 @@ import { matrixCorrectionHabits } from './habits/matrix-corrections.ts';
 import { matrixLifeHabits } from './habits/matrix-lives.ts';
 import { matrixMixedHabits } from './habits/matrix-mixed.ts';
 import { matrixReportHabits } from './habits/matrix-reports.ts';
+import { matrixTwinHabits } from './habits/matrix-twins.ts';
 import { describeHabits } from './suite.ts';
 
 const habits = [
@@ -11,6 +12,7 @@ const habits = [
   ...matrixCorrectionHabits,
   ...matrixReportHabits,
   ...matrixMixedHabits,
+  ...matrixTwinHabits,
 ];
 
 describeHabits('FIXT.1.1', 'naira', habits);

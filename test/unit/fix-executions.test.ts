@@ -180,6 +180,31 @@ describe('what an ExecutionReport says of an order', () => {
     ['expired', { state: 'open' }, ended('C'), ['expired', 'final', '']],
     ['done for the day', { state: 'open' }, ended('3'), ['expired', 'final', '']],
     ['done for the day, and good till cancelled', { state: 'open', timeInForce: 'gtc' }, report('3'), ['', 'open', '']],
+    [
+      'cancelled under another OrderID',
+      { state: 'open', exchangeOrderId: 'X9' },
+      ended('4'),
+      ['', 'open', 'order_id_differs'],
+    ],
+    [
+      'a trade under another OrderID',
+      { state: 'open', exchangeOrderId: 'X9' },
+      trade('40', '1.00'),
+      ['trade', 'open', 'order_id_differs'],
+    ],
+    ['restated under another OrderID', { state: 'open', exchangeOrderId: 'X9' }, report('D'), ['', 'open', '']],
+    [
+      'restated with fewer trades',
+      { state: 'open', filled: 40n },
+      report('D', { [tags.CumQty]: '0' }),
+      ['', 'open', 'counted_twice'],
+    ],
+    [
+      'calculated with nothing left',
+      { state: 'open' },
+      report('B', { [tags.CumQty]: '0', [tags.LeavesQty]: '0' }),
+      ['', 'open', 'end_unproven'],
+    ],
     ['suspended', { state: 'open' }, report('9', { [tags.CumQty]: '0', [tags.LeavesQty]: '100' }), ['', 'open', '']],
     ['suspended before it was accepted', {}, report('9'), ['accepted', 'open', '']],
     [

@@ -57,6 +57,9 @@ const namesNone = new Set(['unknown_status', 'rejected_status', 'rejected_when_a
 /** Findings of an answer after which nothing is known of the order. */
 const unclear: ReadonlySet<FindingKind> = new Set(['status_rejected', 'identity_differs', 'not_understood']);
 
+/** Statements with which an exchange may give an order another id of its own, as it does with what lasts over days. */
+const adopting = new Set(['new', 'restated', 'live_status']);
+
 /** OrdStatus (39) of an order that has ended. */
 const endStatuses = ['4', 'C', '8', '3'];
 
@@ -247,7 +250,10 @@ class Applying {
   #accept(): void {
     const { state, exchangeOrderId } = this.#order;
     const isFirst = state === 'sending' || state === 'unsent';
-    const id = exchangeIdOf(this.message) ?? exchangeOrderId;
+    // A trade or an end under another id may be one of another order.
+    const isOther = this.#hasOtherId && !adopting.has(this.execution.says);
+    const id = isOther ? exchangeOrderId : this.#exchangeId;
+    if (isOther) this.#findOnce('order_id_differs', this.#exchangeId);
     this.#order = { ...this.#order, exchangeOrderId: id, state: state === 'final' ? 'final' : 'open' };
     if (!isFirst) return;
     const isAcceptance = this.execution.says === 'new' || this.execution.says === 'restated';
@@ -269,7 +275,7 @@ class Applying {
     const { quantity, endedAs } = this.#order;
     const isEnded = says === 'restated' && endStatuses.includes(ordStatus);
     // At the end of a day LeavesQty may be 0, although the order goes on.
-    const isPause = ['3', 'B'].includes(this.execution.execType);
+    const isPause = ['3', 'B'].includes(this.execution.execType) && this.before.timeInForce === 'gtc';
     const isOver = (leavesQty === 0n && !isPause) || (says === 'new' && ['4', 'C', '8'].includes(ordStatus));
     if (!isStatus && isOver && countOf(this.#order) < quantity) this.#findOnce('end_unproven', `${ordStatus}:accepted`);
     if (says === 'restated' && (isEnded || hasOtherTerms(this.before, this.message, this.context))) {
@@ -296,10 +302,10 @@ class Applying {
 
   /** The trades that the exchange counts, and those that it reported. */
   #checkCount(): void {
-    const { cumQty, isStatus, ordStatus } = this.execution;
+    const { cumQty, isStatus, ordStatus, says } = this.execution;
     if (cumQty === undefined) return;
     const difference = cumQty - countOf(this.#order);
-    const isWhole = isStatus || endStatuses.includes(ordStatus);
+    const isWhole = isStatus || says === 'restated' || endStatuses.includes(ordStatus);
     if (difference > 0n) this.#findOnce('trades_missing', String(difference));
     if (difference < 0n && isWhole) this.#findOnce('counted_twice', String(difference));
   }
@@ -365,6 +371,7 @@ class Applying {
     const isOtherAverage = !this.#hasChanges && hasOtherAverage(this.before, this.message, this.context);
     const wrong =
       (isOther ? 'terms_differ' : undefined) ??
+      (this.#hasOtherId ? 'order_id_differs' : undefined) ??
       wrongEnd(this.before, end, this.execution) ??
       (isOtherAverage ? 'average_differs' : undefined);
     // A rejected order was never accepted.
@@ -379,7 +386,7 @@ class Applying {
 
   /** The exchange says that the order has ended, and its counts do not agree. */
   #withhold(end: FixEnd, what: FindingKind): void {
-    this.#findOnce(what, `${end}:${this.execution.cumQty ?? ''}`);
+    this.#findOnce(what, what === 'order_id_differs' ? this.#exchangeId : `${end}:${this.execution.cumQty ?? ''}`);
     // The trades may come, and so may the report that takes one back.
     if (what === 'trades_missing' || what === 'counted_twice') {
       this.#order = { ...this.#order, endedAs: end, endedCount: this.execution.cumQty ?? null };
@@ -388,6 +395,12 @@ class Applying {
 
   get #exchangeId(): string {
     return exchangeIdOf(this.message) ?? this.#order.exchangeOrderId;
+  }
+
+  /** Whether the exchange has named the order by another id of its own before. */
+  get #hasOtherId(): boolean {
+    const { exchangeOrderId } = this.before;
+    return exchangeOrderId !== '' && this.#exchangeId !== exchangeOrderId;
   }
 
   #rejection(end: FixEnd): Partial<NewReport> {

@@ -38,6 +38,7 @@ export type FindingKind =
   | 'restated'
   | 'terms_differ'
   | 'identity_differs'
+  | 'order_id_differs'
   | 'worse_than_limit'
   | 'price_implausible'
   | 'average_differs'
