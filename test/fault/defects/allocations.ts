@@ -237,13 +237,15 @@ export const allocationDefects: readonly SeededDefect[] = [
     },
   },
   {
-    adapter: 'changes the record of an allocation after some time',
+    adapter: 'changes the record of an allocation once it was looked up',
     breaks: 'allocation-record-kept',
     defect: {
       allocations: {
-        lookUpAllocation: async ({ next }) => {
+        lookUpAllocation: async ({ adapter, request, next }) => {
           const answer = await next();
-          if (answer.record && !isRecent(answer.record.at)) answer.record.brokerReference = 'another';
+          const isFirst = !adapter.kept.has(request.clientAllocationId);
+          adapter.kept.set(request.clientAllocationId, true);
+          if (answer.record && !isFirst) answer.record.brokerReference = 'another';
           return answer;
         },
       },
