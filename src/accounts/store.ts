@@ -1,4 +1,4 @@
-import { type Statement, statement } from '../db/statement.ts';
+import { guard, type Statement, statement } from '../db/statement.ts';
 import { defineTable, instant, optional, type RowOf, text } from '../db/table.ts';
 
 /** The accounts that partners can trade for. An account belongs to one partner. */
@@ -22,13 +22,20 @@ export function insertAccount(partnerId: string, account: string, createdAt: num
   return accounts.insert({ partnerId, account, applicationId: null, createdAt });
 }
 
-/** Links an account that an application opened. An existing link gets this application, unless it is another partner's. */
-export function openAccount({ partnerId, account, applicationId, createdAt }: StoredAccount): Statement {
-  return statement(
-    `INSERT INTO accounts (partner_id, account, application_id, created_at) VALUES (?, ?, ?, ?)
+/**
+ * Links an account that an application opened. An existing link gets this application. If the account is another partner's, the
+ * guard fails and undoes the transaction (`isGuardFalse`): two partners have two locks, so a check before this statement does
+ * not prove it.
+ */
+export function openAccount({ partnerId, account, applicationId, createdAt }: StoredAccount): Statement[] {
+  return [
+    statement(
+      `INSERT INTO accounts (partner_id, account, application_id, created_at) VALUES (?, ?, ?, ?)
       ON DUPLICATE KEY UPDATE application_id = IF(partner_id = VALUES(partner_id), VALUES(application_id), application_id)`,
-    ...[partnerId, account, applicationId, new Date(createdAt)],
-  );
+      ...[partnerId, account, applicationId, new Date(createdAt)],
+    ),
+    guard([statement('EXISTS (SELECT 1 FROM accounts WHERE partner_id = ? AND account = ?)', partnerId, account)]),
+  ];
 }
 
 /** Lists a partner's accounts, newest first, from a position on. */

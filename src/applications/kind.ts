@@ -119,7 +119,7 @@ export class ApplicationKind
   settle(before: StoredApplication, after: StoredApplication): Statement[] {
     if (before.state === 'opened' || after.state !== 'opened' || after.account === null) return [];
     const { partnerId, account, id, updatedAt } = after;
-    return [openAccount({ partnerId, account, applicationId: id, createdAt: updatedAt })];
+    return openAccount({ partnerId, account, applicationId: id, createdAt: updatedAt });
   }
 
   toEvent(row: StoredApplication) {
@@ -128,7 +128,8 @@ export class ApplicationKind
 
   /**
    * If the broker opens another partner's account, the report counts as one without an account, and so as inconsistent. A
-   * person must look, and no partner trades for another's account.
+   * person must look, and no partner trades for another's account. If an account becomes another partner's after this check,
+   * `openAccount` undoes the change, and the look-up that follows checks again.
    */
   #vet(reports: readonly ApplicationReport[]): Promise<ApplicationReport[]> {
     return Promise.all(

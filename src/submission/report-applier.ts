@@ -1,3 +1,4 @@
+import { isGuardFalse } from '../db/errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import { groupBy } from '../lib/group.ts';
@@ -90,7 +91,8 @@ export class ReportApplier<Row extends Submission, Report extends { readonly num
     progress: Progress<Report>,
   ): Promise<void> {
     const ids = [...new Set(reports.map((report) => this.parts.kind.objectIdOf(report)))];
-    this.parts.stuck.note(partnerId, ids, error);
+    // A guard that fails under the lock is no damage: another partner's transaction came first, and the look-up decides anew.
+    if (!isGuardFalse(error)) this.parts.stuck.note(partnerId, ids, error);
     for (const id of ids) {
       const own = reports.filter((report) => this.parts.kind.objectIdOf(report) === id);
       try {

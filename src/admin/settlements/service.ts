@@ -1,4 +1,5 @@
 import { status } from '@grpc/grpc-js';
+import { isGuardFalse } from '../../db/errors.ts';
 import { found, together } from '../../db/facts.ts';
 import { statement } from '../../db/statement.ts';
 import {
@@ -149,7 +150,13 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
     return change.write(...record(current.proposal, seenOf(row), seenOf(change.after)));
   };
   const touches = [id, ...outcome.touches];
-  const after: Submission = await recorder.change(kind, partnerId, objectId, decide, { fact, touches });
+  const after: Submission = await recorder
+    .change(kind, partnerId, objectId, decide, { fact, touches })
+    .catch((error: unknown) => {
+      // Another partner's transaction linked the account after this one had read who has it.
+      if (!isGuardFalse(error)) throw error;
+      throw new AdminError(status.FAILED_PRECONDITION, "the account is another partner's", { cause: error });
+    });
   if (decided === undefined) throw otherVersion();
   return { changed: decided === 'applied', objectState: after.state };
 }
