@@ -21,6 +21,8 @@ export interface Manners {
   logonFields?(message: WireMessage): WireField[];
   /** What happens after a Logon was answered. */
   loggedOn?(): void;
+  /** The connection has ended, by whichever side. */
+  closed?(): void;
   /** Which messages are passed over by a gap fill when they are asked for again. */
   isPassedOver?(message: WireMessage): boolean;
   /** How bytes are written. */
@@ -199,6 +201,7 @@ export class Acceptor {
       this.#socket = undefined;
       this.#isUp = false;
       clearInterval(this.#heartbeats);
+      this.manners.closed?.();
     });
   }
 

@@ -1,20 +1,27 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
-import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
+import { type KeptProcess, type ProcessExit, sharedKeeper } from '../../src/dev/keeper.ts';
 import { gatewayEntry, withoutOurs } from '../../src/dev/processes.ts';
 import { linkAccount } from '../../src/dev/provision.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { newOperatorToken } from '../../src/lib/operator-tokens.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually, ready } from '../support/eventually.ts';
 import { scrape } from '../support/metrics.ts';
+import type { Found } from '../support/operator.ts';
+import { ReflectedClient } from '../support/reflected.ts';
 import { createTestDatabase } from '../support/servers.ts';
 import { Acceptor, type PriceUnit } from './acceptor.ts';
 import { PartnerSide } from './partner.ts';
 import type { FixVersion } from './wire.ts';
+
+const operator = newOperatorToken('ada', Date.now() + 86_400_000);
 
 /** A finding of the adapter. */
 export interface Finding {
@@ -127,6 +134,51 @@ export class Chain {
     await this.stopAdapter();
     await this.startAdapter(changes);
     await this.up();
+  }
+
+  /** Sends the adapter a signal as a terminal or an orchestrator does, and waits for its end. Returns how it ended. */
+  async signalAdapter(signal: 'SIGTERM' | 'SIGINT', boundMs = 10_000): Promise<ProcessExit> {
+    const adapter = this.#adapter ?? assert.fail('there is no adapter');
+    let ended: ProcessExit | undefined;
+    void adapter.exited.then((exit) => {
+      ended = exit;
+    });
+    process.kill(adapter.pid, signal);
+    return eventually(() => ended ?? assert.fail(`the adapter has not ended after ${signal}`), boundMs);
+  }
+
+  /** Whether the process of the adapter has written a text into any of its logs. */
+  hasLogged(text: string): boolean {
+    return readdirSync(this.cluster.folder)
+      .filter((name) => name.startsWith('adapter-'))
+      .some((name) => readFileSync(join(this.cluster.folder, name), 'utf8').includes(text));
+  }
+
+  /** Runs a command of the adapter, such as `fix restored`. */
+  async run(...words: readonly string[]): Promise<void> {
+    const logPath = join(this.cluster.folder, `fix-${words[0]}-${randomUUID().slice(0, 8)}.log`);
+    await sharedKeeper().run({ ...command(['fix', ...words], this.settings), logPath });
+  }
+
+  /** How often something was wrong in the session, as the alerts count it. */
+  async troubles(what: string): Promise<number> {
+    return (await scrape(this.opsPort)).value('marina_fix_session_troubles_total', { what });
+  }
+
+  /** Calls the adapter's operators' port. The adapter must have been started with `operatorSettings`. */
+  async operate(name: string, request: JsonObject = {}): Promise<Found> {
+    const client = await ReflectedClient.connect(`127.0.0.1:${this.settings.MARINA_FIX_ADMIN_PORT}`);
+    try {
+      return await client.call(`marina.fix.v1.FixOperations.${name}`, request, operator.token);
+    } finally {
+      client.close();
+    }
+  }
+
+  /** Settings that open the operators' port. */
+  async operatorSettings(): Promise<Record<string, string>> {
+    const [port] = await freePorts();
+    return { MARINA_FIX_ADMIN_PORT: String(port), MARINA_FIX_OPERATOR_TOKENS: operator.line };
   }
 
   async killAdapter(): Promise<void> {

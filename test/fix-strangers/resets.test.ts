@@ -1,0 +1,4 @@
+import { resetHabits } from './habits/resets.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(resetHabits);

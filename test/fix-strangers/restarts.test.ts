@@ -1,0 +1,4 @@
+import { restartHabits } from './habits/stops.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(restartHabits);

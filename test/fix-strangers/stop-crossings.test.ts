@@ -1,0 +1,4 @@
+import { crossingHabits } from './habits/stops.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(crossingHabits);

@@ -1,0 +1,4 @@
+import { stopHabits } from './habits/stops.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(stopHabits);

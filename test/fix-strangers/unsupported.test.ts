@@ -1,0 +1,4 @@
+import { unsupportedHabits } from './habits/unsupported.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(unsupportedHabits);
