@@ -36,7 +36,7 @@ describe('a rotation of a secret while the process that sends is frozen', () => 
     const endpoint = { partnerId: partner.id, url: receiver.url('/frozen') };
     await admin.webhooks.registerEndpoint(endpoint, admin.options);
     // Much waits in its memory when it is frozen, and it begins the next attempts as soon as it goes on.
-    receiver.slow('/frozen', 200);
+    receiver.slow('/frozen', 2_000);
     for (let quantity = 1; quantity <= 150; quantity += 1) {
       assert.equal((await gateway.place(partner, { symbol: 'SIM-REST', quantity })).status, 201);
     }
@@ -48,7 +48,8 @@ describe('a rotation of a secret while the process that sends is frozen', () => 
     const answeredSeconds = Math.floor(Date.now() / 1_000);
     assert.ok(tookMs < patient(longestMs), `it took ${tookMs} ms`);
     // What was under way is answered by now, so that the next can begin.
-    await delay(300);
+    await delay(2_300);
+    receiver.slow('/frozen', 0);
     sender.thaw();
     const arrived = await eventually(() => {
       const found = new Set(receiver.at('/frozen').map(({ version }) => version));

@@ -60,15 +60,18 @@ export const submitDefects: readonly SeededDefect[] = [
     },
   },
   {
-    adapter: 'answers without the time of the report',
+    adapter: 'answers with an id of the exchange that is too long',
     breaks: 'answer-is-report',
     also: ['look-up-same-report'],
     defect: {
       orders: {
         submitOrder: async ({ next }) => {
           const { $typeName, report, brokerTime } = await next();
-          const { at: _, ...timeless } = report as Report;
-          return { $typeName, report: timeless, brokerTime } as SubmitOrderResponse;
+          return {
+            $typeName,
+            report: { ...(report as Report), exchangeOrderId: 'N'.repeat(65) },
+            brokerTime,
+          } as SubmitOrderResponse;
         },
       },
     },
