@@ -1,14 +1,48 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
+import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { makeSecret, parseSecret, secretOf, sign } from '../../src/webhooks/signature.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { fc } from '../support/properties.ts';
 
+const hasProgram = (program: string) => spawnSync(program, ['--help']).error === undefined;
 const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+/** Signs with an empty key and the time of now, and expects a refusal for the secret. */
+const goTest = `package webhooks
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func TestEmptySecret(t *testing.T) {
+	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, nil)
+	mac.Write([]byte("msg_1." + timestamp + ".{}"))
+	header := http.Header{}
+	header.Set("webhook-id", "msg_1")
+	header.Set("webhook-timestamp", timestamp)
+	header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	for _, secret := range []string{"", "whsec_"} {
+		err := Verify(secret, header, []byte("{}"))
+		if err == nil || err.Error() != "there is no secret" {
+			t.Fatalf("%q: %v", secret, err)
+		}
+	}
+}
+`;
 
 function keyOf(secret: string): Buffer {
   const key = parseSecret(secret);
@@ -151,4 +185,56 @@ describe('what the pages show to verify an event with', () => {
       assert.deepEqual([status, stdout.trim()], isOurs ? [0, '2432232314'] : [1, '']);
     });
   }
+
+  /** The body, signed as anybody can who guesses that the secret is empty. */
+  const forged = headers({
+    'webhook-signature': sign({ id: 'msg_1', timestampSeconds: now, body }, [Buffer.alloc(0)]),
+  });
+  const signedByNobody = { ...forged, 'webhook-id': 'msg_1' };
+  for (const empty of ['', 'whsec_']) {
+    const named = empty === '' ? 'an empty secret' : 'a secret of its prefix alone';
+
+    it(`in JavaScript refuses ${named}, with which anybody can sign`, async () => {
+      const { verify } = await import(join(snippets, 'verify.mjs'));
+      assert.throws(() => verify(empty, signedByNobody, body, now), /there is no secret/);
+    });
+
+    it(`in Python refuses ${named}, with which anybody can sign`, { skip: !hasPython && 'there is no python3' }, () => {
+      const program = 'import json,sys,verify; a=json.load(sys.stdin); verify.verify(a[0],a[1],a[2].encode(),a[3])';
+      const input = JSON.stringify([empty, signedByNobody, body.toString(), now]);
+      const { status, stderr } = spawnSync('python3', ['-B', '-c', program], {
+        cwd: snippets,
+        input,
+        encoding: 'utf8',
+      });
+      assert.equal(status, 1);
+      assert.match(stderr, /there is no secret/);
+    });
+
+    it(`in PHP refuses ${named}, with which anybody can sign`, {
+      skip: !hasProgram('php') && 'there is no php',
+    }, () => {
+      const program =
+        "require 'verify.php'; $a = json_decode(stream_get_contents(STDIN), true); verify($a[0], $a[1], $a[2]);";
+      const seconds = String(Math.floor(Date.now() / 1_000));
+      const sent = { ...signedByNobody, 'webhook-timestamp': seconds };
+      const signature = sign({ id: 'msg_1', timestampSeconds: Number(seconds), body }, [Buffer.alloc(0)]);
+      const input = JSON.stringify([empty, { ...sent, 'webhook-signature': signature }, body.toString()]);
+      const { status, stdout, stderr } = spawnSync('php', ['-r', program], { cwd: snippets, input, encoding: 'utf8' });
+      assert.equal(status, 255);
+      assert.match(stdout + stderr, /there is no secret/);
+    });
+  }
+
+  it('in Go refuses an empty secret, with which anybody can sign', {
+    skip: !hasProgram('go') && 'there is no go',
+  }, () => {
+    const folder = temporaryFolder();
+    sharedKeeper().removeAtEnd(folder);
+    writeFileSync(join(folder, 'go.mod'), 'module webhooks\n\ngo 1.19\n');
+    copyFileSync(join(snippets, 'verify.go'), join(folder, 'verify.go'));
+    writeFileSync(join(folder, 'verify_test.go'), goTest);
+    const { status, stdout, stderr } = spawnSync('go', ['test', './...'], { cwd: folder, encoding: 'utf8' });
+    assert.equal(status, 0, stdout + stderr);
+  });
 });

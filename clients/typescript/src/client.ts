@@ -1,3 +1,4 @@
+import { noAnswer, type Outcome, outcomeOf } from './answers.ts';
 import {
   type AnswerDetails,
   type CreateOptions,
@@ -6,63 +7,45 @@ import {
   Operations,
   operations,
 } from './contract.ts';
-import { type CallState, type ErrorDetails, errorAnswer, type MarinaError, NoAnswerError } from './errors.ts';
-import { parseJson } from './json.ts';
+import { withDeadline } from './deadline.ts';
+import { checkedKey, newKey } from './idempotency.ts';
+import type { IntegerMode, WithIntegers } from './integers.ts';
+import { type Bounds, boundsOf, checkOptions, type MarinaOptions } from './options.ts';
 import { EventFeed, type FeedOptions, type ListPage, Pages } from './pages.ts';
 import { makeRequest, type PreparedRequest, readText } from './request.ts';
-import { type Failure, leavesUnknown, settles, waitBeforeRepeat } from './retries.ts';
+import { leavesUnknown, settles, waitBeforeRepeat } from './retries.ts';
 import { sleep } from './sleep.ts';
 
-/** How the client reaches the gateway. */
-export interface MarinaOptions {
-  /** Where the gateway is, as in `https://api.example.com`. */
-  readonly baseUrl: string;
-  /** A key: `marina_test_…` or `marina_live_…`. */
-  readonly key: string;
-  /** How long one attempt may take: longer than the gateway waits for an answer that was lost. */
-  readonly attemptMs?: number | undefined;
-  /** How long a call may take with all its attempts and waits. */
-  readonly deadlineMs?: number | undefined;
-  /** How often a request is sent at most. */
-  readonly maxAttempts?: number | undefined;
-  /** Called for every answer, for logs and metrics. */
-  readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
-  /** Lets the key travel in plain text to another machine. Only for a network that nobody else can read. */
-  readonly allowPlaintext?: boolean | undefined;
-  /** Takes the place of the platform's `fetch`. */
-  readonly fetch?: typeof fetch | undefined;
-}
-
-const defaults = { attemptMs: 45_000, deadlineMs: 120_000, maxAttempts: 5 };
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+/** The feed tells of trouble soon, and tries again for ever by itself. */
+const feedAttempts = 3;
 
 /**
  * Marina's operations with a key of yours. A call is made again by itself where that is safe: with the same Idempotency-Key, after
- * the time that the gateway asks for. What fails is thrown as a `MarinaError`. Whole numbers in answers are bigints.
+ * the time that the gateway asks for. What fails is thrown as a `MarinaError`. Whole numbers in answers are bigints, unless
+ * `integers` asks for something else.
  */
-export class Marina extends Operations {
-  readonly #options: MarinaOptions & typeof defaults;
+export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode> {
+  readonly #options: MarinaOptions<Mode>;
+  readonly #bounds: Bounds;
   readonly #fetch: typeof fetch;
   readonly #baseUrl: string;
 
-  constructor(options: MarinaOptions) {
+  constructor(options: MarinaOptions<Mode>) {
     super();
-    const { protocol, hostname } = new URL(options.baseUrl);
-    if (!/^[!-~]+$/.test(options.key)) throw new TypeError('The key is empty, or has characters that no key has.');
-    if (protocol !== 'https:' && !loopback.test(hostname) && options.allowPlaintext !== true) {
-      throw new TypeError(
-        'The base URL has to be https: the key would travel in plain text. `allowPlaintext` permits it.',
-      );
-    }
-    this.#baseUrl = options.baseUrl.replace(/\/+$/, '');
-    this.#options = { ...options, ...withDefaults(options) };
+    checkOptions(options);
+    this.#baseUrl = options.baseUrl.replace(/\/{1,8}$/, '');
+    this.#options = { ...options };
+    this.#bounds = boundsOf(options);
     this.#fetch = options.fetch ?? globalThis.fetch;
   }
 
-  override followEvents(options: FeedOptions = {}): EventFeed {
+  override followEvents(options: FeedOptions = {}): EventFeed<WithIntegers<Event, Mode>> {
     const read = async (cursor: string | undefined, limit: number) => {
+      const maxAttempts = Math.min(feedAttempts, this.#bounds.maxAttempts);
       const { signal, onAnswer } = options;
-      const page = await this.call<ListPage<Event>>(operations.listEvents, { cursor, limit }, { signal, onAnswer });
+      const callOptions = { signal, onAnswer, maxAttempts };
+      type Page = ListPage<WithIntegers<Event, Mode>>;
+      const page = await this.call<Page>(operations.listEvents, { cursor, limit }, callOptions);
       return { ...page, next_cursor: page.next_cursor ?? '' };
     };
     return new EventFeed(read, options);
@@ -80,11 +63,8 @@ export class Marina extends Operations {
     input: object,
     options: CreateOptions = {},
   ): Promise<Answer> {
-    const { deadlineMs, maxAttempts } = { ...this.#options, ...withDefaults(options, this.#options) };
-    const idempotencyKey = operation.takesKey ? (options.idempotencyKey ?? newKey()) : undefined;
-    if (idempotencyKey !== undefined && !/^[ -~]{1,255}$/.test(idempotencyKey)) {
-      throw new TypeError('An Idempotency-Key has 1 to 255 printable ASCII characters.');
-    }
+    const { deadlineMs, maxAttempts } = boundsOf(options, this.#bounds);
+    const idempotencyKey = operation.takesKey ? checkedKey(options.idempotencyKey ?? newKey()) : undefined;
     const request = makeRequest(operation, input, { baseUrl: this.#baseUrl, key: this.#options.key, idempotencyKey });
     const endsAt = performance.now() + deadlineMs;
     let isUnknown = false;
@@ -92,13 +72,14 @@ export class Marina extends Operations {
       const leftMs = endsAt - performance.now();
       const outcome = await this.#attempt(operation, request, { options, leftMs, attempt, idempotencyKey });
       if ('answer' in outcome) return outcome.answer as Answer;
-      isUnknown ||= operation.method !== 'GET' && leavesUnknown(outcome.failure);
-      const waitMs = waitBeforeRepeat(outcome.failure, operation, attempt);
+      const { failure } = outcome;
+      isUnknown ||= operation.method !== 'GET' && (failure === undefined || leavesUnknown(failure));
+      const waitMs = failure && waitBeforeRepeat(failure, operation, attempt);
       const isOver = attempt >= maxAttempts || options.signal?.aborted === true;
       if (waitMs !== undefined && !isOver && performance.now() + waitMs < endsAt) {
         if (await slept(waitMs, options.signal)) continue;
       }
-      const isOutcomeUnknown = isUnknown && !settles(outcome.failure);
+      const isOutcomeUnknown = isUnknown && !(failure !== undefined && settles(failure));
       throw outcome.error({ operation: operation.name, idempotencyKey, attempts: attempt, isOutcomeUnknown });
     }
   }
@@ -108,13 +89,17 @@ export class Marina extends Operations {
     request: PreparedRequest,
     { options, leftMs, attempt, idempotencyKey }: Attempt,
   ): Promise<Outcome> {
-    const timeout = AbortSignal.timeout(Math.ceil(Math.max(1, Math.min(leftMs, this.#options.attemptMs))));
-    const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
     let response: Response;
     let text: string;
     try {
-      response = await this.#fetch(request.url, { ...request.init, redirect: 'manual', signal });
-      text = await readText(response);
+      [response, text] = await withDeadline(
+        Math.min(leftMs, this.#bounds.attemptMs),
+        options.signal,
+        async (signal): Promise<[Response, string]> => {
+          const answer = await this.#fetch(request.url, { ...request.init, redirect: 'manual', signal });
+          return [answer, await readText(answer)];
+        },
+      );
     } catch (cause) {
       return noAnswer(`${operation.name} got no answer`, cause);
     }
@@ -128,7 +113,7 @@ export class Marina extends Operations {
     };
     this.#options.onAnswer?.(details);
     options.onAnswer?.(details);
-    return response.ok ? goodAnswer(operation, text) : refusal(operation, response, text);
+    return outcomeOf(operation, response, text, this.#options.integers ?? 'bigint');
   }
 }
 
@@ -139,52 +124,6 @@ interface Attempt {
   readonly idempotencyKey: string | undefined;
 }
 
-type Outcome =
-  | { readonly answer: unknown }
-  | { readonly failure: Failure; readonly error: (call: CallState) => MarinaError };
-
-function goodAnswer(operation: Operation, text: string): Outcome {
-  try {
-    return { answer: parseJson(text) };
-  } catch (cause) {
-    return noAnswer(`What answered ${operation.name} is not JSON`, cause);
-  }
-}
-
-function noAnswer(message: string, cause: unknown): Outcome {
-  return { failure: {}, error: (call) => new NoAnswerError(message, call, cause) };
-}
-
-/** Reads an error. What stands before the gateway may answer with anything. */
-function refusal(operation: Operation, { status, headers }: Response, text: string): Outcome {
-  const error = errorIn(text);
-  const seconds = headers.get('retry-after') ?? '';
-  const member = (name: string) => (typeof error[name] === 'string' ? error[name] : undefined);
-  const details: ErrorDetails = {
-    status,
-    type: member('type'),
-    code: member('code'),
-    message: `${operation.name} was answered ${status}${error.code === undefined ? '' : ` ${error.code}: ${error.message}`}`,
-    docUrl: member('doc_url'),
-    param: member('param'),
-    rejectReason: member('reject_reason'),
-    location: headers.get('location') ?? undefined,
-    requestId: headers.get('x-request-id') ?? undefined,
-    retryAfterSeconds: /^\d{1,5}$/.test(seconds) ? Number(seconds) : undefined,
-  };
-  return { failure: details, error: (call) => errorAnswer(details, call) };
-}
-
-function errorIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const body = JSON.parse(text) as { error?: unknown } | null;
-    const error = body?.error;
-    return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
 /** Waits; false if the signal was aborted meanwhile. */
 async function slept(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
   try {
@@ -193,25 +132,4 @@ async function slept(ms: number, signal: AbortSignal | undefined): Promise<boole
   } catch {
     return false;
   }
-}
-
-function withDefaults(
-  given: Partial<Record<keyof typeof defaults, number | undefined>>,
-  otherwise: typeof defaults = defaults,
-): typeof defaults {
-  return {
-    attemptMs: given.attemptMs ?? otherwise.attemptMs,
-    deadlineMs: given.deadlineMs ?? otherwise.deadlineMs,
-    maxAttempts: given.maxAttempts ?? otherwise.maxAttempts,
-  };
-}
-
-/** A random UUID. Browsers have `crypto.randomUUID` on https pages only. */
-export function newKey(): string {
-  if (typeof crypto.randomUUID === 'function') return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const digits = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }

@@ -1,5 +1,6 @@
 // Made from the OpenAPI document by `make generate`. Change the contract in proto/, not this file.
 
+import type { IntegerMode, WithIntegers } from './integers.ts';
 import type { EventFeed, FeedOptions, Pages } from './pages.ts';
 
 /** One account the partner can trade for. */
@@ -1612,8 +1613,8 @@ export type SendDocumentInput = {
   readonly id: string;
   /** What the document shows. */
   readonly type: 'photo' | 'government_id' | 'utility_bill' | 'signature';
-  /** The file itself. */
-  readonly file: Uint8Array;
+  /** The file itself, in a Buffer, a Uint8Array or an ArrayBuffer. An empty one is refused. */
+  readonly file: ArrayBufferView | ArrayBufferLike;
   /** What the file is. */
   readonly media_type: 'image/jpeg' | 'image/png';
 };
@@ -1928,12 +1929,12 @@ export const operations = {
 } as const satisfies Readonly<Record<string, Operation>>;
 
 /** A method for each operation. */
-export abstract class Operations {
+export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   protected abstract call<Answer>(operation: Operation, input: object, options?: CreateOptions): Promise<Answer>;
   protected abstract list<Page, Item>(operation: Operation, input: object, options?: CallOptions): Pages<Page, Item>;
 
   /** Follows the event feed: every event from a cursor on, in order and without a gap. It does not end by itself. */
-  abstract followEvents(options?: FeedOptions): EventFeed;
+  abstract followEvents(options?: FeedOptions): EventFeed<WithIntegers<Event, Mode>>;
 
   /**
    * Places an order. The order is stored, sent to the exchange once, and returned as it stands then: usually `pending`,
@@ -1968,7 +1969,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
    */
-  createOrder(input: CreateOrderRequest, options?: CreateOptions): Promise<Order> {
+  createOrder(input: CreateOrderRequest, options?: CreateOptions): Promise<WithIntegers<Order, Mode>> {
     return this.call(operations.createOrder, input, options);
   }
 
@@ -1980,7 +1981,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listOrders(input: ListOrdersInput = {}, options?: CallOptions): Pages<ListOrdersResponse, Order> {
+  listOrders(input: ListOrdersInput = {}, options?: CallOptions): Pages<WithIntegers<ListOrdersResponse, Mode>, WithIntegers<Order, Mode>> {
     return this.list(operations.listOrders, input, options);
   }
 
@@ -1993,7 +1994,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
    */
-  estimateOrder(input: EstimateOrderRequest, options?: CallOptions): Promise<OrderEstimate> {
+  estimateOrder(input: EstimateOrderRequest, options?: CallOptions): Promise<WithIntegers<OrderEstimate, Mode>> {
     return this.call(operations.estimateOrder, input, options);
   }
 
@@ -2004,7 +2005,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getOrder(input: GetOrderInput, options?: CallOptions): Promise<Order> {
+  getOrder(input: GetOrderInput, options?: CallOptions): Promise<WithIntegers<Order, Mode>> {
     return this.call(operations.getOrder, input, options);
   }
 
@@ -2020,7 +2021,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
    */
-  cancelOrder(input: CancelOrderInput, options?: CallOptions): Promise<Order> {
+  cancelOrder(input: CancelOrderInput, options?: CallOptions): Promise<WithIntegers<Order, Mode>> {
     return this.call(operations.cancelOrder, input, options);
   }
 
@@ -2033,7 +2034,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getOrderHistory(input: GetOrderHistoryInput, options?: CallOptions): Pages<GetOrderHistoryResponse, OrderStep> {
+  getOrderHistory(input: GetOrderHistoryInput, options?: CallOptions): Pages<WithIntegers<GetOrderHistoryResponse, Mode>, WithIntegers<OrderStep, Mode>> {
     return this.list(operations.getOrderHistory, input, options);
   }
 
@@ -2067,7 +2068,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `fund`. It counts as a request in progress until it is answered.
    */
-  createAllocation(input: CreateAllocationRequest, options?: CreateOptions): Promise<Allocation> {
+  createAllocation(input: CreateAllocationRequest, options?: CreateOptions): Promise<WithIntegers<Allocation, Mode>> {
     return this.call(operations.createAllocation, input, options);
   }
 
@@ -2079,7 +2080,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listAllocations(input: ListAllocationsInput = {}, options?: CallOptions): Pages<ListAllocationsResponse, Allocation> {
+  listAllocations(input: ListAllocationsInput = {}, options?: CallOptions): Pages<WithIntegers<ListAllocationsResponse, Mode>, WithIntegers<Allocation, Mode>> {
     return this.list(operations.listAllocations, input, options);
   }
 
@@ -2090,7 +2091,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getAllocation(input: GetAllocationInput, options?: CallOptions): Promise<Allocation> {
+  getAllocation(input: GetAllocationInput, options?: CallOptions): Promise<WithIntegers<Allocation, Mode>> {
     return this.call(operations.getAllocation, input, options);
   }
 
@@ -2099,7 +2100,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getWallet(options?: CallOptions): Promise<WalletTotals> {
+  getWallet(options?: CallOptions): Promise<WithIntegers<WalletTotals, Mode>> {
     return this.call(operations.getWallet, {}, options);
   }
 
@@ -2111,7 +2112,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listTransfers(input: ListTransfersInput = {}, options?: CallOptions): Pages<ListTransfersResponse, WalletTransfer> {
+  listTransfers(input: ListTransfersInput = {}, options?: CallOptions): Pages<WithIntegers<ListTransfersResponse, Mode>, WithIntegers<WalletTransfer, Mode>> {
     return this.list(operations.listTransfers, input, options);
   }
 
@@ -2139,7 +2140,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `apply`. It is enabled partner by partner. It counts as a request in progress until it is answered.
    */
-  createApplication(input: CreateApplicationRequest, options?: CreateOptions): Promise<Application> {
+  createApplication(input: CreateApplicationRequest, options?: CreateOptions): Promise<WithIntegers<Application, Mode>> {
     return this.call(operations.createApplication, input, options);
   }
 
@@ -2151,7 +2152,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listApplications(input: ListApplicationsInput = {}, options?: CallOptions): Pages<ListApplicationsResponse, Application> {
+  listApplications(input: ListApplicationsInput = {}, options?: CallOptions): Pages<WithIntegers<ListApplicationsResponse, Mode>, WithIntegers<Application, Mode>> {
     return this.list(operations.listApplications, input, options);
   }
 
@@ -2162,7 +2163,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getApplication(input: GetApplicationInput, options?: CallOptions): Promise<Application> {
+  getApplication(input: GetApplicationInput, options?: CallOptions): Promise<WithIntegers<Application, Mode>> {
     return this.call(operations.getApplication, input, options);
   }
 
@@ -2188,7 +2189,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `apply`. It is enabled partner by partner.
    */
-  sendDocument(input: SendDocumentInput, options?: CallOptions): Promise<Document> {
+  sendDocument(input: SendDocumentInput, options?: CallOptions): Promise<WithIntegers<Document, Mode>> {
     return this.call(operations.sendDocument, input, options);
   }
 
@@ -2199,7 +2200,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listDocuments(input: ListDocumentsInput, options?: CallOptions): Pages<ListDocumentsResponse, Document> {
+  listDocuments(input: ListDocumentsInput, options?: CallOptions): Pages<WithIntegers<ListDocumentsResponse, Mode>, WithIntegers<Document, Mode>> {
     return this.list(operations.listDocuments, input, options);
   }
 
@@ -2210,7 +2211,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listAccounts(input: ListAccountsInput = {}, options?: CallOptions): Pages<ListAccountsResponse, Account> {
+  listAccounts(input: ListAccountsInput = {}, options?: CallOptions): Pages<WithIntegers<ListAccountsResponse, Mode>, WithIntegers<Account, Mode>> {
     return this.list(operations.listAccounts, input, options);
   }
 
@@ -2221,7 +2222,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getBalance(input: GetBalanceInput, options?: CallOptions): Promise<Balance> {
+  getBalance(input: GetBalanceInput, options?: CallOptions): Promise<WithIntegers<Balance, Mode>> {
     return this.call(operations.getBalance, input, options);
   }
 
@@ -2232,7 +2233,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listPositions(input: ListPositionsInput, options?: CallOptions): Pages<ListPositionsResponse, Position> {
+  listPositions(input: ListPositionsInput, options?: CallOptions): Pages<WithIntegers<ListPositionsResponse, Mode>, WithIntegers<Position, Mode>> {
     return this.list(operations.listPositions, input, options);
   }
 
@@ -2246,7 +2247,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listTrades(input: ListTradesInput, options?: CallOptions): Pages<ListTradesResponse, Trade> {
+  listTrades(input: ListTradesInput, options?: CallOptions): Pages<WithIntegers<ListTradesResponse, Mode>, WithIntegers<Trade, Mode>> {
     return this.list(operations.listTrades, input, options);
   }
 
@@ -2260,7 +2261,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listContractNotes(input: ListContractNotesInput, options?: CallOptions): Pages<ListContractNotesResponse, ContractNote> {
+  listContractNotes(input: ListContractNotesInput, options?: CallOptions): Pages<WithIntegers<ListContractNotesResponse, Mode>, WithIntegers<ContractNote, Mode>> {
     return this.list(operations.listContractNotes, input, options);
   }
 
@@ -2269,7 +2270,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listStates(options?: CallOptions): Pages<ListStatesResponse, State> {
+  listStates(options?: CallOptions): Pages<WithIntegers<ListStatesResponse, Mode>, WithIntegers<State, Mode>> {
     return this.list(operations.listStates, {}, options);
   }
 
@@ -2281,7 +2282,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listLgas(input: ListLgasInput, options?: CallOptions): Pages<ListLgasResponse, Lga> {
+  listLgas(input: ListLgasInput, options?: CallOptions): Pages<WithIntegers<ListLgasResponse, Mode>, WithIntegers<Lga, Mode>> {
     return this.list(operations.listLgas, input, options);
   }
 
@@ -2292,7 +2293,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getMarket(options?: CallOptions): Promise<Market> {
+  getMarket(options?: CallOptions): Promise<WithIntegers<Market, Mode>> {
     return this.call(operations.getMarket, {}, options);
   }
 
@@ -2304,7 +2305,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listMarketDays(input: ListMarketDaysInput = {}, options?: CallOptions): Pages<ListMarketDaysResponse, MarketDay> {
+  listMarketDays(input: ListMarketDaysInput = {}, options?: CallOptions): Pages<WithIntegers<ListMarketDaysResponse, Mode>, WithIntegers<MarketDay, Mode>> {
     return this.list(operations.listMarketDays, input, options);
   }
 
@@ -2316,7 +2317,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listInstruments(input: ListInstrumentsInput = {}, options?: CallOptions): Pages<ListInstrumentsResponse, Instrument> {
+  listInstruments(input: ListInstrumentsInput = {}, options?: CallOptions): Pages<WithIntegers<ListInstrumentsResponse, Mode>, WithIntegers<Instrument, Mode>> {
     return this.list(operations.listInstruments, input, options);
   }
 
@@ -2327,7 +2328,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getInstrument(input: GetInstrumentInput, options?: CallOptions): Promise<Instrument> {
+  getInstrument(input: GetInstrumentInput, options?: CallOptions): Promise<WithIntegers<Instrument, Mode>> {
     return this.call(operations.getInstrument, input, options);
   }
 
@@ -2340,7 +2341,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listEvents(input: ListEventsInput = {}, options?: CallOptions): Pages<ListEventsResponse, Event> {
+  listEvents(input: ListEventsInput = {}, options?: CallOptions): Pages<WithIntegers<ListEventsResponse, Mode>, WithIntegers<Event, Mode>> {
     return this.list(operations.listEvents, input, options);
   }
 
@@ -2355,7 +2356,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listOrderEvents(input: ListOrderEventsInput, options?: CallOptions): Pages<ListObjectEventsResponse, Event> {
+  listOrderEvents(input: ListOrderEventsInput, options?: CallOptions): Pages<WithIntegers<ListObjectEventsResponse, Mode>, WithIntegers<Event, Mode>> {
     return this.list(operations.listOrderEvents, input, options);
   }
 
@@ -2370,7 +2371,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listApplicationEvents(input: ListApplicationEventsInput, options?: CallOptions): Pages<ListObjectEventsResponse, Event> {
+  listApplicationEvents(input: ListApplicationEventsInput, options?: CallOptions): Pages<WithIntegers<ListObjectEventsResponse, Mode>, WithIntegers<Event, Mode>> {
     return this.list(operations.listApplicationEvents, input, options);
   }
 
@@ -2385,7 +2386,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listAllocationEvents(input: ListAllocationEventsInput, options?: CallOptions): Pages<ListObjectEventsResponse, Event> {
+  listAllocationEvents(input: ListAllocationEventsInput, options?: CallOptions): Pages<WithIntegers<ListObjectEventsResponse, Mode>, WithIntegers<Event, Mode>> {
     return this.list(operations.listAllocationEvents, input, options);
   }
 
@@ -2394,7 +2395,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getLimits(options?: CallOptions): Promise<PartnerLimits> {
+  getLimits(options?: CallOptions): Promise<WithIntegers<PartnerLimits, Mode>> {
     return this.call(operations.getLimits, {}, options);
   }
 
@@ -2405,7 +2406,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `keys`.
    */
-  listKeys(input: ListKeysInput = {}, options?: CallOptions): Pages<ListKeysResponse, Key> {
+  listKeys(input: ListKeysInput = {}, options?: CallOptions): Pages<WithIntegers<ListKeysResponse, Mode>, WithIntegers<Key, Mode>> {
     return this.list(operations.listKeys, input, options);
   }
 
@@ -2423,7 +2424,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `keys`.
    */
-  createKey(input: CreateKeyRequest, options?: CallOptions): Promise<NewKey> {
+  createKey(input: CreateKeyRequest, options?: CallOptions): Promise<WithIntegers<NewKey, Mode>> {
     return this.call(operations.createKey, input, options);
   }
 
@@ -2439,7 +2440,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `keys`.
    */
-  revokeKey(input: RevokeKeyInput, options?: CallOptions): Promise<Key> {
+  revokeKey(input: RevokeKeyInput, options?: CallOptions): Promise<WithIntegers<Key, Mode>> {
     return this.call(operations.revokeKey, input, options);
   }
 
@@ -2450,7 +2451,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`.
    */
-  forceOrder(input: ForceOrderRequest, options?: CallOptions): Promise<Directive> {
+  forceOrder(input: ForceOrderRequest, options?: CallOptions): Promise<WithIntegers<Directive, Mode>> {
     return this.call(operations.forceOrder, input, options);
   }
 
@@ -2463,7 +2464,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`.
    */
-  fillOrder(input: FillOrderInput, options?: CallOptions): Promise<ExchangeReport> {
+  fillOrder(input: FillOrderInput, options?: CallOptions): Promise<WithIntegers<ExchangeReport, Mode>> {
     return this.call(operations.fillOrder, input, options);
   }
 
@@ -2474,7 +2475,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`.
    */
-  expireOrder(input: ExpireOrderInput, options?: CallOptions): Promise<ExchangeReport> {
+  expireOrder(input: ExpireOrderInput, options?: CallOptions): Promise<WithIntegers<ExchangeReport, Mode>> {
     return this.call(operations.expireOrder, input, options);
   }
 
@@ -2485,7 +2486,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`.
    */
-  rejectOrder(input: RejectOrderInput, options?: CallOptions): Promise<ExchangeReport> {
+  rejectOrder(input: RejectOrderInput, options?: CallOptions): Promise<WithIntegers<ExchangeReport, Mode>> {
     return this.call(operations.rejectOrder, input, options);
   }
 
@@ -2497,7 +2498,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`.
    */
-  repeatReport(input: RepeatReportInput, options?: CallOptions): Promise<ExchangeReport> {
+  repeatReport(input: RepeatReportInput, options?: CallOptions): Promise<WithIntegers<ExchangeReport, Mode>> {
     return this.call(operations.repeatReport, input, options);
   }
 
@@ -2509,7 +2510,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `apply`.
    */
-  decideApplication(input: DecideApplicationInput, options?: CallOptions): Promise<Decision> {
+  decideApplication(input: DecideApplicationInput, options?: CallOptions): Promise<WithIntegers<Decision, Mode>> {
     return this.call(operations.decideApplication, input, options);
   }
 
@@ -2520,7 +2521,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `apply`.
    */
-  forceDocument(input: ForceDocumentInput, options?: CallOptions): Promise<Directive> {
+  forceDocument(input: ForceDocumentInput, options?: CallOptions): Promise<WithIntegers<Directive, Mode>> {
     return this.call(operations.forceDocument, input, options);
   }
 
@@ -2531,7 +2532,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `fund`.
    */
-  forceAllocation(input: ForceAllocationRequest, options?: CallOptions): Promise<Directive> {
+  forceAllocation(input: ForceAllocationRequest, options?: CallOptions): Promise<WithIntegers<Directive, Mode>> {
     return this.call(operations.forceAllocation, input, options);
   }
 
@@ -2543,7 +2544,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `fund`.
    */
-  setFunds(input: SetFundsRequest, options?: CallOptions): Promise<SandboxFunds> {
+  setFunds(input: SetFundsRequest, options?: CallOptions): Promise<WithIntegers<SandboxFunds, Mode>> {
     return this.call(operations.setFunds, input, options);
   }
 
@@ -2559,7 +2560,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`.
    */
-  injectFault(input: InjectFaultRequest, options?: CallOptions): Promise<Directive> {
+  injectFault(input: InjectFaultRequest, options?: CallOptions): Promise<WithIntegers<Directive, Mode>> {
     return this.call(operations.injectFault, input, options);
   }
 
@@ -2574,7 +2575,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `trade`.
    */
-  sendWebhookTest(input: SendWebhookTestRequest = {}, options?: CallOptions): Promise<WebhookTest> {
+  sendWebhookTest(input: SendWebhookTestRequest = {}, options?: CallOptions): Promise<WithIntegers<WebhookTest, Mode>> {
     return this.call(operations.sendWebhookTest, input, options);
   }
 
@@ -2587,7 +2588,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listWebhookDeliveries(input: ListWebhookDeliveriesInput = {}, options?: CallOptions): Pages<ListWebhookDeliveriesResponse, WebhookDelivery> {
+  listWebhookDeliveries(input: ListWebhookDeliveriesInput = {}, options?: CallOptions): Pages<WithIntegers<ListWebhookDeliveriesResponse, Mode>, WithIntegers<WebhookDelivery, Mode>> {
     return this.list(operations.listWebhookDeliveries, input, options);
   }
 
@@ -2602,7 +2603,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listRequests(input: ListRequestsInput = {}, options?: CallOptions): Pages<ListRequestsResponse, RequestRecord> {
+  listRequests(input: ListRequestsInput = {}, options?: CallOptions): Pages<WithIntegers<ListRequestsResponse, Mode>, WithIntegers<RequestRecord, Mode>> {
     return this.list(operations.listRequests, input, options);
   }
 
@@ -2615,7 +2616,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  listLatestEvents(input: ListLatestEventsInput = {}, options?: CallOptions): Pages<ListLatestEventsResponse, Event> {
+  listLatestEvents(input: ListLatestEventsInput = {}, options?: CallOptions): Pages<WithIntegers<ListLatestEventsResponse, Mode>, WithIntegers<Event, Mode>> {
     return this.list(operations.listLatestEvents, input, options);
   }
 
@@ -2625,7 +2626,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  getClock(options?: CallOptions): Promise<SandboxClock> {
+  getClock(options?: CallOptions): Promise<WithIntegers<SandboxClock, Mode>> {
     return this.call(operations.getClock, {}, options);
   }
 }

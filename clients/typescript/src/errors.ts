@@ -19,6 +19,23 @@ export class MarinaError extends Error {
   override readonly name: string = 'MarinaError';
 }
 
+/**
+ * A whole number came that JavaScript's numbers cannot hold exactly, and the client was asked for numbers. What was sent was
+ * done. A client with `integers: 'bigint'` reads the answer to the same call with the same Idempotency-Key.
+ */
+export class UnsafeIntegerError extends MarinaError {
+  override readonly name: string = 'UnsafeIntegerError';
+
+  constructor(
+    /** The number, with all its digits. */
+    readonly digits: string,
+    /** The call whose answer has it; undefined if it came another way, such as in a webhook. */
+    readonly call?: CallState,
+  ) {
+    super(`${digits} is not exact as a number. Read it with \`integers\` of 'bigint' or 'string'.`);
+  }
+}
+
 /** No answer came in time, or what came was not the gateway's. `cause` says why. */
 export class NoAnswerError extends MarinaError {
   override readonly name: string = 'NoAnswerError';

@@ -1,12 +1,11 @@
-export { Marina, type MarinaOptions, newKey } from './client.ts';
+export type { Bytes } from './bytes.ts';
+export { Marina } from './client.ts';
 export * from './contract.ts';
 export * from './errors.ts';
-export { parseJson, writeJson } from './json.ts';
+export { newKey } from './idempotency.ts';
+export type { IntegerMode, WithIntegers } from './integers.ts';
+export { type JsonOptions, parseJson, writeJson } from './json.ts';
+export type { MarinaOptions } from './options.ts';
 export { EventFeed, type FeedOptions, type ListPage, Pages } from './pages.ts';
-export {
-  signWebhook,
-  type VerifyOptions,
-  verifyWebhook,
-  type WebhookHeaders,
-  WebhookVerificationError,
-} from './webhooks.ts';
+export type { WebhookHeaders } from './webhook-headers.ts';
+export { signWebhook, type VerifyOptions, verifyWebhook, WebhookVerificationError } from './webhooks.ts';

@@ -60,7 +60,7 @@ export interface FeedOptions extends Omit<CallOptions, 'deadlineMs' | 'maxAttemp
   readonly onTrouble?: ((error: NoAnswerError | ErrorAnswer, waitMs: number) => void) | undefined;
 }
 
-interface EventPage extends ListPage<Event> {
+interface EventPage<Each> extends ListPage<Each> {
   readonly next_cursor: string;
 }
 
@@ -71,12 +71,12 @@ const listEvents = { method: 'GET', takesKey: false } as const;
  * The event feed from a cursor on. It goes on for ever, through outages too, until its signal is aborted, the loop is left or the
  * gateway refuses for good, such as when the key was revoked.
  */
-export class EventFeed implements AsyncIterable<Event> {
-  readonly #read: (cursor: string | undefined, limit: number) => Promise<EventPage>;
+export class EventFeed<Each = Event> implements AsyncIterable<Each> {
+  readonly #read: (cursor: string | undefined, limit: number) => Promise<EventPage<Each>>;
   readonly #options: FeedOptions;
   #cursor: string | undefined;
 
-  constructor(read: (cursor: string | undefined, limit: number) => Promise<EventPage>, options: FeedOptions) {
+  constructor(read: (cursor: string | undefined, limit: number) => Promise<EventPage<Each>>, options: FeedOptions) {
     this.#read = read;
     this.#options = options;
     this.#cursor = options.cursor;
@@ -99,7 +99,7 @@ export class EventFeed implements AsyncIterable<Event> {
     }
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Each, void, undefined> {
     const { signal, pollMs = 1_000, limit = 100 } = this.#options;
     for (;;) {
       const page = await this.#patiently(limit);
@@ -110,7 +110,7 @@ export class EventFeed implements AsyncIterable<Event> {
   }
 
   /** Reads what follows, as often as it takes. Each call has its own bounded attempts before. */
-  async #patiently(limit: number): Promise<EventPage> {
+  async #patiently(limit: number): Promise<EventPage<Each>> {
     const { signal, onTrouble } = this.#options;
     for (let attempt = 1; ; attempt += 1) {
       try {

@@ -1,3 +1,4 @@
+import { copyOfBytes, kindOf } from './bytes.ts';
 import type { Operation } from './contract.ts';
 import { writeJson } from './json.ts';
 
@@ -42,9 +43,8 @@ export function makeRequest(
     case 'none':
       return { url, init: { method, headers } };
     case 'file':
-      headers['content-type'] = String(values.get('media_type'));
-      // A copy: nobody can change it between two attempts.
-      return { url, init: { method, headers, body: new Uint8Array(values.get('file') as Uint8Array) } };
+      headers['content-type'] = mediaType(operation, values.get('media_type'));
+      return { url, init: { method, headers, body: fileBytes(operation, values.get('file')) } };
     case 'json':
       headers['content-type'] = 'application/json';
       return { url, init: { method, headers, body: writeJson(Object.fromEntries(values)) } };
@@ -57,6 +57,23 @@ function pathSegment(operation: Operation, name: string, values: Map<string, unk
   // An empty segment or one of dots would make another path.
   if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) throw new TypeError(`${operation.name} needs \`${name}\`.`);
   return encodeURIComponent(value);
+}
+
+function mediaType({ name }: Operation, value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${name} needs \`media_type\`.`);
+  return value;
+}
+
+/** The bytes of a file: a copy, which nobody can change between two attempts. */
+function fileBytes({ name }: Operation, value: unknown): Uint8Array<ArrayBuffer> {
+  const bytes = copyOfBytes(value);
+  if (bytes === undefined) {
+    throw new TypeError(
+      `The \`file\` of ${name} has to be its bytes, in a Buffer, a Uint8Array or an ArrayBuffer, not ${kindOf(value)}.`,
+    );
+  }
+  if (bytes.length === 0) throw new TypeError(`The \`file\` of ${name} is empty.`);
+  return bytes;
 }
 
 /** Reads a whole body, and refuses one that cannot be the gateway's. */

@@ -25,8 +25,12 @@ export function waitBeforeRepeat(
 ): number | undefined {
   if (!mayRepeat(failure, operation)) return undefined;
   // Requests that failed together do not come back together.
-  if (failure.retryAfterSeconds !== undefined) return failure.retryAfterSeconds * 1_000 * (1 + random() / 4);
-  return Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + random() / 2);
+  const drawn = random();
+  const ownMs = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + drawn / 2);
+  if (failure.retryAfterSeconds === undefined) return ownMs;
+  const askedMs = failure.retryAfterSeconds * 1_000 * (1 + drawn / 4);
+  // A bucket is full again when it says. A gateway that restarts asks for a second each time, and takes longer.
+  return failure.status === 429 ? askedMs : Math.max(askedMs, ownMs);
 }
 
 /** Whether the request may have been done although it failed. */

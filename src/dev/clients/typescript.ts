@@ -5,7 +5,7 @@ import { membersOf, schemaName, withoutNull } from './contract.ts';
 export function typescriptContract(contract: Contract): string {
   const { schemas, sent, operations, errorTypes, errorCodes } = contract;
   return [
-    `${header}\n\nimport type { EventFeed, FeedOptions, Pages } from './pages.ts';`,
+    `${header}\n\nimport type { IntegerMode, WithIntegers } from './integers.ts';\nimport type { EventFeed, FeedOptions, Pages } from './pages.ts';`,
     ...Object.entries(schemas).map(([name, schema]) => namedType(name, schema, sent.has(name))),
     `/** The families of errors. The list can grow. */\nexport type ErrorType = ${openUnion(errorTypes)};`,
     `/** What happened. A code never changes its meaning; the list can grow. */\nexport type ErrorCode = ${openUnion(errorCodes)};`,
@@ -119,7 +119,9 @@ function inputType({ name, pathMembers, queryMembers, bodySchema, fileTypes }: C
   if (members.length === 0) return undefined;
   if (fileTypes !== undefined) {
     members.push(
-      indented(`/** The file itself. */\nreadonly file: Uint8Array;\n`),
+      indented(
+        `/** The file itself, in a Buffer, a Uint8Array or an ArrayBuffer. An empty one is refused. */\nreadonly file: ArrayBufferView | ArrayBufferLike;\n`,
+      ),
       indented(`/** What the file is. */\nreadonly media_type: ${fileTypes.map(quoted).join(' | ')};\n`),
     );
   }
@@ -151,12 +153,12 @@ function table(operations: readonly ClientOperation[]): string {
 
 function methods(operations: readonly ClientOperation[], schemas: Contract['schemas']): string {
   return `/** A method for each operation. */
-export abstract class Operations {
+export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   protected abstract call<Answer>(operation: Operation, input: object, options?: CreateOptions): Promise<Answer>;
   protected abstract list<Page, Item>(operation: Operation, input: object, options?: CallOptions): Pages<Page, Item>;
 
   /** Follows the event feed: every event from a cursor on, in order and without a gap. It does not end by itself. */
-  abstract followEvents(options?: FeedOptions): EventFeed;
+  abstract followEvents(options?: FeedOptions): EventFeed<WithIntegers<Event, Mode>>;
 ${operations.map((operation) => method(operation, schemas)).join('')}}
 `;
 }
@@ -170,7 +172,8 @@ function method(operation: ClientOperation, schemas: Contract['schemas']): strin
   const input = type === undefined ? '' : `input: ${type}${isOptional ? ' = {}' : ''}, `;
   const options = takesKey ? 'CreateOptions' : 'CallOptions';
   const passed = `operations.${name}, ${type === undefined ? '{}' : 'input'}, options`;
-  const returned = item === undefined ? `Promise<${answer}>` : `Pages<${answer}, ${item}>`;
+  const exact = (name: string) => `WithIntegers<${name}, Mode>`;
+  const returned = item === undefined ? `Promise<${exact(answer)}>` : `Pages<${exact(answer)}, ${exact(item)}>`;
   const code = item === undefined ? `return this.call(${passed});` : `return this.list(${passed});`;
   return indented(`\n${comment(description)}${name}(${input}options?: ${options}): ${returned} {\n  ${code}\n}\n`);
 }

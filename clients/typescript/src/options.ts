@@ -1,0 +1,83 @@
+import type { AnswerDetails } from './contract.ts';
+import { checkedMode, type IntegerMode } from './integers.ts';
+
+/** How the client reaches the gateway. */
+export interface MarinaOptions<Mode extends IntegerMode = 'bigint'> {
+  /** Where the gateway is, as in `https://api.example.com`. */
+  readonly baseUrl: string;
+  /** A key: `marina_test_…` or `marina_live_…`. */
+  readonly key: string;
+  /**
+   * How whole numbers in answers are given: `bigint`, if absent, or `string`, both with all digits, or `number`. With `number`
+   * an answer with one that JavaScript cannot hold exactly is an `UnsafeIntegerError`.
+   */
+  readonly integers?: Mode | undefined;
+  /** How long one attempt may take, in milliseconds: longer than the gateway waits for an answer that was lost. */
+  readonly attemptMs?: number | undefined;
+  /** How long a call may take with all its attempts and waits, in milliseconds. */
+  readonly deadlineMs?: number | undefined;
+  /** How often a request is sent at most. */
+  readonly maxAttempts?: number | undefined;
+  /** Called for every answer, for logs and metrics. */
+  readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
+  /** Lets the key travel in plain text to another machine. Only for a network that nobody else can read. */
+  readonly allowPlaintext?: boolean | undefined;
+  /** Takes the place of the platform's `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** How long a call may take and how often its request is sent. */
+export interface Bounds {
+  readonly attemptMs: number;
+  readonly deadlineMs: number;
+  readonly maxAttempts: number;
+}
+
+/** Twelve attempts with the shortest waits take 33 s: longer than a restart of the gateway. */
+const defaults: Bounds = { attemptMs: 45_000, deadlineMs: 120_000, maxAttempts: 12 };
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** The bounds that were given, and the others from `otherwise`. */
+export function boundsOf(
+  given: { readonly [Name in keyof Bounds]?: number | undefined },
+  otherwise: Bounds = defaults,
+): Bounds {
+  return {
+    attemptMs: given.attemptMs ?? otherwise.attemptMs,
+    deadlineMs: given.deadlineMs ?? otherwise.deadlineMs,
+    maxAttempts: given.maxAttempts ?? otherwise.maxAttempts,
+  };
+}
+
+/** Throws a TypeError for options with which no call can be right. Its sentence has neither the key nor a password. */
+export function checkOptions({ baseUrl, key, allowPlaintext, integers, fetch }: MarinaOptions<IntegerMode>): void {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError('The base URL has to be a URL of https, or of http on this machine.');
+  }
+  if (url.username !== '' || url.password !== '' || /[?#]/.test(baseUrl)) {
+    throw new TypeError('The base URL has a user name, a password, a query or a fragment. It needs none of them.');
+  }
+  if (typeof key !== 'string' || !/^[!-~]+$/.test(key)) {
+    throw new TypeError('The key is empty, or has characters that no key has.');
+  }
+  if (url.protocol !== 'https:' && !loopback.test(url.hostname) && allowPlaintext !== true) {
+    throw new TypeError(
+      'The base URL has to be https: the key would travel in plain text. `allowPlaintext` permits it.',
+    );
+  }
+  checkedMode(integers ?? 'bigint');
+  if (fetch === undefined) checkPlatform();
+}
+
+/** A page of a browser cannot call the gateway, and whoever opens it can read the key. */
+function checkPlatform(): void {
+  const { window, fetch } = globalThis as { window?: { document?: unknown }; fetch?: unknown };
+  if (typeof window === 'object' && window?.document !== undefined) {
+    throw new TypeError(
+      'Browsers are not supported: the gateway answers without CORS headers, and whoever opens the page can read the key. ' +
+        'Call your own server, which has the key. In Jest, use the test environment `node`.',
+    );
+  }
+  if (typeof fetch !== 'function') throw new TypeError('There is no `fetch` here. Use Node 20.19 or newer.');
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Marina, NoAnswerError, parseJson, UnsafeIntegerError, writeJson } from '@marina/client';
+
+const great = '9007199254740993';
+
+/** A client whose every request is answered with these texts in turn, the last one again and again. */
+function answering(...texts: string[]) {
+  const sent: Request[] = [];
+  const answer: typeof fetch = async (url, init) => {
+    sent.push(new Request(url as string, init));
+    return new Response(texts[Math.min(sent.length, texts.length) - 1] ?? '', { status: 200 });
+  };
+  return { sent, options: { baseUrl: 'http://127.0.0.1:1', key: 'marina_test_key', fetch: answer } };
+}
+
+describe('the JSON reader of the client for TypeScript', () => {
+  const length = 240_000;
+  const repeated = (text: string) => text.repeat(length / text.length);
+  const hostile: Record<string, string> = {
+    'escaped quotes': repeated('\\"'),
+    'escaped quotes in a text without an end': `"${repeated('\\"')}`,
+    'quotes and escaped line ends': repeated('"\\\n'),
+    'escaped quotes before an escaped line end': `"${repeated('\\"')}\\\n`,
+    quotes: repeated('"'),
+    backslashes: `"${repeated('\\')}`,
+    'texts and blanks': repeated('"a"      '),
+    'marked texts and blanks': `[${repeated('"\ue0001" ')}`,
+    'a text and blanks without a colon': `"\ue000"${repeated(' ')}1`,
+    'one number of many digits': repeated('7'),
+    'a negative number of many digits': `-${repeated('7')}`,
+    'signs and points': repeated('-1.0e+'),
+    'opening brackets': repeated('['),
+    'opening and closing brackets': repeated('[') + repeated(']'),
+    'nested objects': repeated('{"a":'),
+    zeros: repeated('0'),
+    commas: repeated('1,'),
+  };
+  for (const [what, text] of Object.entries(hostile)) {
+    it(`refuses 240 kB of ${what} in linear time`, () => {
+      const before = process.cpuUsage();
+      assert.throws(() => parseJson(text), SyntaxError);
+      const { user } = process.cpuUsage(before);
+      assert.ok(user < 2_000_000, `it took ${user / 1_000} ms of the processor`);
+    });
+  }
+
+  it('reads texts of some megabytes, also with what looks like numbers, marks and escapes', () => {
+    for (const unit of ['\\', '"', '\ue000', '1', ' :', '\n']) {
+      const value = { text: unit.repeat(2_000_000), version: 1n };
+      assert.deepEqual(parseJson(writeJson(value)), value);
+    }
+  });
+
+  it('keeps the deadline of a call when the answer is hostile', async () => {
+    for (const text of [hostile['escaped quotes'] ?? '', hostile['opening brackets'] ?? '']) {
+      const { options } = answering(text);
+      const marina = new Marina({ ...options, deadlineMs: 300 });
+      const before = process.cpuUsage();
+      await assert.rejects(marina.getWallet(), NoAnswerError);
+      assert.ok(process.cpuUsage(before).user < 2_000_000);
+    }
+  });
+
+  it('ends an attempt at its deadline although the given fetch ignores its signal', async () => {
+    const silent = () => new Promise<Response>(() => undefined);
+    const marina = new Marina({ baseUrl: 'http://127.0.0.1:1', key: 'key', fetch: silent, deadlineMs: 50 });
+    const alive = setInterval(() => undefined, 1_000);
+    await assert.rejects(
+      marina.getWallet(),
+      (error) => error instanceof NoAnswerError && (error.cause as Error).name === 'TimeoutError',
+    );
+    clearInterval(alive);
+  });
+});
+
+describe('the integers of the client for TypeScript', () => {
+  const text = '{"least":-9007199254740991,"sum":9007199254740991,"none":-0,"list":[1,"2"]}';
+
+  it('are bigints, numbers or texts, as the program asks', () => {
+    const sums = { least: -9_007_199_254_740_991, sum: 9_007_199_254_740_991, none: 0, list: [1, '2'] };
+    assert.deepEqual(parseJson(text, { integers: 'number' }), sums);
+    const texts = { least: '-9007199254740991', sum: '9007199254740991', none: '0', list: ['1', '2'] };
+    assert.deepEqual(parseJson(text, { integers: 'string' }), texts);
+    const exact = { least: -9_007_199_254_740_991n, sum: 9_007_199_254_740_991n, none: 0n, list: [1n, '2'] };
+    assert.deepEqual(parseJson(text), exact);
+    assert.deepEqual(parseJson(text, { integers: 'bigint' }), exact);
+  });
+
+  it('are an error as numbers if a number cannot hold them exactly', () => {
+    for (const digits of [great, '9007199254740992', `-${great}`, '9223372036854775807', '9'.repeat(400)]) {
+      assert.throws(() => parseJson(`[${digits}]`, { integers: 'number' }), { name: 'UnsafeIntegerError', digits });
+      assert.deepEqual(parseJson(`[${digits}]`, { integers: 'string' }), [digits]);
+    }
+  });
+
+  it('refuse another word, also of a program without types', () => {
+    const integers = 'float' as 'number';
+    assert.throws(() => parseJson('1', { integers }), TypeError);
+    assert.throws(() => new Marina({ baseUrl: 'http://127.0.0.1:1', key: 'key', integers }), TypeError);
+  });
+
+  it('have the type that was asked for in answers, lists and events', async () => {
+    const event = `{"id":"evt_1","version":7,"data":{"object":"order","quantity":100}}`;
+    const page = `{"has_more":false,"next_cursor":"c","data":[${event}]}`;
+    const numbers = new Marina({ ...answering('{"available_kobo":5}').options, integers: 'number' });
+    const available: number = (await numbers.getWallet()).available_kobo;
+    assert.equal(available, 5);
+    const strings = new Marina({ ...answering(page).options, integers: 'string' });
+    for await (const each of strings.followEvents()) {
+      const version: string = each.version;
+      assert.equal(version, '7');
+      break;
+    }
+    const [listed] = await strings.listEvents().toArray();
+    assert.equal(listed?.version, '7');
+    const bigints = new Marina(answering('{"available_kobo":5}').options);
+    const exact: bigint = (await bigints.getWallet()).available_kobo;
+    assert.equal(exact, 5n);
+  });
+
+  it('keep the Idempotency-Key of a call whose answer no number can hold, and are not asked for again', async () => {
+    const { sent, options } = answering(`{"id":"alc_1","amount_kobo":${great}}`);
+    const marina = new Marina({ ...options, integers: 'number' });
+    const call = marina.createAllocation({ account: 'LAG0012345', amount_kobo: 5 }, { idempotencyKey: 'mine' });
+    await assert.rejects(call, (error) => {
+      assert.ok(error instanceof UnsafeIntegerError);
+      assert.deepEqual([error.digits, error.call?.idempotencyKey], [great, 'mine']);
+      assert.equal(error.call?.isOutcomeUnknown, true);
+      return true;
+    });
+    assert.equal(sent.length, 1);
+  });
+
+  it('are sent as whole numbers, also if the program gave bigints a toJSON', () => {
+    const prototype = BigInt.prototype as { toJSON?: () => string };
+    prototype.toJSON = function (this: bigint) {
+      return `${this}`;
+    };
+    try {
+      assert.equal(writeJson({ amount_kobo: 10n ** 17n, list: [1n] }), '{"amount_kobo":100000000000000000,"list":[1]}');
+    } finally {
+      delete prototype.toJSON;
+    }
+  });
+});
