@@ -13,6 +13,7 @@ import { askedAgain, headerFault, isAdministrative, isApplied, rejectReasons, wi
 import { Noting } from './noting.ts';
 import { Readiness } from './readiness.ts';
 import { Sender } from './sender.ts';
+import { Silence } from './silence.ts';
 import type {
   Numbers,
   Outgoing,
@@ -78,10 +79,8 @@ export class Connection<Message extends Outgoing> {
   /** Our Logout is on its way: no order, and nothing else with a number, may follow it. */
   #isEnding = false;
   readonly #startedAt = performance.now();
-  #lastReadAt = performance.now();
+  readonly #silence: Silence;
   #lastTestAt = performance.now();
-  /** When a silent other side was tested. */
-  #testedAt: number | undefined;
   #loggedOut: () => void = () => {};
   #error: Error | undefined;
 
@@ -92,6 +91,7 @@ export class Connection<Message extends Outgoing> {
       ...{ chunk: resendChunk, quietMs: gapQuietMs, timeoutMs: gapTimeoutMs },
     });
     this.#noting = new Noting(tap);
+    this.#silence = new Silence(settings.heartbeatMs, performance.now());
     this.#inbox = new Inbox(record, this.#noting, numbers.nextIn, options.hasMissed);
     this.#sender = new Sender<Message>({
       ...{ socket, settings, record, now, mayWrite, tap },
@@ -206,18 +206,14 @@ export class Connection<Message extends Outgoing> {
   }
 
   #checkSilence(now: number): void {
-    const { settings, events } = this.options;
-    const silentMs = now - this.#lastReadAt;
-    if (silentMs > settings.heartbeatMs * 2.4) {
+    const due = this.#silence.due(now);
+    if (due === 'gone') {
       const length = this.#framing.passingLength;
       if (length !== undefined) this.#tooLong(`BodyLength is ${length}, and not all of it came`);
-      events.trouble('silent');
+      this.options.events.trouble('silent');
       throw new Disconnect('the other side is silent');
     }
-    if (silentMs > settings.heartbeatMs * 1.2 && this.#testedAt === undefined) {
-      this.#testedAt = now;
-      this.#answer(messageTypes.TestRequest, [tags.TestReqID, `quiet-${Math.floor(now)}`]);
-    }
+    if (due === 'test') this.#answer(messageTypes.TestRequest, [tags.TestReqID, `quiet-${Math.floor(now)}`]);
   }
 
   async #handleAll(framed: readonly Framed[]): Promise<void> {
@@ -234,9 +230,7 @@ export class Connection<Message extends Outgoing> {
         events.trouble('garbage');
         if (!this.#isLoggedOn) throw new Disconnect('bytes that are no FIX message, before the Logon');
       } else {
-        // Bytes alone are no sign of life: a wrong length makes all that follows a part of one message.
-        this.#lastReadAt = performance.now();
-        this.#testedAt = undefined;
+        this.#silence.read(performance.now());
         this.#noting.begins(one.message);
         try {
           await this.#handle(one.message, one.beginString);

@@ -5,6 +5,7 @@ import type { MessageTap } from '../messages/tap.ts';
 import { Addresses } from './addresses.ts';
 import { Connection, LogonRefused } from './connection.ts';
 import { LogonTries } from './logon.ts';
+import { nextNumbering } from './numbering.ts';
 import { type Schedule, sessionStartAt } from './schedule.ts';
 import type {
   Numbers,
@@ -219,17 +220,12 @@ export class Session<Message extends Outgoing> {
   /** The numbers of the next connection. They begin with 1 on a new session day, and where every Logon resets them. */
   async #beginNumbering(started: number): Promise<{ readonly numbers: Numbers; readonly resets: boolean }> {
     const { settings, record, now, log } = this.options;
-    const { resetsByLogon, resetsOnLogon } = settings;
     const stored = await record.numbers();
-    // A Logon that nobody answered may not have come: as nothing else was sent since, the numbering can begin again.
-    const isUnanswered = resetsByLogon && stored.nextIn === 1 && stored.nextOut > 1;
-    const isNew = stored.startedAt < started || isUnanswered || resetsOnLogon;
-    if (!isNew) return { numbers: stored, resets: resetsByLogon && stored.nextIn === 1 };
-    // Each numbering has a time of its own, because numbers of the one before mean nothing in it.
-    const startedAt = resetsOnLogon ? Math.max(now(), stored.startedAt + 1) : started;
+    const { startedAt, resets } = nextNumbering(stored, { dayStartedAt: started, now: now(), ...settings });
+    if (startedAt === undefined) return { numbers: stored, resets };
     const numbers = await record.startDay(startedAt);
     log.info({ startedAt: new Date(startedAt).toISOString() }, 'the numbers of the session begin with 1');
-    return { numbers, resets: resetsByLogon || resetsOnLogon };
+    return { numbers, resets };
   }
 }
 
