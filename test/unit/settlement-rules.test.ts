@@ -415,6 +415,44 @@ describe('a trade that is reported after an operator has listed the trades of an
     assert.equal(order.row.filledQuantity, 80n);
   });
 
+  it('keeps when a trade traded, and so when the order was filled, if the trade is corrected later', () => {
+    const order = new Kept({ state: 'pending' });
+    order.report(ReportKind.TRADE, 60n, 1_000n, at);
+    const corrected = { ...trade(100n, 1_000n, order.lastStep), at: at + 60_000 };
+    assert.equal(order.settle({ state: 'filled', trades: [corrected] }, proposedAt), undefined);
+    assert.deepEqual([order.row.state, order.row.filledAt], ['filled', at]);
+  });
+
+  it('keeps the end of an earlier list that a later settlement would shorten', () => {
+    const order = new Kept({ state: 'pending' });
+    const listedUntil = proposedAt + 500_000;
+    assert.equal(order.settle({ trades: [{ ...trade(10n), at: listedUntil }] }, proposedAt), undefined);
+    assert.equal(order.settle({ trades: [trade(20n)] }, proposedAt + 1_000), undefined);
+    assert.equal(readRecord(order.row.settlement).listedUntil, listedUntil);
+  });
+
+  it('changes nothing of an order that an earlier settlement ended, after a further one corrected a trade', () => {
+    const order = new Kept({ state: 'pending' });
+    order.report(ReportKind.TRADE, 60n, 1_000n, at);
+    const step = order.lastStep;
+    assert.equal(order.settle({ state: 'cancelled', endedAt: at + 1 }, proposedAt), undefined);
+    assert.equal(order.settle({ trades: [trade(50n, 1_000n, step)] }, proposedAt + 1), undefined);
+    assert.deepEqual([order.row.state, readRecord(order.row.settlement).isEnded], ['cancelled', true]);
+    assert.equal(effectOf(order, 10n, 1_000n, proposedAt + 2), 'held');
+  });
+
+  it('repeats the first of two entered trades that are equally near in time, and then the other', () => {
+    const order = new Kept({ state: 'pending' });
+    const trades = [trade(10n), { ...trade(10n), at: at + 60_000 }];
+    assert.equal(order.settle({ trades }, proposedAt), undefined);
+    const steps = readRecord(order.row.settlement).waiting.map(({ step }) => step);
+    for (const step of steps) {
+      assert.equal(effectOf(order, 10n, 1_000n, at + 30_000), 'repeated');
+      assert.equal(order.steps.at(-1)?.tradeSequence, step);
+    }
+    assert.deepEqual(readRecord(order.row.settlement).waiting, []);
+  });
+
   it('repeats the entered trade that is nearest in time', () => {
     const order = new Kept({ state: 'pending' });
     const trades = [trade(10n), { ...trade(10n), at: at + 60_000 }];
