@@ -112,6 +112,41 @@ describe('the reports that wait for their partners', () => {
     await scene.lanes.idle();
   });
 
+  it('keep their room while they could not be applied', async () => {
+    let calls = 0;
+    let go = () => {};
+    const again = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const stopping = new AbortController();
+    const lanes = new ReportLanes<Report>({
+      signal: stopping.signal,
+      apply: async (_, reports) => {
+        calls += 1;
+        // Of the first ones all but one remain, and they are tried again when the test says so.
+        if (calls === 1) return { reports: reports.slice(1), error: new Error('damaged') };
+        await again;
+        return undefined;
+      },
+      applied: () => {},
+      failed: () => {},
+      recovered: () => {},
+    });
+    lanes.add('a', numbered(...Array.from({ length: maxWaiting }, (_, at) => at + 1)));
+    await lanes.room();
+    lanes.add('b', numbered(maxWaiting + 1));
+    let hasRoom = false;
+    const room = lanes.room().then(() => {
+      hasRoom = true;
+    });
+    await turn();
+    assert.equal(hasRoom, false);
+    go();
+    await room;
+    stopping.abort();
+    await lanes.idle();
+  });
+
   it('are given up when the process stops', async () => {
     const scene = new Scene();
     scene.fail('a', true);

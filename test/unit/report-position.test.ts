@@ -58,4 +58,57 @@ describe('the position of a stream of reports', () => {
     assert.doesNotThrow(() => position.check(before.value([read]), { id: 'a' }));
     assert.throws(() => position.check(position.fact.value([read]), { id: 'a' }), DatabaseDiffersError);
   });
+
+  it('is stored with one finding for a report that came twice before it was stored', async () => {
+    position.applied([['foreign', 5n, statement('INSERT first')]]);
+    position.applied([['foreign', 5n, statement('INSERT second')]]);
+    position.applied([['foreign', 4n, statement('INSERT third')]]);
+    position.moveTo(5n);
+    await position.store(lease, true);
+    assert.deepEqual(
+      written
+        .filter(({ sql }) => sql.startsWith('INSERT f') || /^INSERT (second|third)/.test(sql))
+        .map(({ sql }) => sql),
+      ['INSERT first'],
+    );
+  });
+
+  it('is kept for a day as it was before the first report of that day', async () => {
+    position.moveTo(9n);
+    await position.store(lease, true);
+    const kept = written.find(({ values }) => values.flat(2).includes('order-reports day 0'));
+    assert.deepEqual(kept?.values.flat(2).slice(0, 2), ['order-reports day 0', '4 @0']);
+  });
+
+  it('has room again for as many objects and findings as before once they are stored', async () => {
+    const claims = (count: number) =>
+      Array.from({ length: count }, (_, at) => [`foreign ${at}`, 5n, statement('INSERT 5')] as const);
+    position.applied(claims(9_999));
+    assert.equal(position.isFull, false);
+    position.applied(claims(10_000));
+    assert.equal(position.isFull, true);
+    position.moveTo(5n);
+    await position.store(lease, true);
+    assert.equal(position.isFull, false);
+    position.applied(claims(9_999));
+    assert.equal(position.isFull, false, 'what was stored counts no longer');
+  });
+
+  it('stores nothing of what it knew after the database went back, and goes on from what was stored', async () => {
+    position.applied([
+      ['foreign', 5n, statement('INSERT 5')],
+      ['ours', 6n],
+    ]);
+    position.moveTo(6n);
+    await assert.rejects(position.store(lease, true), DatabaseDiffersError);
+    assert.deepEqual([position.number, written], [4n, []]);
+    objects.set('ours', { id: 'ours', last_report: '6', missed_report: '0' });
+    await position.read(lease);
+    position.moveTo(6n);
+    await position.store(lease, true);
+    assert.deepEqual(
+      written.filter(({ sql }) => sql === 'INSERT 5'),
+      [],
+    );
+  });
 });
