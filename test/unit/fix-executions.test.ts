@@ -151,6 +151,7 @@ describe('what an ExecutionReport says of an order', () => {
       ended('8', '0', { [tags.OrdRejReason]: '5' }),
       ['', 'open', 'rejection_unproven'],
     ],
+    ['a trade of exactly twice the order', { state: 'open' }, last('200'), ['trade', 'final', 'overfilled']],
     ['a trade of more than twice the order', { state: 'open' }, last('201'), ['', 'open', 'overfilled']],
     [
       'a trade without an ExecID',
@@ -466,6 +467,48 @@ describe('what an ExecutionReport says of an order', () => {
       report('G', { [tags.ExecID]: 'g', [tags.ExecRefID]: 't1', [tags.LastQty]: quantity, [tags.LastPx]: '1.00' });
     assert.deepEqual(run(fix('20'), fix('20')), ['trade_corrected']);
     assert.ok(run(fix('20'), fix('3')).includes('exec_id_reused'));
+  });
+
+  it('that comes again without its CumQty is a repetition, and of a trade one that is found once', () => {
+    const plain = { quantity: null, priceKobo: null, execRefId: null };
+    const executed = new Map([
+      [
+        'ord_a',
+        new Map<string, Executed>([
+          ['n1', { kind: 'accepted', counted: 0n, ...plain }],
+          ['t1', { kind: 'trade', counted: 40n, ...plain, quantity: 40n, priceKobo: 100n }],
+          ['b1', { kind: 'trade_cancelled', counted: 0n, ...plain, quantity: 0n, execRefId: 't1' }],
+        ]),
+      ],
+    ]);
+    const row = order({ state: 'open', filled: 40n, adjusted: -40n });
+    const run = (received: Message) => {
+      const { changes } = applyMessages([received, received], { ...known(row), executed }, about);
+      return [changes.reports.length, changes.tradeChanges.length, ...changes.findings.map(({ what }) => what)];
+    };
+    assert.deepEqual(run(report('0', { [tags.ExecID]: 'n1' })), [0, 0]);
+    assert.deepEqual(run(report('H', { [tags.ExecID]: 'b1', [tags.ExecRefID]: 't1' })), [0, 0]);
+    assert.deepEqual(run(last('40', { [tags.ExecID]: 't1' })), [0, 0, 'exec_id_reused']);
+  });
+
+  it('that rejects an order proves nothing while a request to cancel it may be what is answered', () => {
+    const row = { ...{ id: 'ord_a.c1', orderId: 'ord_a', requestedAt: 1, startedAt: 7, number: 13n }, ...saidNothing };
+    const run = (state: 'sending' | 'lost' | 'done' | 'refused' | 'unsent') =>
+      applyMessages([ended('8')], { ...known(order({ state: 'open' })), cancels: [{ ...row, state }] }, about).changes;
+    for (const state of ['sending', 'lost'] as const) {
+      assert.deepEqual(
+        run(state).findings.map(({ what }) => what),
+        ['rejection_unproven'],
+        state,
+      );
+    }
+    for (const state of ['done', 'refused', 'unsent'] as const) {
+      assert.deepEqual(
+        run(state).reports.map(({ kind }) => kind),
+        ['rejected'],
+        state,
+      );
+    }
   });
 
   it('with an ExecID of the version before is a new trade if the count has risen', () => {

@@ -44,6 +44,21 @@ describe("the session's hours", () => {
     }
   });
 
+  it('last a whole day if they end when they begin, and belong to the session that began last', () => {
+    const schedule = { ...plain, start: '08:00', end: '08:00' };
+    const friday = lagos('2026-11-27 08:00:00');
+    const cases: readonly [string, string | undefined][] = [
+      ['2026-11-24 07:59:59.999', '2026-11-23 08:00:00'],
+      ['2026-11-24 08:00:00.000', '2026-11-24 08:00:00'],
+      ['2026-11-28 08:00:00.999', '2026-11-27 08:00:00'],
+      ['2026-11-28 08:00:01.000', undefined],
+    ];
+    for (const [now, began] of cases) {
+      assert.equal(sessionStartAt(schedule, lagos(now)), began === undefined ? undefined : lagos(began), now);
+    }
+    assert.equal(sessionStartAt(schedule, friday - 1), lagos('2026-11-26 08:00:00'));
+  });
+
   it('end on the next day if they end before they begin, also when no session begins on that day', () => {
     const schedule = { ...plain, days: parseDays('sun-thu'), start: '18:00', end: '02:00' };
     assertSessions(schedule, [

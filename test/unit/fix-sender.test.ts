@@ -229,6 +229,17 @@ describe('the sender of a FIX session', () => {
     assert.equal([...outcomes.values()].filter((outcome) => outcome === 'written').length, 5_000);
   });
 
+  it('gives no room of orders to answers, however many orders were written before', async () => {
+    const { sender, failures, send } = begin();
+    for (let at = 0; at < 20; at += 1) send(`o${at}`);
+    await sender.drained();
+    for (let at = 0; at < 1_000; at += 1) sender.administrative('0', [tags.TestReqID, 'x']);
+    assert.deepEqual(failures, []);
+    sender.administrative('0', [tags.TestReqID, 'x']);
+    assert.equal(failures.length, 1);
+    await sender.drained();
+  });
+
   it('gives up an other side that asks for more answers than it could want', async () => {
     const { sender, failures } = begin();
     for (let at = 0; at < 1_001; at += 1) sender.administrative('0', [tags.TestReqID, 'x']);

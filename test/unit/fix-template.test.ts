@@ -92,6 +92,11 @@ describe('the template of order fields', () => {
     it(`refuses ${what}`, () => assert.throws(() => parseTemplate(template), expected));
   }
 
+  it('keeps the spaces at the end of a value, and leaves out those before a field', () => {
+    const { order: fields } = parseTemplate('  5001=desk 7  \r\n');
+    assert.deepEqual(fields, [{ tag: 5001, parts: [{ kind: 'text', text: 'desk 7  ' }] }]);
+  });
+
   it('reads the fields of MARINA_FIX_ORDER_FIELDS as a template of all messages', () => {
     const template = parseFieldList('453=1|448=FIRM|447=D|452=1');
     assert.deepEqual(template.order, template.cancel);

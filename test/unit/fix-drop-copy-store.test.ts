@@ -1,0 +1,118 @@
+/** What the record of the drop copy compares, over a database that the test scripts. */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import type { Database } from '../../src/db/database.ts';
+import type { SqlRow, Statement } from '../../src/db/statement.ts';
+import { DropCopyStore } from '../../src/fix/drop-copy/store.ts';
+import {
+  type DropCopyNumbers,
+  type DropCopyTrade,
+  dropCopyNumbers,
+  dropCopyTrades,
+} from '../../src/fix/drop-copy/table.ts';
+import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
+import { type FixReport, fixReports } from '../../src/fix/store/table.ts';
+import { storedRow } from '../support/stored-row.ts';
+
+const lastReport = 40n;
+const now = 1_000_000;
+
+const copy = (more: Partial<DropCopyTrade>): DropCopyTrade => ({
+  ...{ id: 1n, named: '', exchangeOrderId: '', execId: 'e1', quantity: 100n, priceKobo: 250n, at: 0, compared: true },
+  ...more,
+});
+const booked = (more: Partial<FixReport>): FixReport => ({
+  ...{ number: 11n, orderId: 'ord_a', exchangeOrderId: '', kind: 'trade', at: 0, quantity: 100n, priceKobo: 250n },
+  ...{ rejectReason: null, execId: 'e1', counted: 100n, ...saidNothing },
+  ...more,
+});
+
+describe('the record of the drop copy', () => {
+  let numbers: DropCopyNumbers;
+  let copies: DropCopyTrade[];
+  let reports: FixReport[];
+  let written: Statement[];
+  let store: DropCopyStore;
+  /** Called when reports are read. */
+  let whileReading: () => void;
+
+  const rowsOf = ({ sql }: Statement): SqlRow[] => {
+    if (sql.includes('FROM fix_drop_copy_numbers')) return [storedRow(dropCopyNumbers, numbers)];
+    if (sql.includes('FROM fix_numbers')) return [{ last_report: String(lastReport) }];
+    if (sql.includes('FROM fix_reports')) {
+      whileReading();
+      return reports.map((row) => storedRow(fixReports, row));
+    }
+    return sql.includes('FROM fix_drop_copy') ? copies.map((row) => storedRow(dropCopyTrades, row)) : [];
+  };
+
+  beforeEach(() => {
+    numbers = { id: 1n, fence: 3n, nextOut: 1n, nextIn: 1n, startedAt: 0, bookedTo: 10n };
+    [copies, reports, written, whileReading] = [[], [], [], () => {}];
+    const database: Partial<Database> = {
+      transaction: async (reads, decide) => {
+        const { writes, result } = decide(reads.map(rowsOf));
+        written.push(...writes);
+        return result;
+      },
+    };
+    store = new DropCopyStore(database as Database, { name: 'fix-session', fence: 3n });
+  });
+
+  /** The new value of `booked_to`; undefined: it stays. */
+  const bookedTo = () => {
+    const update = written.find(({ sql }) => sql.startsWith('UPDATE fix_drop_copy_numbers'));
+    const columns = [...(update?.sql.split(' WHERE ')[0] ?? '').matchAll(/(\w+) = \?/g)].map(([, name]) => name);
+    const at = columns.indexOf('booked_to');
+    return at < 0 ? undefined : BigInt(String(update?.values[at]));
+  };
+  const faults = async () => (await store.compareBooked(20n, now)).map(({ orderId, execId }) => `${orderId} ${execId}`);
+
+  it('holds no trade against the drop copy that was booked before messages were passed over', async () => {
+    await store.received([], now, 2, true);
+    assert.equal(bookedTo(), lastReport);
+  });
+
+  it('holds no trade against the drop copy that was booked before a new numbering', async () => {
+    await store.startDay(now);
+    assert.equal(bookedTo(), lastReport);
+  });
+
+  it('goes on comparing what was booked while no message is passed over', async () => {
+    await store.received([], now, 2, false);
+    assert.equal(bookedTo(), undefined);
+  });
+
+  it('finds a booked trade by the name of its order, or by the OrderID of the exchange', async () => {
+    reports = [booked({ exchangeOrderId: 'X1' })];
+    for (const found of [copy({ named: 'ord_a' }), copy({ exchangeOrderId: 'X1' })]) {
+      copies = [found];
+      assert.deepEqual(await faults(), []);
+    }
+  });
+
+  it('takes no trade of another order for a booked one, though neither has an OrderID', async () => {
+    reports = [booked({})];
+    copies = [copy({ named: 'ord_b' }), copy({ named: 'ord_a', execId: 'e2' })];
+    assert.deepEqual(await faults(), ['ord_a e1']);
+  });
+
+  it('does not go back if messages were passed over while it compared', async () => {
+    reports = [booked({})];
+    copies = [copy({ named: 'ord_a' })];
+    whileReading = () => {
+      numbers = { ...numbers, bookedTo: lastReport };
+    };
+    await store.compareBooked(20n, now);
+    assert.equal(bookedTo(), undefined);
+  });
+
+  it('compares each report once, and never goes back behind those that it need not compare any more', async () => {
+    await store.compareBooked(20n, now);
+    assert.equal(bookedTo(), 20n);
+    written = [];
+    numbers = { ...numbers, bookedTo: lastReport };
+    assert.deepEqual(await store.compareBooked(20n, now), []);
+    assert.deepEqual(written, []);
+  });
+});

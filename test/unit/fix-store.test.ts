@@ -1,0 +1,138 @@
+/** What the record of a FIX session remembers between writes, over a database that the test scripts. */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import type { Database } from '../../src/db/database.ts';
+import type { SqlRow, Statement } from '../../src/db/statement.ts';
+import { type Changes, FixStore, type Known } from '../../src/fix/store/store.ts';
+import { type FixNumbers, fixNumbers, fixOrders } from '../../src/fix/store/table.ts';
+import { fixOrder } from '../support/fix-order.ts';
+import { storedRow } from '../support/stored-row.ts';
+
+const none: Changes = { orders: [], cancels: [], reports: [], tradeChanges: [], findings: [], passedOver: false };
+const about = { orderIds: ['ord_a'], numbers: [] };
+
+describe('the record of a FIX session', () => {
+  let numbers: FixNumbers;
+  /** The orders that the database has. */
+  let rows: SqlRow[];
+  let written: Statement[];
+  /** How often the rows of orders were read by the server that writes. */
+  let reads: number;
+  let store: FixStore;
+
+  const rowsOf = ({ sql }: Statement): SqlRow[] => {
+    if (sql.includes('FROM fix_numbers WHERE id = 0')) return [];
+    if (sql.includes('FROM fix_numbers')) return [storedRow(fixNumbers, numbers)];
+    return sql.includes('FROM fix_orders') ? rows : [];
+  };
+
+  beforeEach(() => {
+    numbers = {
+      ...{ id: 1n, fence: 3n, version: 1n, startedAt: 7, nextOut: 1n, nextIn: 1n, lastReport: 10n },
+      ...{ lastSubmission: 20n, backOfficeSubmission: 5n, restored: false },
+    };
+    [rows, written, reads] = [[], [], 0];
+    const database: Partial<Database> = {
+      read: async (read) => rowsOf(read),
+      transaction: async (some, decide) => {
+        reads += 1;
+        return decide(some.map(rowsOf)).result;
+      },
+      writeAll: async (writes) => void written.push(...writes),
+    };
+    store = new FixStore(database as Database, { name: 'fix-session', fence: 3n });
+  });
+
+  const known = async (passedOver = false, changes: Partial<Changes> = {}): Promise<Known> => {
+    let given: Known | undefined;
+    await store.received(2, passedOver, about, (one) => {
+      given = one;
+      return { changes: { ...none, ...changes }, result: undefined };
+    });
+    assert.ok(given);
+    return given;
+  };
+  const inserted = (table: string) =>
+    written.filter(({ sql }) => sql.startsWith(`INSERT INTO ${table} `)).flatMap(({ values }) => values);
+
+  it('decides about an order that it stored without reading it', async () => {
+    await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+    assert.deepEqual(
+      (await known()).orders.map(({ id, number }) => [id, number]),
+      [['ord_a', 1n]],
+    );
+    assert.equal(reads, 0);
+  });
+
+  for (const [what, pass] of [
+    ['the session passed messages over', () => known(true)],
+    ['a message could not be read', () => known(false, { passedOver: true })],
+    ['a new numbering began', () => store.startDay(8)],
+  ] as const) {
+    it(`reads the orders again after ${what}, because each has a mark that it must be asked about`, async () => {
+      await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+      await pass();
+      assert.ok(written.some(({ sql }) => sql.startsWith('UPDATE fix_orders SET must_ask = 1, passed_over = 1')));
+      rows = [storedRow(fixOrders, fixOrder({ number: 1n, passedOver: true, mustAsk: true }))];
+      assert.deepEqual(
+        (await known()).orders.map(({ passedOver, mustAsk }) => [passedOver, mustAsk]),
+        [[true, true]],
+      );
+    });
+  }
+
+  it('reads an order again that an operator or a proof may have changed', async () => {
+    for (const change of [() => store.unsent(['ord_a'], []), () => store.absent('ord_a')]) {
+      rows = [storedRow(fixOrders, fixOrder())];
+      await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+      await change();
+      const before = reads;
+      await known();
+      assert.equal(reads, before + 1);
+    }
+  });
+
+  it('lists an order that revives once: when it was given a number, or when it revives if it had none', async () => {
+    for (const [number, listed] of [
+      [0n, 1],
+      [12n, 0],
+    ] as const) {
+      written = [];
+      const before = fixOrder({ state: 'unsent', number });
+      rows = [storedRow(fixOrders, before)];
+      await known(false, { orders: [{ before, after: { ...before, state: 'open' } }] });
+      assert.equal(inserted('fix_submissions').length, listed, `the order has the number ${number}`);
+    }
+  });
+
+  it('proves in the write itself that nothing has become known of an order that is absent', async () => {
+    rows = [storedRow(fixOrders, fixOrder())];
+    assert.equal(await store.absent('ord_a'), true);
+    const update = written.find(({ sql }) => sql.startsWith('UPDATE fix_orders'));
+    for (const condition of ['state', 'acknowledged', 'passed_over']) {
+      assert.match(update?.sql.split(' WHERE ')[1] ?? '', new RegExp(`\\b${condition} = \\?`), condition);
+    }
+    assert.ok(written.some(({ sql }) => sql.includes('guards') && sql.includes('ROW_COUNT() = 1')));
+  });
+
+  it('takes no proof of absence for an order of which something is known', async () => {
+    for (const more of [{ state: 'open' }, { acknowledged: true }, { passedOver: true }] as const) {
+      rows = [storedRow(fixOrders, fixOrder(more))];
+      written = [];
+      assert.equal(await store.absent('ord_a'), false);
+      assert.deepEqual(written, []);
+    }
+  });
+
+  it('takes submissions of the back office only behind the last that it took, whichever call is late', async () => {
+    const theirs = [{ number: 6n, clientId: 'alc_a', note: Buffer.alloc(0) }];
+    for (const [after, taken] of [
+      [4n, 0],
+      [6n, 0],
+      [5n, 1],
+    ] as const) {
+      await store.takeSubmissions(after, theirs);
+      assert.equal(inserted('fix_submissions').length, taken, `behind ${after}`);
+    }
+  });
+});
