@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { eventually } from '../../support/eventually.ts';
 import type { Acceptor, Manners } from '../acceptor.ts';
 import type { Desk } from '../desk.ts';
 import type { Act, Habit } from '../habit.ts';
@@ -168,6 +169,30 @@ export const stopHabits: readonly Habit[] = [
     script: (act) => restart(act, 'SIGTERM'),
   },
   {
+    name: 'the exchange reports New of an order only after the Logout of a stop',
+    why: 'the order and the stop cross',
+    expect: 'true',
+    orders: [],
+    manners: (acceptor) =>
+      cancelOnDisconnect(acceptor, {
+        receive: ({ type }) => {
+          if (type !== '5') return false;
+          for (const order of acceptor.orders.values()) {
+            if (order.isTaken && order.filled === 0n && order.end === undefined) acceptor.desk(order).accept();
+          }
+          return false;
+        },
+      }),
+    onOrder: (desk) => void desk.takeSilently(),
+    script: async (act) => {
+      const placing = act.place();
+      await eventually(() => assert.ok(act.acceptor.ordersOf(act.partner.partner.account).length > 0, 'no order came'));
+      await stopAndStart(act);
+      await placing;
+      await act.sees('pending');
+    },
+  },
+  {
     name: 'the exchange confirms a cancel between the Logout of the adapter and its own',
     why: 'the cancel and the stop cross',
     expect: 'true',
@@ -192,6 +217,22 @@ export const stopHabits: readonly Habit[] = [
     },
   },
   {
+    name: 'the exchange logs out itself, and cancels on disconnect unless its Logout is answered',
+    why: 'the end of its day comes before that of the adapter',
+    expect: 'quiet',
+    manners: cancelOnDisconnect,
+    script: async (act) => {
+      await act.sees('pending');
+      const before = act.acceptor.received('5').length;
+      act.acceptor.send('5', [[58, 'end of day']]);
+      await eventually(() =>
+        assert.ok(act.acceptor.received('5').length > before, 'the Logout of the exchange was not answered'),
+      );
+      await act.chain.up();
+      await act.sees('pending');
+    },
+  },
+  {
     name: 'the exchange cancels on disconnect, and the adapter gets SIGTERM and SIGINT one behind the other',
     why: 'somebody is impatient',
     expect: 'quiet',
@@ -202,6 +243,23 @@ export const stopHabits: readonly Habit[] = [
       await Promise.all([ended, act.chain.signalAdapter('SIGINT')]);
       assertGoodbye(act.acceptor);
       await act.chain.startAdapter();
+      await act.chain.up();
+      await act.sees('pending');
+    },
+  },
+  {
+    name: 'the exchange cancels on disconnect, and an operator logs the session out and on again',
+    why: 'a fail-over test',
+    expect: 'quiet',
+    manners: cancelOnDisconnect,
+    script: async (act) => {
+      await act.sees('pending');
+      await act.chain.restartAdapter(await act.chain.operatorSettings());
+      await act.chain.operate('LogOut', { reason: 'fail-over test' });
+      assertGoodbye(act.acceptor);
+      // An order meanwhile is refused as never sent.
+      await act.place({ quantity: 7 });
+      await act.chain.operate('LogOn', { reason: 'the test is over' });
       await act.chain.up();
       await act.sees('pending');
     },
