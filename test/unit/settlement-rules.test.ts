@@ -289,6 +289,7 @@ describe('settling an order by evidence', () => {
       [{}, { state: 'open', trades: [trade(1n, 1_000n, 7)] }, /step 7 of the history has no trade/],
       [{}, { state: 'open', trades: [{ ...trade(1n), at: now + 3_600_000 }] }, /in the future/],
       [{}, { state: 'open', trades: [{ ...trade(1n), at: 0 }] }, /before the order was stored/],
+      [{}, { state: 'cancelled', endedAt: at - 120_001, trades: [trade(1n)] }, /later than the end of the order/],
       [{ state: 'pending' }, { state: 'open' }, /change nothing/],
       [{ state: 'pending' }, {}, /change nothing/],
       [{ exchangeOrderId: 'X1' }, { state: 'open', exchangeOrderId: 'X2' }, /another id of it, X1/],
@@ -296,6 +297,10 @@ describe('settling an order by evidence', () => {
     for (const [fields, settlement, problem] of refusals) {
       assert.match(new Kept(fields).settle(settlement) ?? 'it was settled', problem);
     }
+  });
+
+  it('ends an order at the minute in which the desk says that it traded', () => {
+    assert.equal(new Kept().settle({ state: 'cancelled', endedAt: at - 120_000, trades: [trade(1n)] }), undefined);
   });
 
   it('keeps what must hold of an order in any order of reports and settlements', () => {

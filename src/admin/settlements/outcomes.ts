@@ -1,11 +1,10 @@
 import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
-import { accounts } from '../../accounts/store.ts';
 import { settleAllocation } from '../../allocations/settlement/rules.ts';
 import type { StoredAllocation } from '../../allocations/table.ts';
 import { settleApplication } from '../../applications/settlement/rules.ts';
 import type { StoredApplication } from '../../applications/table.ts';
-import { type Fact, found, noFact } from '../../db/facts.ts';
+import { type Fact, found, noFact, together } from '../../db/facts.ts';
 import {
   type AllocationOutcome,
   type ApplicationOutcome,
@@ -37,12 +36,23 @@ import { type KnownTrade, type TradeStep, tradesOf } from '../../orders/trades/r
 import type { Settling } from '../../submission/rules.ts';
 import type { Submission } from '../../submission/table.ts';
 import { invalidField } from '../errors.ts';
+import {
+  allocationsWithReference,
+  type EnteredTrade,
+  enteredBefore,
+  enteredTrades,
+  isOfAnother,
+  type Link,
+  linkOf,
+  type Namesake,
+  ordersWithId,
+} from './claims.ts';
 
 /** A proposed outcome, ready to be decided on an object's row. */
 export interface Outcome {
   /** The kind of its object, by the prefix of its id. */
   readonly prefix: string;
-  /** What else the decision depends on: the order's steps with trades, or the owner of an account. */
+  /** What else the decision depends on: the order's steps with trades, and what belongs to other objects already. */
   fact(partnerId: string, objectId: string): Fact<unknown>;
   /** The keys of what else it touches. */
   readonly touches: readonly string[];
@@ -79,6 +89,13 @@ export function toOutcome({ order, application, allocation }: SettlementOutcome)
   throw invalidField('outcome', 'must have exactly one of `order`, `application` and `allocation`.');
 }
 
+/** What the settlement of an order depends on. */
+interface OrderSettlementFacts {
+  readonly steps: readonly TradeStep[] | undefined;
+  readonly entered: readonly EnteredTrade[] | undefined;
+  readonly namesakes: readonly Namesake[];
+}
+
 function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: OrderOutcome): Outcome {
   const settlement = {
     state: orderStates.find(state),
@@ -91,11 +108,19 @@ function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: Orde
   return {
     prefix: 'ord',
     touches: [],
-    fact: (partnerId, orderId) => (trades.length === 0 ? noFact : stepsWithTrades(partnerId, orderId)),
-    settle(row, steps, now, proposedAt) {
-      const known = knownTrades(steps as readonly TradeStep[] | undefined);
+    fact: (partnerId, orderId) =>
+      together({
+        steps: trades.length === 0 ? noFact : stepsWithTrades(partnerId, orderId),
+        entered: trades.length === 0 ? noFact : enteredTrades(partnerId, orderId),
+        namesakes: ordersWithId(partnerId, exchangeOrderId),
+      }),
+    settle(row, facts, now, proposedAt) {
+      const { steps, entered, namesakes } = facts as OrderSettlementFacts;
+      const known = knownTrades(steps);
       if (known === undefined) return { problem: `its history has more than ${mostTradeSteps} trades` };
       const order = row as Submission as StoredOrder;
+      const problem = enteredBefore(trades, entered ?? []) ?? isOfAnother(order, namesakes);
+      if (problem !== undefined) return { problem };
       return settleOrder(order, settlement, known, now, proposedAt) as Settling<never>;
     },
   };
@@ -113,10 +138,13 @@ function ofApplication({ state, reference, account, rejectReason }: ApplicationO
   return {
     prefix: 'app',
     touches: account === '' ? [] : [`account ${account}`],
-    fact: () => (account === '' ? noFact : ownerOf(account)),
-    settle(row, owner, now) {
-      const isAnothers = owner !== undefined && owner !== row.partnerId;
-      if (isAnothers) return { problem: "the account is another partner's" };
+    fact: () => linkOf(account),
+    settle(row, facts, now) {
+      const link = facts as Link | undefined;
+      if (link !== undefined && link.partnerId !== row.partnerId)
+        return { problem: "the account is another partner's" };
+      const opener = link?.applicationId ?? row.id;
+      if (opener !== row.id) return { problem: `the account was opened for ${opener}` };
       return settleApplication(row as Submission as StoredApplication, settlement, now) as Settling<never>;
     },
   };
@@ -134,18 +162,19 @@ function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: Alloc
   return {
     prefix: 'alc',
     touches: [],
-    fact: () => noFact,
-    settle: (row, _, now) =>
-      settleAllocation(row as Submission as StoredAllocation, settlement, now) as Settling<never>,
+    fact: (partnerId) => allocationsWithReference(partnerId, settlement.brokerReference),
+    settle(row, facts, now) {
+      const allocation = row as Submission as StoredAllocation;
+      const namesakes = facts as readonly Pick<StoredAllocation, 'id' | 'account'>[];
+      const other = namesakes.find(({ id, account }) => id !== allocation.id && account === allocation.account);
+      if (other !== undefined) return { problem: `the broker has booked ${other.id} under this reference` };
+      return settleAllocation(allocation, settlement, now) as Settling<never>;
+    },
   };
 }
 
 function stepsWithTrades(partnerId: string, orderId: string): Fact<readonly TradeStep[]> {
   return found(findTradeSteps(partnerId, orderId), (rows) => rows.map(toTradeStep));
-}
-
-function ownerOf(account: string): Fact<string | undefined> {
-  return found(accounts.find({ account }), ([row]) => row && accounts.all.read(row).partnerId);
 }
 
 /** The trades of an order's history; undefined: there are too many. */

@@ -61,6 +61,12 @@ const settledStates: Readonly<Record<OrderStateName, readonly (SettledOrderState
 /** How far the clocks of operator, broker and gateway may differ. */
 const marginMs = 600_000;
 
+/**
+ * How much later than the order's end a trade of it may be. Both instants are the exchange's, but a desk may read one of them out to
+ * the minute, or take it from the broker's clock.
+ */
+const endMarginMs = 120_000;
+
 const takenBackReason = 'The exchange took back a trade of it.';
 
 /** The states that end an order with a step of their own, and what partners read then. */
@@ -116,7 +122,7 @@ function adjustmentsOf({ trades }: OrderSettlement, known: ReadonlyMap<number, K
 
 function problemOfTrades(
   order: SettledOrderFacts,
-  { trades }: OrderSettlement,
+  { trades, endedAt }: OrderSettlement,
   known: ReadonlyMap<number, KnownTrade>,
   now: number,
 ): string | undefined {
@@ -129,6 +135,7 @@ function problemOfTrades(
     if (at > now + marginMs) return 'a trade is in the future';
     if (step === undefined) {
       if (quantity === 0n) return 'a trade that was taken back needs the step of the history that has it';
+      if (endedAt !== undefined && at > endedAt + endMarginMs) return 'a trade is later than the end of the order';
       continue;
     }
     const before = known.get(step);
