@@ -12,7 +12,7 @@ SELECT CONCAT('GRANT ', CASE
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name IN ('fix_audit', 'fix_cancels', 'fix_drop_copy', 'fix_drop_copy_numbers', 'fix_finding_settlements',
   'fix_findings',
-  'fix_messages', 'fix_numbers', 'fix_orders', 'fix_password_changes', 'fix_reports', 'fix_session', 'fix_submissions', 'fix_trade_changes', 'guards',
+  'fix_messages', 'fix_numbers', 'fix_orders', 'fix_password_changes', 'fix_reports', 'fix_session', 'fix_submissions', 'fix_trade_changes', 'fix_unsupported', 'guards',
   'leases', 'migrations', 'writer', 'writer_beats', 'writer_guards')
 UNION ALL
 -- A member of a group of MySQL servers is used only while it takes part in its group, which this table says.

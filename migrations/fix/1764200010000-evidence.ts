@@ -54,6 +54,16 @@ const statements = [
     ADD facts TEXT NULL,
     ADD bytes MEDIUMBLOB NULL,
     ADD KEY fix_findings_order (order_id, id)`,
+  // How many messages of a type that is not supported came in a session day. They have one finding.
+  `CREATE TABLE fix_unsupported (
+    day DATETIME(3) NOT NULL,
+    type VARBINARY(8) NOT NULL,
+    finding_id BIGINT NOT NULL,
+    messages BIGINT NOT NULL,
+    last_at DATETIME(3) NOT NULL,
+    PRIMARY KEY (day, type),
+    KEY fix_unsupported_finding (finding_id)
+  ) ${table}`,
   `CREATE TABLE fix_finding_settlements (
     finding_id BIGINT NOT NULL PRIMARY KEY,
     at DATETIME(3) NOT NULL,

@@ -1,12 +1,14 @@
 import type { Database } from '../../db/database.ts';
 import { joined, statement } from '../../db/statement.ts';
 import type { RowOf } from '../../db/table.ts';
-import { type FindingSettlement, fixFindingSettlements, fixFindings } from '../store/table.ts';
+import { type FindingSettlement, fixFindingSettlements, fixFindings, fixUnsupported } from '../store/table.ts';
 
 /** A finding without the bytes of its message, which are for a look at the table only. */
 export interface StoredFinding extends Omit<RowOf<typeof fixFindings>, 'bytes'> {
   /** Undefined while it is open. */
   readonly settlement: FindingSettlement | undefined;
+  /** How many messages it stands for: of an unsupported type all of its session day, otherwise 1. */
+  readonly messages: bigint;
 }
 
 const shown = fixFindings.only('id', 'at', 'what', 'orderId', 'execId', 'detail', 'facts');
@@ -38,17 +40,30 @@ export async function listFindings(
     values: where.values,
   });
   const found = rows.slice(0, limit).map((row) => shown.read(row));
-  const settlements = await settlementsOf(
+  const { settlements, counts } = await moreOf(
     database,
     found.map(({ id }) => id),
   );
-  const findings = found.map((finding) => ({ ...finding, settlement: settlements.get(finding.id) }));
+  const findings = found.map((finding) => ({
+    ...finding,
+    settlement: settlements.get(finding.id),
+    messages: counts.get(finding.id) ?? 1n,
+  }));
   return { findings, hasMore: rows.length > limit };
 }
 
-async function settlementsOf(database: Database, ids: readonly bigint[]): Promise<Map<bigint, FindingSettlement>> {
-  if (ids.length === 0) return new Map();
-  const [rows = []] = await database.readAll([fixFindingSettlements.find({ findingId: ids })]);
-  const settlements = rows.map((row) => fixFindingSettlements.all.read(row));
-  return new Map(settlements.map((settlement) => [settlement.findingId, settlement]));
+/** How findings were settled, and how many messages those of unsupported types stand for. */
+async function moreOf(database: Database, ids: readonly bigint[]) {
+  if (ids.length === 0) return { settlements: new Map<bigint, FindingSettlement>(), counts: new Map<bigint, bigint>() };
+  const counted = fixUnsupported.only('findingId', 'messages');
+  const [settled = [], rows = []] = await database.readAll([
+    fixFindingSettlements.find({ findingId: ids }),
+    fixUnsupported.find({ findingId: ids }, counted),
+  ]);
+  const settlements = settled.map((row) => fixFindingSettlements.all.read(row));
+  const counts = rows.map((row) => counted.read(row));
+  return {
+    settlements: new Map(settlements.map((settlement) => [settlement.findingId, settlement])),
+    counts: new Map(counts.map(({ findingId, messages }) => [findingId, messages])),
+  };
 }

@@ -31,9 +31,13 @@ export function rawMessages(messages: readonly StoredMessage[]): string {
 /** A line for each finding, and a line for its facts. */
 export function printedFindings(findings: readonly StoredFinding[]): string {
   return findings
-    .map(({ id, at, what, orderId, detail, facts, settlement }) => {
+    .map(({ id, at, what, orderId, detail, facts, settlement, messages }) => {
+      const times = messages === 1n ? '' : `  (${messages} messages)`;
       const state = settlement === undefined ? 'open' : `settled by ${settlement.operator}: ${settlement.note}`;
-      const lines = [`${id}  ${lagosTime(at)}  ${utcTime(at)}  ${what}  ${orderId || '-'}  ${state}`, `    ${detail}`];
+      const lines = [
+        `${id}  ${lagosTime(at)}  ${utcTime(at)}  ${what}  ${orderId || '-'}  ${state}`,
+        `    ${detail}${times}`,
+      ];
       return [...lines, ...(facts === null ? [] : [`    ${facts}`])].map(printable).join('\n');
     })
     .join('\n');

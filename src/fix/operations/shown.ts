@@ -54,9 +54,9 @@ export function shownMessage(row: StoredMessage): MessageInitShape<typeof Logged
 }
 
 export function shownFinding(row: StoredFinding): MessageInitShape<typeof FindingSchema> {
-  const { id, at, what, orderId, execId, detail, facts, settlement } = row;
+  const { id, at, what, orderId, execId, detail, facts, settlement, messages } = row;
   return {
-    ...{ id, what, orderId, execId, detail },
+    ...{ id, what, orderId, execId, detail, messages },
     at: timestampFromMs(at),
     facts: facts ?? '',
     settlement: settlement && {

@@ -1,5 +1,5 @@
 import { withNote } from '../store/notes.ts';
-import type { Changes, Executed, Known, Subjects } from '../store/store.ts';
+import type { Changes, Executed, Known, Subjects, UnsupportedMessage } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
@@ -34,6 +34,8 @@ export interface MessagesContext extends WeighContext {
   /** The time of a message, in milliseconds. */
   readonly timeOf: (message: Message) => number;
   readonly now: number;
+  /** When the present session day began, in milliseconds; absent: with the numbering. */
+  readonly dayStartedAt?: number;
 }
 
 /** ExecType (150). */
@@ -71,6 +73,7 @@ class Applying {
   readonly #reports: Omit<FixReport, 'number'>[] = [];
   readonly #tradeChanges: FixTradeChange[] = [];
   readonly #findings: Finding[] = [];
+  readonly #unsupported: UnsupportedMessage[] = [];
   readonly #statuses: Answers['statuses'][number][] = [];
   readonly #refusedCancels: FixCancel[] = [];
   #isQuestionRefused = false;
@@ -92,6 +95,7 @@ class Applying {
       reports: this.#reports,
       tradeChanges: this.#tradeChanges,
       findings: this.#findings,
+      unsupported: this.#unsupported,
       passedOver: this.#passedOver,
     };
   }
@@ -121,7 +125,9 @@ class Applying {
       this.#reject(message);
       return;
     }
-    this.#find(message, orderIdOf(message) ?? '', { what: 'unsupported', detail: describe(message) });
+    const about = { what: 'unsupported', detail: describe(message) } as const;
+    const finding = this.#findingOf(message, orderIdOf(message) ?? '', about);
+    this.#unsupported.push({ day: this.context.dayStartedAt ?? this.known.startedAt, type: message.type, finding });
   }
 
   /** It may have been a report about any order. */
@@ -245,13 +251,17 @@ class Applying {
     this.#find(message, rejects.orderId, { what: 'not_understood', detail: describe(message) });
   }
 
-  #find(message: Message, orderId: string, { what, detail }: NewFinding): void {
-    this.#findings.push({
+  #find(message: Message, orderId: string, found: NewFinding): void {
+    this.#findings.push(this.#findingOf(message, orderId, found));
+  }
+
+  #findingOf(message: Message, orderId: string, { what, detail }: NewFinding): Finding {
+    return {
       ...{ what, detail, at: this.context.now, orderId: printable(orderId) },
       execId: printable(execIdOf(message) ?? ''),
       facts: factsOf(message),
       bytes: message.bytes ?? null,
-    });
+    };
   }
 }
 

@@ -156,13 +156,13 @@ export class Trading {
 
   /** Processes messages of the exchange: stores what they change, and resolves the calls that wait for it. */
   async received(messages: readonly Message[], nextIn: number, passedOver: boolean): Promise<void> {
-    const { store, weighing, timeOf, now, onReports } = this.options;
+    const { store, weighing, timeOf, now, dayStartedAt, onReports } = this.options;
     if (messages.length > 0) crash('fix-report.before-apply');
     const { reports, findings, result } = await store.received<Answers>(
       nextIn,
       passedOver,
       subjectsOf(messages),
-      (known) => applyMessages(messages, known, { ...weighing, timeOf, now: now() }),
+      (known) => applyMessages(messages, known, { ...weighing, timeOf, now: now(), dayStartedAt: dayStartedAt() }),
     );
     if (reports.length > 0) crash('fix-report.applied');
     for (const finding of findings) this.#show(finding);

@@ -18,7 +18,9 @@ import {
   fixReports,
   fixSubmissions,
   fixTradeChanges,
+  fixUnsupported,
 } from './table.ts';
+import { unsupportedWrites } from './unsupported.ts';
 
 /** What a message that is sent puts into the record. `startedAt` and `number` are filled in with its number. */
 export type Kept =
@@ -34,8 +36,18 @@ export interface Changes {
   readonly reports: readonly Omit<FixReport, 'number'>[];
   readonly tradeChanges: readonly FixTradeChange[];
   readonly findings: readonly Finding[];
+  /** Messages of types that are not supported, with the session day in which they came. */
+  readonly unsupported?: readonly UnsupportedMessage[];
   /** A message was passed over that may have been about any order. */
   readonly passedOver: boolean;
+}
+
+/** A message of a type that is not supported. The first of its type in a session day is a finding; others are counted. */
+export interface UnsupportedMessage {
+  /** When the session day began, in milliseconds. */
+  readonly day: number;
+  readonly type: string;
+  readonly finding: Finding;
 }
 
 /** What was applied of an order with an ExecID: a report, or what the exchange changed of a trade. */
@@ -301,14 +313,17 @@ export class FixStore {
         lastReport: numbers.lastReport + BigInt(reports.length),
         lastSubmission: numbers.lastSubmission + BigInt(listed.length),
       };
-      const { findings, tradeChanges } = changes;
+      const { tradeChanges } = changes;
+      const unsupported = await this.#unsupported(changes.unsupported ?? []);
+      const findings = [...changes.findings, ...unsupported.findings];
       const writes = [
         ...changes.orders.flatMap(({ before, after }) => fixOrders.update(before, after)),
         ...changes.cancels.flatMap(({ before, after }) => fixCancels.update(before, after)),
         ...(reports.length === 0 ? [] : [fixReports.insert(...reports)]),
         ...(tradeChanges.length === 0 ? [] : [fixTradeChanges.insert(...tradeChanges.map(withoutId))]),
         ...(listed.length === 0 ? [] : [fixSubmissions.insert(...listed)]),
-        ...(findings.length === 0 ? [] : [fixFindings.insert(...findings.map(withoutId))]),
+        ...(changes.findings.length === 0 ? [] : [fixFindings.insert(...changes.findings.map(withoutId))]),
+        ...unsupported.writes,
         ...(passedOver || changes.passedOver ? markPassedOver : []),
       ];
       const learn = () => {
@@ -316,6 +331,17 @@ export class FixStore {
         else this.#learn(changes);
       };
       return { after, writes, result: { reports, findings, result }, learn };
+    });
+  }
+
+  /** What messages of unsupported types write, by what the server that writes has of their session days. */
+  async #unsupported(messages: readonly UnsupportedMessage[]): Promise<ReturnType<typeof unsupportedWrites>> {
+    if (messages.length === 0) return { findings: [], writes: [] };
+    const day = [...new Set(messages.map((message) => message.day))];
+    const reads = [nothing, fixUnsupported.find({ day })];
+    return this.database.transaction(reads, ([, rows = []]) => {
+      const before = rows.map((row) => fixUnsupported.all.read(row));
+      return { writes: [], result: unsupportedWrites(messages, before) };
     });
   }
 

@@ -251,6 +251,18 @@ export const fixFindings = defineTable({
 
 export type Finding = Omit<RowOf<typeof fixFindings>, 'id'>;
 
+/**
+ * How many messages of a type that is not supported came in a session day, which begins at `day`. They have one finding.
+ */
+export const fixUnsupported = defineTable({
+  name: 'fix_unsupported',
+  columns: { day: instant(), type: exactText(8), findingId: whole(), messages: whole(), lastAt: instant() },
+  primary: ['day', 'type'],
+  indexes: { fix_unsupported_finding: ['findingId'] },
+});
+
+export type UnsupportedType = RowOf<typeof fixUnsupported>;
+
 /** A finding that an operator has settled. */
 export const fixFindingSettlements = defineTable({
   name: 'fix_finding_settlements',
