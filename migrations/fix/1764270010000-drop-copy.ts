@@ -25,7 +25,7 @@ const statements = [
     started_at DATETIME(3) NOT NULL,
     booked_to BIGINT NOT NULL
   ) ${table}`,
-  `INSERT INTO fix_drop_copy_numbers (id, fence, next_out, next_in, started_at, booked_to)
+  `INSERT IGNORE INTO fix_drop_copy_numbers (id, fence, next_out, next_in, started_at, booked_to)
     VALUES (1, 0, 1, 1, '1970-01-01 00:00:00.000', 0)`,
   // named is the order by its ClOrdID; a quantity or a price of 0 could not be read.
   `CREATE TABLE fix_drop_copy (

@@ -374,6 +374,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     log,
     onReports: () => streams.notify(),
     onFinding: (what) => metrics.findings.inc({ what }),
+    onMissingValue: () => metrics.missingValues.inc(),
   });
 
   const control = new SessionControl({

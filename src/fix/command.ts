@@ -10,8 +10,10 @@ import { ConfigError } from '../lib/settings.ts';
 import { startFixAdapter } from './adapter.ts';
 import { describeFixConfig, type FixConfig, readFixConfig } from './config.ts';
 import { isReadCommand, readCommand, readCommands } from './operations/commands.ts';
+import { type ChangeAuthor, unnamedAuthor } from './store/audit.ts';
 import { setRestored, settleFinding, settleOrder } from './store/operator-writes.ts';
-import { setNumbers } from './store/set-numbers.ts';
+import { checkNoAdapterRuns } from './store/running-adapter.ts';
+import { setDropCopyNumbers, setNumbers } from './store/set-numbers.ts';
 
 const commands = ['serve', 'migrate', 'numbers', 'restored', 'release', 'settle-finding', 'settle', ...readCommands];
 
@@ -27,12 +29,13 @@ export async function fixCommand(
     console.log(describeFixConfig());
     return 0;
   }
-  const [nextOut = 0, nextIn = 0] = rest.map(Number);
-  if (
-    what === 'numbers' &&
-    !(rest.length === 2 && [nextOut, nextIn].every((each) => Number.isSafeInteger(each) && each > 0))
-  ) {
-    console.error('use fix numbers OUT IN: the numbers of our next message and of the next one of the other side');
+  const isOfDropCopy = rest.includes('--drop-copy');
+  const numbersArgs = rest.filter((arg) => arg !== '--drop-copy');
+  const [nextOut = 0, nextIn = 0] = numbersArgs.slice(0, 2).map(Number);
+  if (what === 'numbers' && ![nextOut, nextIn].every((each) => Number.isSafeInteger(each) && each > 0)) {
+    console.error(
+      'use fix numbers [--drop-copy] OUT IN NAME WHY: the numbers of our next message and of the next one of the other side, who sets them, and why',
+    );
     return 2;
   }
   const [findingId = '', operator = '', ...words] = rest;
@@ -61,18 +64,19 @@ export async function fixCommand(
   if (what === 'serve') return serve(config);
   const log = createLogger({ name: 'marina-fix', level: 'silent' });
   const access = await openDatabaseAccess(config.databaseUrl, config.links.database, log);
-  if (what === 'migrate') {
-    await migrate({ access }, fixMigrations, console.error);
-    return 0;
-  }
   const database = new Database(await connect({ access, poolSize: 1 }), 'live', 1);
   try {
+    if (what === 'migrate') {
+      await checkNoAdapterRuns(database);
+      await migrate({ access }, fixMigrations, console.error);
+      return 0;
+    }
     if (reading !== undefined) {
       await reading(database, config, Date.now());
       return 0;
     }
     if (what === 'restored' || what === 'release') {
-      const isNew = await setRestored(database, what === 'restored');
+      const isNew = await setRestored(database, what === 'restored', authorIn(rest));
       const state = what === 'restored' ? 'nothing is proven absent until it is released' : 'absence counts again';
       console.log(isNew ? state : `${state}, as before`);
       return 0;
@@ -92,7 +96,8 @@ export async function fixCommand(
       console.log(`${findingId} and its findings are settled`);
       return 0;
     }
-    const before = await setNumbers(database, { nextOut, nextIn });
+    const set = isOfDropCopy ? setDropCopyNumbers : setNumbers;
+    const before = await set(database, { nextOut, nextIn }, authorIn(numbersArgs.slice(2)));
     console.log(
       `our next message: ${before.nextOut} before, ${nextOut} now; theirs: ${before.nextIn} before, ${nextIn} now`,
     );
@@ -103,6 +108,13 @@ export async function fixCommand(
   } finally {
     await database.close();
   }
+}
+
+/** Who gives a command, and why, by its last arguments. Without them: the account of the operating system, and no reason. */
+function authorIn([name, ...why]: readonly string[]): ChangeAuthor {
+  const unnamed = unnamedAuthor();
+  const reason = why.join(' ');
+  return { at: unnamed.at, operator: name ?? unnamed.operator, reason: reason === '' ? unnamed.reason : reason };
 }
 
 async function serve(config: FixConfig): Promise<number | undefined> {

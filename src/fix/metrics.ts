@@ -56,6 +56,11 @@ export class FixMetrics {
     labelNames: ['what'],
     registers: [this.registry],
   });
+  readonly missingValues = new Counter({
+    name: 'marina_fix_template_values_missing_total',
+    help: 'Orders, cancels and questions that were not sent, because a placeholder of the template had no value.',
+    registers: [this.registry],
+  });
   readonly messagesDropped = new Counter({
     name: 'marina_fix_messages_dropped_total',
     help: 'Messages left out of the message log, because the database did not keep up.',

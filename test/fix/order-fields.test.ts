@@ -125,6 +125,8 @@ describe("the FIX adapter with a broker's template and names of 20 characters", 
     );
     assert.equal((await fix.orders.lookUpOrder({ clientOrderId: unknown.clientOrderId }, soon)).found, false);
     assert.equal(sent(messageTypes.NewOrderSingle).length, before);
+    const metrics = await (await fetch(`http://127.0.0.1:${fix.adapter.opsPort}/metrics`)).text();
+    assert.match(metrics, /^marina_fix_template_values_missing_total [1-9]/m);
     const lines = fix.logged.filter((line) => line.includes('has no value for an order'));
     assert.ok(lines.some((line) => line.includes('{account.cscs}') && line.includes(unknown.clientOrderId)));
     writeFileSync(lookupFile, `${lookups}account=NG-0000002|cscs=C2|type=2\n`);

@@ -220,7 +220,8 @@ describe("the record of an adapter's session", () => {
   it('has its numbers set by an operator, while nobody has the session', async () => {
     const store = await next();
     const at = await nextOut(store);
-    const former = await setNumbers(database, { nextOut: 70, nextIn: 80 });
+    const by = { at: 5, operator: 'ada', reason: 'agreed with the desk' };
+    const former = await setNumbers(database, { nextOut: 70, nextIn: 80 }, by);
     assert.equal(former.nextOut, at);
     assert.deepEqual([await nextOut(store), Number((await store.numbers()).nextIn)], [70, 80]);
     const one = row();

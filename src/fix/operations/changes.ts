@@ -2,11 +2,12 @@ import { status } from '@grpc/grpc-js';
 import type { AdminCall } from '../../admin/call.ts';
 import { AdminError } from '../../admin/errors.ts';
 import type { Database } from '../../db/database.ts';
-import { hasNotRunOut, type Statement, statement } from '../../db/statement.ts';
-import { agreedNumbers } from '../store/set-numbers.ts';
+import { hasNotRunOut, statement } from '../../db/statement.ts';
+import { auditOf } from '../store/audit.ts';
+import { agreedNumbers, shownNumbers } from '../store/set-numbers.ts';
 import { leaseName, markPassedOver } from '../store/store.ts';
 import { type FixNumbers, fixNumbers } from '../store/table.ts';
-import { fixAudit, fixSession, type SessionRow, type Wish } from './table.ts';
+import { fixSession, type SessionRow, type Wish } from './table.ts';
 
 /** An operator's call that changes something. */
 export interface ChangeCall extends AdminCall {
@@ -36,7 +37,10 @@ export async function wishSession(
     const changed = before.wish !== wish;
     if (!changed && wish === 'out') return { writes: [], result: { changed, request: before.request } };
     const request = before.request + 1n;
-    const writes = [...fixSession.update(before, { ...before, wish, request }), audited(call, before.wish, wish)];
+    const writes = [
+      ...fixSession.update(before, { ...before, wish, request }),
+      auditOf(call, call.action, before.wish, wish),
+    ];
     return { writes, result: { changed, request } };
   });
 }
@@ -55,7 +59,11 @@ export async function setNumbersLoggedOut(
     checkLoggedOut(sessionOf(sessions?.[0]), leases?.[0]);
     const before = fixNumbers.all.read(row);
     const after = agreedNumbers(before, numbers);
-    const writes = [...fixNumbers.update(before, after), ...markPassedOver, audited(call, shown(before), shown(after))];
+    const writes = [
+      ...fixNumbers.update(before, after),
+      ...markPassedOver,
+      auditOf(call, call.action, shownNumbers(before), shownNumbers(after)),
+    ];
     return { writes, result: { before, after } };
   });
 }
@@ -69,14 +77,6 @@ function checkLoggedOut(session: SessionRow, held: Record<string, unknown> | und
     session.fence === BigInt(String(held?.fence ?? -1));
   if (session.wish === 'out' && (!isHeld || hasEnded)) return;
   throw new AdminError(status.FAILED_PRECONDITION, 'the session is not logged out: call LogOut first, and wait for it');
-}
-
-function shown({ nextOut, nextIn }: FixNumbers): string {
-  return JSON.stringify({ next_out: Number(nextOut), next_in: Number(nextIn) });
-}
-
-function audited({ operator, action, reason, at }: ChangeCall, was: string, became: string): Statement {
-  return fixAudit.insert({ id: 0n, at, operator, action, reason, was, became });
 }
 
 function sessionOf(row: Record<string, unknown> | undefined): SessionRow {

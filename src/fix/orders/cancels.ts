@@ -23,6 +23,8 @@ export interface CancelsOptions {
   /** How long the exchange may take to answer a request to cancel before another one is sent, in milliseconds. */
   readonly cancelTimeoutMs: number;
   readonly log: Logger;
+  /** A placeholder of the template had no value. */
+  readonly onMissingValue?: () => void;
   /** Brings the record up to date about an order. Throws if the exchange does not say how it is. */
   readonly settle: (orderId: string) => Promise<unknown>;
 }
@@ -86,7 +88,7 @@ export class Cancels {
 
   /** Sends a request, unless one is under way that may still be answered, or the order has ended meanwhile. */
   async #request(id: string, deadlineMs: number): Promise<'requested' | 'ended'> {
-    const { store, session, style, throttle, now, cancelTimeoutMs, log } = this.options;
+    const { store, session, style, throttle, now, cancelTimeoutMs } = this.options;
     const [order, cancels] = await Promise.all([store.order(id), store.cancelsOf(id)]);
     if (order === undefined || order.state === 'final') return 'ended';
     const underWay = cancels.filter(({ state }) => state === 'sending');
@@ -104,7 +106,7 @@ export class Cancels {
       state: 'sending',
       ...saidNothing,
     };
-    const fields = filledIn(() => cancelRequest(cancel, order, style, now()), order.id, log);
+    const fields = filledIn(() => cancelRequest(cancel, order, style, now()), order.id, this.options);
     if (fields === undefined) throw new RpcError(status.UNAVAILABLE, 'a field that the broker asks for has no value');
     if (underWay.length > 0) await store.lost(underWay.map((one) => one.id));
     const outcome = await send(

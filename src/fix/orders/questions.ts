@@ -31,6 +31,8 @@ export interface QuestionsOptions {
   /** How long an answer to a question may take, in milliseconds. */
   readonly answerTimeoutMs?: number;
   readonly log: Logger;
+  /** A placeholder of the template had no value. */
+  readonly onMissingValue?: () => void;
   /** A finding was stored. */
   readonly onFinding: (finding: Finding) => void;
   /** An order is proven to be absent for ever. */
@@ -274,9 +276,9 @@ export class Questions {
   }
 
   async #askNow(order: FixOrder): Promise<StatusAnswer | undefined> {
-    const { session, style, requestId, throttle, log } = this.options;
+    const { session, style, requestId, throttle } = this.options;
     const id = requestId();
-    const fields = filledIn(() => statusRequest(id, order, style), order.id, log);
+    const fields = filledIn(() => statusRequest(id, order, style), order.id, this.options);
     if (fields === undefined || !(await throttle.take(this.#answerTimeoutMs))) return undefined;
     // What was written a moment ago may be on its way through the exchange, and so may what was written before a disconnection.
     const boundaryAt = this.#boundaryAt;

@@ -42,6 +42,8 @@ export interface TradingOptions {
   readonly log: Logger;
   readonly onReports: () => void;
   readonly onFinding: (what: string) => void;
+  /** A placeholder of the template had no value. */
+  readonly onMissingValue?: () => void;
 }
 
 /** Orders over the session: each is sent once, and asked about until what became of it is known. */
@@ -70,7 +72,7 @@ export class Trading {
     deadlineMs: number,
     referenceKobo: bigint | null = null,
   ): Promise<FixReport> {
-    const { session, style, throttle, now, log } = this.options;
+    const { session, style, throttle, now } = this.options;
     const order = orderFrom(request, now(), referenceKobo, style.nameLength);
     if (this.#beingTaken.has(order.id)) throw seenBefore();
     this.#beingTaken.add(order.id);
@@ -79,7 +81,7 @@ export class Trading {
       if (!(await throttle.take(order.notAfter - now()))) {
         return await this.#refuse(order, 'it could not be sent before its time had run out');
       }
-      const fields = filledIn(() => newOrder(order, style, now()), order.id, log);
+      const fields = filledIn(() => newOrder(order, style, now()), order.id, this.options);
       if (fields === undefined) return await this.#refuse(order, 'a field that the broker asks for has no value');
       const report = this.#firstReports.wait(order.id, deadlineMs - now());
       const sent = {

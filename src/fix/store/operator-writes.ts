@@ -1,12 +1,17 @@
 import type { Database } from '../../db/database.ts';
 import { statement } from '../../db/statement.ts';
+import { auditOf, type ChangeAuthor, unnamedAuthor } from './audit.ts';
 import { type FindingSettlement, fixFindingSettlements, fixFindings, fixNumbers, fixOrders } from './table.ts';
 
 /**
  * Notes that the database came back from a backup, so that nothing is proven absent, or that an operator has compared it with the
  * broker's record and releases it. Returns whether that is news. An adapter that runs follows it with its next write.
  */
-export async function setRestored(database: Database, restored: boolean): Promise<boolean> {
+export async function setRestored(
+  database: Database,
+  restored: boolean,
+  by: ChangeAuthor = unnamedAuthor(),
+): Promise<boolean> {
   const locked = fixNumbers.find({ id: 1n }, fixNumbers.all, statement('FOR UPDATE'));
   return database.transaction([locked], ([rows = []]) => {
     const [row] = rows;
@@ -14,7 +19,9 @@ export async function setRestored(database: Database, restored: boolean): Promis
     const before = fixNumbers.all.read(row);
     if (before.restored === restored) return { writes: [], result: false };
     const after = { ...before, restored, version: before.version + 1n };
-    return { writes: fixNumbers.update(before, after), result: true };
+    const shown = (isRestored: boolean) => (isRestored ? 'restored' : 'released');
+    const entry = auditOf(by, restored ? 'fix restored' : 'fix release', shown(before.restored), shown(restored));
+    return { writes: [...fixNumbers.update(before, after), entry], result: true };
   });
 }
 
@@ -60,6 +67,7 @@ export async function settleOrder(
       // An adapter that runs learns by it that rows have changed.
       ...fixNumbers.update(known, { ...known, version: known.version + 1n }),
       ...fixOrders.update(before, { ...before, settled: true, mustAsk: false }),
+      auditOf({ at, operator, reason: note }, 'fix settle', orderId, `settled with ${findings.length} findings`),
       ...(settlements.length === 0 ? [] : [fixFindingSettlements.insert(...settlements)]),
     ];
     return { writes, result: undefined };

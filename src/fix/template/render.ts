@@ -18,12 +18,20 @@ export class MissingValue extends Error {
   }
 }
 
-/** What `make` makes; undefined if a placeholder has no value, which an operator is notified of. */
-export function filledIn<T>(make: () => T, orderId: string, log: Logger): T | undefined {
+/** Who is notified of a placeholder without a value. */
+export interface MissingNotice {
+  readonly log: Logger;
+  /** Counts it. */
+  readonly onMissingValue?: () => void;
+}
+
+/** What `make` makes; undefined if a placeholder has no value, which is counted, and which an operator is notified of. */
+export function filledIn<T>(make: () => T, orderId: string, { log, onMissingValue }: MissingNotice): T | undefined {
   try {
     return make();
   } catch (error) {
     if (!(error instanceof MissingValue)) throw error;
+    onMissingValue?.();
     log.error({ orderId, placeholder: error.placeholder }, "the template's placeholder has no value for an order");
     return undefined;
   }
