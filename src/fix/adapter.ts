@@ -362,6 +362,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       isAverage: (text, valueKobo, quantity) => isAverage(text, unit, valueKobo, quantity),
       symbolOf,
       reasonOf: (message) => rejectReasonOf(message, config.rejectReasons),
+      show: (tag, value) => messages.masking.field(tag, value),
     },
     timeOf: (message) => timeOf(message, now),
     now,
@@ -431,7 +432,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
       const hours = periodic('hours', 1_000, async () => {
         view.isInHours = session.isInHours;
         view.isLoggedOut = control.isLoggedOut;
-        view.reason = session.status().reason;
+        view.reason = session.status().logged;
       }).run(lease.signal);
       const helpers = new Supervisor(log);
       const workers = [control.worker, ...messages.workers, ...(dropCopy === undefined ? [] : [dropCopy])];

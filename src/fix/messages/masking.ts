@@ -45,6 +45,11 @@ export class Masking {
     return problem === undefined ? text : `${text}${text === '' ? '' : '|'}(${problem})`.slice(0, maxTextLength);
   }
 
+  /** The value of a single field, masked as in the text of a message. */
+  field(tag: number, value: string): string {
+    return this.#isMasked(tag, [], 0) ? mask : this.value(value);
+  }
+
   /** A value without credentials, in printable ASCII. */
   value(value: string): string {
     let shown = value;

@@ -22,7 +22,7 @@ export const messageSettings = {
   ),
   maskedTags: setting(
     'MARINA_FIX_MESSAGES_MASKED_TAGS',
-    'tags whose values are masked in them, in addition to those of credentials and personal data, such as 58,5001',
+    'tags whose values are masked in them, and in findings and rejections, in addition to those of credentials and personal data, such as 58,5001',
     '',
     reading('up to 200 tags, separated by commas', parseTags),
   ),

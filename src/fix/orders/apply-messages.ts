@@ -4,7 +4,7 @@ import type { Finding, FixCancel, FixOrder, FixReport, FixTradeChange } from '..
 import { messageTypes, tags } from '../wire/tags.ts';
 import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
 import { answersQuestion, execIdOf, type Message, wholeOf } from './execution.ts';
-import { describe, factsOf } from './facts.ts';
+import { describe, factsOf, type ShowValue } from './facts.ts';
 import { isCancelName } from './names.ts';
 import {
   isOfQuestion,
@@ -15,7 +15,7 @@ import {
   rejectedName,
   rejectedNumber,
 } from './references.ts';
-import { saidIn, saidNothing } from './reject-reasons.ts';
+import { type Said, saidIn, saidNothing } from './reject-reasons.ts';
 import { applyReject } from './rejects.ts';
 import { countOf, type WeighContext } from './weigh.ts';
 
@@ -36,6 +36,8 @@ export interface MessagesContext extends WeighContext {
   readonly now: number;
   /** When the present session day began, in milliseconds; absent: with the numbering. */
   readonly dayStartedAt?: number;
+  /** Makes values fit to be stored; absent: they are stored as they came. */
+  readonly show?: ShowValue;
 }
 
 /** ExecType (150). */
@@ -171,7 +173,7 @@ class Applying {
 
   #take(message: Message, { order, reports, change, findings }: Effect): void {
     this.#orders.set(order.id, order);
-    this.#reports.push(...reports);
+    this.#reports.push(...reports.map((report) => ({ ...report, ...this.#shown(report) })));
     const executed = this.#executed.get(order.id) ?? new Map<string, Executed>();
     this.#executed.set(order.id, executed);
     for (const { execId, kind, quantity, priceKobo, counted } of reports) {
@@ -185,6 +187,13 @@ class Applying {
       }
     }
     for (const finding of findings) this.#find(message, order.id, finding);
+  }
+
+  /** What the exchange said of a rejection, as operators are shown it. */
+  #shown({ exchangeReason, exchangeText }: Said): Said {
+    const { show } = this.context;
+    if (show === undefined || exchangeText === null) return { exchangeReason, exchangeText };
+    return { exchangeReason, exchangeText: show(tags.Text, exchangeText) };
   }
 
   #answer(message: Message, { order, isUnknown, isUnclear: proves }: Effect): void {
@@ -224,7 +233,7 @@ class Applying {
 
   #endCancel(cancel: FixCancel | undefined, state: 'done' | 'refused', message?: Message): void {
     if (cancel === undefined || cancel.state === 'done' || cancel.state === state) return;
-    const after = { ...cancel, state, ...(message === undefined ? saidNothing : saidIn(message)) };
+    const after = { ...cancel, state, ...(message === undefined ? saidNothing : this.#shown(saidIn(message))) };
     this.#cancels.set(cancel.id, after);
     if (state === 'refused') this.#refusedCancels.push(after);
   }
@@ -259,7 +268,7 @@ class Applying {
     return {
       ...{ what, detail, at: this.context.now, orderId: printable(orderId) },
       execId: printable(execIdOf(message) ?? ''),
-      facts: factsOf(message),
+      facts: factsOf(message, this.context.show),
       bytes: message.bytes ?? null,
     };
   }

@@ -41,11 +41,14 @@ const shown: readonly (keyof typeof factTags)[] = [
   ...(['LastPx', 'CumQty', 'LeavesQty', 'AvgPx', 'OrdRejReason', 'CxlRejReason'] as const),
 ];
 
+/** Makes a value fit to be stored: without what the message log masks. */
+export type ShowValue = (tag: number, value: string) => string;
+
 /** All facts of a message, as JSON, for an operator. */
-export function factsOf(message: Message): string {
+export function factsOf(message: Message, show: ShowValue = (_tag, value) => value): string {
   const facts = Object.entries(factTags).flatMap(([name, tag]): [string, string][] => {
     const value = message.get(tag);
-    return value === undefined ? [] : [[name, value.slice(0, longestValue)]];
+    return value === undefined ? [] : [[name, show(tag, value).slice(0, longestValue)]];
   });
   return JSON.stringify(Object.fromEntries(facts));
 }

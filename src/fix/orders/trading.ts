@@ -7,7 +7,7 @@ import type { FixStore } from '../store/store.ts';
 import type { Finding, FixOrder, FixReport } from '../store/table.ts';
 import { filledIn } from '../template/render.ts';
 import { messageTypes } from '../wire/tags.ts';
-import { type Answers, applyMessages, subjectsOf } from './apply-messages.ts';
+import { type Answers, applyMessages, type MessagesContext, subjectsOf } from './apply-messages.ts';
 import { Cancels } from './cancels.ts';
 import type { Message } from './execution.ts';
 import { orderFrom } from './order-request.ts';
@@ -23,7 +23,7 @@ export interface TradingOptions {
   readonly session: SendingSession;
   readonly style: OrderStyle;
   readonly throttle: Throttle;
-  readonly weighing: WeighContext;
+  readonly weighing: WeighContext & Pick<MessagesContext, 'show'>;
   /** When a message was sent, by its own fields. */
   readonly timeOf: (message: Message) => number;
   /** Real time, in milliseconds. */

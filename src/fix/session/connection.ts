@@ -8,7 +8,7 @@ import { wholeNumber } from '../wire/numbers.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { Incoming } from './gap.ts';
 import { Inbox } from './inbox.ts';
-import { logonFields, readLogonAnswer, reasonOf } from './logon.ts';
+import { logonFields, readLogonAnswer } from './logon.ts';
 import { askedAgain, headerFault, isAdministrative, isApplied, rejectReasons, withRefMsgType } from './messages.ts';
 import { Noting } from './noting.ts';
 import { Readiness } from './readiness.ts';
@@ -53,8 +53,20 @@ export interface ConnectionOptions<Message> {
 }
 
 /** Ends the connection. Every message was applied, or is asked for again. */
-class Disconnect extends Error {
+export class Disconnect extends Error {
   override readonly name: string = 'Disconnect';
+  readonly #said: string;
+
+  /** `said` is the other side's own text. It may be about a person, so no log line has it. */
+  constructor(message: string, said = '') {
+    super(message);
+    this.#said = said;
+  }
+
+  /** The message with what the other side said, for operators. */
+  get told(): string {
+    return this.#said === '' ? this.message : `${this.message}: ${this.#said}`;
+  }
 }
 
 /** One side refused the Logon of the other. */
@@ -124,7 +136,7 @@ export class Connection<Message extends Outgoing> {
   }
 
   /** What it does, and why it is not up. */
-  get state(): { readonly state: SessionState; readonly reason: string } {
+  get state(): { readonly state: SessionState; readonly reason: string; readonly logged?: string } {
     const { missing } = this.#incoming;
     if (this.#isEnding) return { state: 'logging_out', reason: 'the session logs out' };
     if (!this.#isLoggedOn) return { state: 'logging_on', reason: 'the Logon is not answered' };
@@ -333,7 +345,10 @@ export class Connection<Message extends Outgoing> {
     events.trouble('rejected');
     if (isAdministrative(type) || type === messageTypes.Reject) {
       const number = reject.get(tags.RefSeqNum);
-      log.error({ number, type, text: reasonOf(reject) }, 'the other side rejects a message of the session');
+      log.error(
+        { number, type, reason: reject.get(tags.SessionRejectReason) },
+        'the other side rejects a message of the session',
+      );
     }
     this.#give(message, reject);
   }
@@ -371,9 +386,9 @@ export class Connection<Message extends Outgoing> {
     await settings.passwords?.answered({ isAccepted: answer.kind !== 'refused', sessionStatus });
     if (answer.kind === 'wrong') return this.#refuse(answer.text, answer.trouble);
     if (answer.kind === 'refused') {
-      log.error({ text: answer.text }, 'the other side refused the Logon');
+      log.error({ sessionStatus }, 'the other side refused the Logon');
       events.trouble('logon_refused');
-      throw new LogonRefused(`the Logon was refused: ${answer.text}`);
+      throw new LogonRefused('the Logon was refused', answer.text);
     }
     this.#isLoggedOn = true;
     onLogon();
@@ -394,11 +409,11 @@ export class Connection<Message extends Outgoing> {
     const text = message.get(tags.Text) ?? '';
     await this.#store();
     if (!this.#isLeaving) {
-      this.options.log.warn({ text }, 'the other side logs out');
+      this.options.log.warn('the other side logs out');
       this.#answer(messageTypes.Logout);
       this.#isEnding = true;
       await atMost(this.options.settings.logoutTimeoutMs, this.#sender.drained());
-      throw new Disconnect(`the other side logged out: ${text}`);
+      throw new Disconnect('the other side logged out', text);
     }
     this.#loggedOut();
   }

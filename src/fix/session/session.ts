@@ -3,7 +3,7 @@ import type { Logger } from '../../lib/log.ts';
 import { pause } from '../../lib/worker.ts';
 import type { MessageTap } from '../messages/tap.ts';
 import { Addresses } from './addresses.ts';
-import { Connection, LogonRefused } from './connection.ts';
+import { Connection, Disconnect, LogonRefused } from './connection.ts';
 import { LogonTries } from './logon.ts';
 import { nextNumbering } from './numbering.ts';
 import { type Schedule, sessionStartAt } from './schedule.ts';
@@ -53,7 +53,11 @@ export class Session<Message extends Outgoing> {
   readonly #tries: LogonTries;
   readonly #addresses: Addresses;
   /** What it does while there is no connection. */
-  #idle: { readonly state: SessionState; readonly reason: string } = { state: 'waiting', reason: 'it begins' };
+  /** `logged` is the reason without what the other side said; absent: the reason has nothing of that. */
+  #idle: { readonly state: SessionState; readonly reason: string; readonly logged?: string } = {
+    state: 'waiting',
+    reason: 'it begins',
+  };
   #shown: { readonly state: SessionState; readonly reason: string; readonly since: number };
   #numbers: Numbers | undefined;
   #address: string | undefined;
@@ -81,10 +85,10 @@ export class Session<Message extends Outgoing> {
 
   /** What it does, and why it is not up. */
   status(): SessionStatus {
-    const { state, reason } = this.#connection?.state ?? this.#idle;
+    const { state, reason, logged = reason } = this.#connection?.state ?? this.#idle;
     if (state !== this.#shown.state) this.#shown = { state, reason, since: this.options.now() };
     return {
-      ...{ state, reason, since: this.#shown.since, address: this.#address, refusals: this.#tries.refusals },
+      ...{ state, reason, logged, since: this.#shown.since, address: this.#address, refusals: this.#tries.refusals },
       nextOut: this.#connection?.nextOut ?? this.#numbers?.nextOut,
       nextIn: this.#connection?.nextIn ?? this.#numbers?.nextIn,
     };
@@ -116,7 +120,11 @@ export class Session<Message extends Outgoing> {
           continue;
         }
         if (!this.#tries.mayTry({ password: settings.password(), startedAt })) {
-          this.#idle = { state: 'stopped', reason: `no further Logon is sent: ${this.#tries.reason}` };
+          this.#idle = {
+            state: 'stopped',
+            reason: `no further Logon is sent: ${this.#tries.reason}`,
+            logged: 'no further Logon is sent',
+          };
           await this.#wait(pollIntervalMs, signal);
           continue;
         }
@@ -128,8 +136,9 @@ export class Session<Message extends Outgoing> {
         } catch (error) {
           if (!signal.aborted) log.warn({ err: error }, 'the session with the exchange ended');
           wasRefused = error instanceof LogonRefused;
-          if (wasRefused) this.#refused((error as Error).message, startedAt);
-          this.#idle = { state: 'waiting', reason: (error as Error).message };
+          const told = error instanceof Disconnect ? error.told : (error as Error).message;
+          if (wasRefused) this.#refused(told, startedAt);
+          this.#idle = { state: 'waiting', reason: told, logged: (error as Error).message };
         }
         this.#connection = undefined;
         this.#addresses.ended(this.#wasUp);
@@ -155,7 +164,7 @@ export class Session<Message extends Outgoing> {
     const { settings, log, events } = this.options;
     this.#tries.refused(text, { password: settings.password(), startedAt });
     if (!this.#tries.areUsedUp) return;
-    log.error({ refusals: this.#tries.refusals, text }, 'no further Logon is sent');
+    log.error({ refusals: this.#tries.refusals }, 'no further Logon is sent');
     events.trouble('logon_stopped');
   }
 
@@ -165,7 +174,7 @@ export class Session<Message extends Outgoing> {
     let downSince = performance.now();
     let warnedAt: number | undefined;
     return setInterval(() => {
-      const { state, reason, nextOut, nextIn, refusals } = this.status();
+      const { state, logged: reason, nextOut, nextIn, refusals } = this.status();
       const now = performance.now();
       if (state === 'up' || state === 'outside_hours') {
         downSince = now;

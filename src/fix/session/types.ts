@@ -165,6 +165,8 @@ export interface SessionStatus {
   readonly state: SessionState;
   /** Why it is not up, as a sentence; empty while it is. */
   readonly reason: string;
+  /** The reason without what the other side said, which may be about a person: for log lines and `/readyz`. */
+  readonly logged: string;
   /** Real time since when it is in this state, in milliseconds. */
   readonly since: number;
   /** The numbers of the next messages, as they are known; undefined before the first connection. */
