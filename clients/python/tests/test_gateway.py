@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -93,7 +94,7 @@ class AgainstAGateway(unittest.TestCase):
 
         cases = [
             (stranger, marina.AuthenticationError, "unauthorized", {}),
-            (lambda: client("READER").create_order(**order("READER")), marina.PermissionError, "insufficient_scope", {}),
+            (lambda: client("READER").create_order(**order("READER")), marina.PermissionDeniedError, "insufficient_scope", {}),
             (lambda: good.get_order(id="ord_none"), marina.InvalidRequestError, "order_not_found", {}),
             (
                 lambda: good.create_order(**order("GOOD", quantity=0)),
@@ -170,6 +171,35 @@ class AgainstAGateway(unittest.TestCase):
         end.skip_to_end()
         follower.create_order(**order("FEED", quantity=6))
         self.assertEqual(next(iter(end))["version"], 6)
+
+    def test_the_client_for_asyncio_does_the_same(self) -> None:
+        async def run() -> None:
+            key = f"lose-{uuid.uuid4()}"
+            reference = str(uuid.uuid4())
+            answers: List[marina.AnswerDetails] = []
+            secret = os.environ["MARINA_TEST_ASYNC_KEY"]
+            async with marina.AsyncMarina(LOSSY_URL, secret, on_answer=answers.append) as lossy:
+                placed = await lossy.create_order(**order("ASYNC", client_reference=reference), idempotency_key=key)
+            self.assertEqual([(each.is_replayed, each.attempt) for each in answers], [(True, 2)])
+            async with marina.AsyncMarina(URL, secret) as follower:
+                orders = [
+                    follower.create_order(**order("ASYNC", quantity=quantity, client_reference=reference))
+                    for quantity in range(1, 5)
+                ]
+                ids = {each["id"] for each in await asyncio.gather(*orders)} | {placed["id"]}
+                listed = [each["id"] async for each in follower.list_orders(client_reference=reference, limit=2)]
+                self.assertEqual((len(listed), set(listed)), (5, ids))
+                versions: List[int] = []
+                async for event in follower.follow_events(poll_seconds=0.02, limit=2):
+                    versions.append(event["version"])
+                    if len(versions) == 5:
+                        break
+                self.assertEqual(versions, [1, 2, 3, 4, 5])
+                with self.assertRaises(marina.OrderError) as caught:
+                    await follower.create_order(**order("ASYNC", "SIM-FUNDS"))
+                self.assertEqual(caught.exception.reject_reason, "insufficient_funds")
+
+        asyncio.run(run())
 
     def test_a_delivered_webhook_is_verified(self) -> None:
         headers = {

@@ -3,79 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
-import threading
 import unittest
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Dict, List, Optional, Tuple
 
 import marina
 from marina.retries import Failure, leaves_unknown, settles, wait_before_repeat
 
+from .support import WithGateway, refusal
+
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode("ascii")
 BODY = b'{"object":"event","id":"msg_1","type":"order.filled","version":100000000000000007,"data":{"id":"ord_1"}}'
-
-
-class Gateway:
-    """A server that answers with what it is given, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.answers: List[Optional[Tuple[int, Dict[str, str], bytes]]] = []
-        self.requests: List[Tuple[str, str, Dict[str, str], bytes]] = []
-        gateway = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("content-length", "0")))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                gateway.requests.append((self.command, self.path, headers, body))
-                answer = gateway.answers.pop(0)
-                if answer is None:
-                    self.close_connection = True
-                    return
-                status, more, text = answer
-                self.send_response(status)
-                for name, value in more.items():
-                    self.send_header(name, value)
-                self.send_header("content-length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            do_GET = do_POST = do_PUT = do_DELETE = answer
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
-
-
-def refusal(status: int, code: str, kind: str = "api_error", **headers: str) -> Tuple[int, Dict[str, str], bytes]:
-    error = {"type": kind, "code": code, "message": "A sentence.", "doc_url": "https://marina.example"}
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return status, names, json.dumps({"error": error}).encode("utf-8")
-
-
-class WithGateway(unittest.TestCase):
-    def setUp(self) -> None:
-        self.gateway = Gateway()
-        self.marina = marina.Marina(self.gateway.url, "marina_test_key")
-
-    def tearDown(self) -> None:
-        self.marina.close()
-        self.gateway.server.shutdown()
-        self.gateway.server.server_close()
-
-    def place(self, **more: Any) -> Any:
-        return self.marina.create_order(
-            account="LAG1", symbol="ZENITHBANK", side="buy", quantity=100, type="market", **more
-        )
 
 
 class Calls(WithGateway):
@@ -186,6 +122,25 @@ class Webhooks(unittest.TestCase):
         headers["webhook-signature"] = "v1,AAAA v2,x " + headers["webhook-signature"]
         marina.verify_webhook(SECRET, {name.title(): value for name, value in headers.items()}, BODY)
 
+    def test_the_headers_may_be_as_any_server_has_them(self) -> None:
+        good = marina.sign_webhook(SECRET, "msg_1", BODY)
+        environ = {"REQUEST_METHOD": "POST", **{_environ_name(name): value for name, value in good.items()}}
+        for headers in (
+            {name.upper(): value for name, value in good.items()},
+            environ,
+            {"wsgi.input": object(), **environ},
+            [(name.encode("ascii"), value.encode("ascii")) for name, value in good.items()],
+            list(good.items()),
+            {name: [value] for name, value in good.items()},
+        ):
+            self.assertEqual(marina.verify_webhook(SECRET, headers, BODY)["id"], "msg_1")
+
+    def test_a_body_that_is_not_the_raw_bytes_is_told_to_be(self) -> None:
+        good = marina.sign_webhook(SECRET, "msg_1", BODY)
+        for wrong in ({"id": "msg_1"}, BODY.decode("ascii"), None):
+            with self.assertRaisesRegex(TypeError, "raw bytes"):
+                marina.verify_webhook(SECRET, good, wrong)  # type: ignore[arg-type]
+
     def test_anything_else_is_refused(self) -> None:
         good = marina.sign_webhook(SECRET, "msg_1", BODY, now=1_000)
         marina.verify_webhook(SECRET, good, BODY, now=1_300)
@@ -198,12 +153,22 @@ class Webhooks(unittest.TestCase):
             ({**good, "webhook-timestamp": "１０００"}, BODY, 1_000),
             ({**good, "webhook-signature": "v1,"}, BODY, 1_000),
             ({**good, "webhook-signature": "v1,é"}, BODY, 1_000),
+            ({**good, "webhook-signature": "v1,\udce9"}, BODY, 1_000),
             ({"webhook-id": "msg_1"}, BODY, 1_000),
         ):
             with self.assertRaises(marina.WebhookVerificationError):
                 marina.verify_webhook(SECRET, headers, body, now=now)
-        with self.assertRaises(ValueError):
-            marina.verify_webhook("whsec_!", good, BODY, now=1_000)
+        for nested in (b"[" * 100_000, b"{", b'"msg_1"', b'{"id":1e99999999999999999999}'):
+            signed = marina.sign_webhook(SECRET, "msg_1", nested)
+            with self.assertRaises(marina.WebhookVerificationError):
+                marina.verify_webhook(SECRET, signed, nested)
+        for secret in ("whsec_!", "whsec_", ""):
+            with self.assertRaises(ValueError):
+                marina.verify_webhook(secret, good, BODY, now=1_000)
+
+
+def _environ_name(name: str) -> str:
+    return "HTTP_" + name.upper().replace("-", "_")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ import { readComments } from '../../docs/comments.ts';
 import { openApiDocument } from '../../docs/openapi/document.ts';
 import { gatewayOperations } from '../gateway-contract.ts';
 import { type ContractDocument, readContract } from './contract.ts';
-import { pythonContract } from './python.ts';
+import { pythonAsyncContract, pythonContract } from './python.ts';
 import { typescriptContract } from './typescript.ts';
 
 const clients = join(import.meta.dirname, '../../../clients');
@@ -24,5 +24,6 @@ export function clientFiles(): { path: string; text: string }[] {
   return [
     { path: join(clients, 'typescript/src/contract.ts'), text: typescriptContract(contract) },
     { path: join(clients, 'python/src/marina/contract.py'), text: pythonContract(contract) },
+    { path: join(clients, 'python/src/marina/async_contract.py'), text: pythonAsyncContract(contract) },
   ];
 }

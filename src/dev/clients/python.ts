@@ -107,43 +107,98 @@ function methods(operations: readonly ClientOperation[], schemas: Readonly<Recor
 
     def _list(self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]) -> Pages[Any, Any]:
         raise NotImplementedError
-${operations.map((operation) => method(operation, schemas)).join('')}`;
+${operations.map((operation) => method(operation, schemas, waiting)).join('')}`;
 }
 
-function method(operation: ClientOperation, schemas: Readonly<Record<string, Schema>>): string {
-  const { name, description, pathMembers, queryMembers, bodySchema, fileTypes, takesKey, answer, item } = operation;
+/** The methods once more, for asyncio: a call is awaited, and a list is gone through with `async for`. */
+export function pythonAsyncContract({ schemas, operations }: Contract): string {
+  const named = operations.flatMap(({ name, answer, item }) => [constantName(name), answer, ...(item ? [item] : [])]);
+  const imported = [...new Set([...named, 'Operation'])].sort();
+  return `# Made from the OpenAPI document by \`make generate\`. Change the contract in proto/, not this file.
+"""Every operation of the contract, for asyncio."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Literal, Optional, Sequence
+
+from .async_pages import AsyncPages
+from .contract import (
+${imported.map((name) => `    ${name},\n`).join('')})
+
+
+class AsyncOperations:
+    """A method for each operation."""
+
+    async def _call(
+        self,
+        operation: Operation,
+        values: Dict[str, Any],
+        idempotency_key: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Any:
+        raise NotImplementedError
+
+    def _list(
+        self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]
+    ) -> AsyncPages[Any, Any]:
+        raise NotImplementedError
+${operations.map((operation) => method(operation, schemas, awaited)).join('')}`;
+}
+
+/** How a method is defined and calls. A list is not awaited: its pages are. */
+interface Manner {
+  readonly define: string;
+  readonly call: string;
+  readonly pages: string;
+}
+const waiting: Manner = { define: 'def', call: 'self._call', pages: 'Pages' };
+const awaited: Manner = { define: 'async def', call: 'await self._call', pages: 'AsyncPages' };
+
+function method(operation: ClientOperation, schemas: Readonly<Record<string, Schema>>, manner: Manner): string {
+  const { name, takesKey, answer, item } = operation;
+  const members = membersTaken(operation, schemas);
+  const values = `{${members.map(({ name: member }) => `${quoted(member)}: ${pythonArgument(member)}`).join(', ')}}`;
+  const returned = item === undefined ? answer : `${manner.pages}[${answer}, ${item}]`;
+  const call =
+    item !== undefined
+      ? `self._list(${constantName(name)}, ${values}, deadline)`
+      : `${manner.call}(${constantName(name)}, ${values}, ${takesKey ? 'idempotency_key' : 'None'}, deadline)`;
+  return `
+    ${item === undefined ? manner.define : 'def'} ${snakeCase(name)}(
+        self,
+        *,
+        ${parametersOf(members, takesKey).join(',\n        ')},
+    ) -> ${returned}:
+${docstring(aboutMethod(operation, members), 8)}        return ${call}
+`;
+}
+
+function membersTaken(operation: ClientOperation, schemas: Readonly<Record<string, Schema>>): Member[] {
+  const { pathMembers, queryMembers, bodySchema, fileTypes } = operation;
   const body = bodySchema === undefined ? [] : membersOf(schemas[bodySchema]);
-  const members = [...pathMembers, ...queryMembers, ...body, ...fileMembers(fileTypes)];
+  return [...pathMembers, ...queryMembers, ...body, ...fileMembers(fileTypes)];
+}
+
+function parametersOf(members: readonly Member[], takesKey: boolean): string[] {
   const sorted = [
     ...members.filter(({ isRequired }) => isRequired),
     ...members.filter(({ isRequired }) => !isRequired),
   ];
-  const parameters = sorted.map(({ name: member, schema, isRequired }) => {
+  const parameters = sorted.map(({ name, schema, isRequired }) => {
     const { value } = withoutNull(schema);
     // A tuple does as well as a list where one is sent.
     const type = parameterTypes[value.type as string] ?? typeOf(value).replace(/^List\[/, 'Sequence[');
-    return isRequired ? `${pythonArgument(member)}: ${type}` : `${pythonArgument(member)}: Optional[${type}] = None`;
+    return isRequired ? `${pythonArgument(name)}: ${type}` : `${pythonArgument(name)}: Optional[${type}] = None`;
   });
-  if (takesKey) parameters.push('idempotency_key: Optional[str] = None');
-  parameters.push('deadline: Optional[float] = None');
-  const values = `{${members.map(({ name: member }) => `${quoted(member)}: ${pythonArgument(member)}`).join(', ')}}`;
-  const returned = item === undefined ? answer : `Pages[${answer}, ${item}]`;
-  const call =
-    item !== undefined
-      ? `self._list(${constantName(name)}, ${values}, deadline)`
-      : `self._call(${constantName(name)}, ${values}, ${takesKey ? 'idempotency_key' : 'None'}, deadline)`;
+  const key = takesKey ? ['idempotency_key: Optional[str] = None'] : [];
+  return [...parameters, ...key, 'deadline: Optional[float] = None'];
+}
+
+function aboutMethod({ description }: ClientOperation, members: readonly Member[]): string {
   const about = members
     .filter((member) => member.description !== '')
     .map((member) => `${pythonArgument(member.name)}: ${member.description.replaceAll('\n', ' ')}`);
-  const text = [description, ...(about.length > 0 ? [about.join('\n')] : [])].join('\n\n');
-  return `
-    def ${snakeCase(name)}(
-        self,
-        *,
-        ${parameters.join(',\n        ')},
-    ) -> ${returned}:
-${docstring(text, 8)}        return ${call}
-`;
+  return [description, ...(about.length > 0 ? [about.join('\n')] : [])].join('\n\n');
 }
 
 const parameterTypes: Readonly<Record<string, string>> = { bytes: 'bytes' };

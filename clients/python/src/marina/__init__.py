@@ -1,12 +1,17 @@
 """Marina's API: types, retries that keep the Idempotency-Key, lists, events and webhooks."""
 
 from . import contract
-from .client import AnswerDetails, Marina
+from .async_client import AsyncMarina
+from .async_pages import AsyncEventFeed, AsyncPages
+from .calls import AnswerDetails
+from .client import Marina
 from .errors import (
     ApiError,
     ApplicationError,
     AuthenticationError,
+    CallError,
     CallState,
+    CallTimeoutError,
     ErrorAnswer,
     IdempotencyError,
     InvalidRequestError,
@@ -14,19 +19,27 @@ from .errors import (
     MarinaError,
     NoAnswerError,
     OrderError,
-    PermissionError,
+    PermissionDeniedError,
     RateLimitError,
     WalletError,
 )
+from .joined_path import JoinedPath
 from .pages import EventFeed, Pages
 from .webhooks import WebhookVerificationError, sign_webhook, verify_webhook
+
+__path__ = JoinedPath(__name__, __path__)
 
 __all__ = [
     "AnswerDetails",
     "ApiError",
     "ApplicationError",
+    "AsyncEventFeed",
+    "AsyncMarina",
+    "AsyncPages",
     "AuthenticationError",
+    "CallError",
     "CallState",
+    "CallTimeoutError",
     "ErrorAnswer",
     "EventFeed",
     "IdempotencyError",
@@ -37,7 +50,7 @@ __all__ = [
     "NoAnswerError",
     "OrderError",
     "Pages",
-    "PermissionError",
+    "PermissionDeniedError",
     "RateLimitError",
     "WalletError",
     "WebhookVerificationError",

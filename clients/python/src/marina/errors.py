@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Type
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Type
 
 
 class CallState(NamedTuple):
@@ -22,12 +22,37 @@ class MarinaError(Exception):
     """Everything that this library raises, but for mistakes in how it is called (TypeError, ValueError)."""
 
 
-class NoAnswerError(MarinaError):
-    """No answer came in time, or what came was not the gateway's. `__cause__` says why."""
+class CallError(MarinaError):
+    """A call failed. `call` says how far it had got, and has its Idempotency-Key."""
+
+    call: CallState
+
+    @property
+    def idempotency_key(self) -> Optional[str]:
+        """The key that the call was sent with; None if the operation takes none."""
+        return self.call.idempotency_key
+
+    @property
+    def is_outcome_unknown(self) -> bool:
+        """Whether something may have been done that nobody knows of yet."""
+        return self.call.is_outcome_unknown
+
+
+class NoAnswerError(CallError):
+    """No answer came, or what came was not the gateway's. `__cause__` says why."""
 
     def __init__(self, message: str, call: CallState) -> None:
         super().__init__(message)
         self.call = call
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # An error may have to travel from a worker's process to its parent, with its key.
+        return type(self), (str(self), self.call)
+
+
+class CallTimeoutError(NoAnswerError, TimeoutError):
+    """No answer came in time. Unless `is_outcome_unknown` is false, the request may have been done: make the same call again
+    with the same Idempotency-Key."""
 
 
 class ErrorDetails(NamedTuple):
@@ -52,12 +77,13 @@ class ErrorDetails(NamedTuple):
     retry_after_seconds: Optional[int]
 
 
-class ErrorAnswer(MarinaError):
+class ErrorAnswer(CallError):
     """An error that the gateway answered with. Decide by `code`; there is a class for each family of codes."""
 
     def __init__(self, details: ErrorDetails, call: CallState) -> None:
         super().__init__(details.message)
         self.call = call
+        self._details = details
         self.status = details.status
         self.type = details.type
         self.code = details.code
@@ -69,12 +95,15 @@ class ErrorAnswer(MarinaError):
         self.request_id = details.request_id
         self.retry_after_seconds = details.retry_after_seconds
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self._details, self.call)
+
 
 class AuthenticationError(ErrorAnswer):
     """The key is not good here."""
 
 
-class PermissionError(ErrorAnswer):
+class PermissionDeniedError(ErrorAnswer):
     """The key may not do this."""
 
 
@@ -112,7 +141,7 @@ class ApiError(ErrorAnswer):
 
 _CLASSES: Dict[str, Type[ErrorAnswer]] = {
     "authentication_error": AuthenticationError,
-    "permission_error": PermissionError,
+    "permission_error": PermissionDeniedError,
     "invalid_request_error": InvalidRequestError,
     "idempotency_error": IdempotencyError,
     "order_error": OrderError,

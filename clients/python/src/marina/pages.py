@@ -104,14 +104,19 @@ class EventFeed:
             try:
                 return self._read(self._cursor, limit)
             except (NoAnswerError, ErrorAnswer) as error:
-                failure = Failure()
-                if isinstance(error, ErrorAnswer):
-                    failure = Failure(error.status, error.code, error.retry_after_seconds)
-                wait = wait_before_repeat(failure, "GET", False, attempt)
+                wait = wait_after_trouble(error, attempt)
                 if wait is None:
                     raise
-                wait = min(_LONGEST_WAIT, wait)
                 if self._on_trouble is not None:
                     self._on_trouble(error, wait)
                 self._stop.wait(wait)
         return None
+
+
+def wait_after_trouble(error: Union[NoAnswerError, ErrorAnswer], attempt: int) -> Optional[float]:
+    """How many seconds to wait before the feed is read again after a call of it failed; None if it must not be."""
+    failure = Failure()
+    if isinstance(error, ErrorAnswer):
+        failure = Failure(error.status, error.code, error.retry_after_seconds)
+    wait = wait_before_repeat(failure, "GET", False, attempt)
+    return None if wait is None else min(_LONGEST_WAIT, wait)

@@ -1,0 +1,120 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import ssl
+from typing import Any, Callable, Dict, Optional, Union
+
+from .async_contract import AsyncOperations
+from .async_pages import AsyncEventFeed, AsyncPages
+from .async_transport import AsyncTransport
+from .calls import AnswerDetails, Call, Settings, read_address
+from .contract import LIST_EVENTS, Operation
+from .errors import ErrorAnswer, NoAnswerError
+
+
+class AsyncMarina(AsyncOperations):
+    """Marina's operations with a key of yours, for programs that use asyncio.
+
+    It has the methods of `Marina`, with the same arguments, answers, retries and errors: await each, and go through lists and events
+    with `async for`. A task that is cancelled closes its connection; what was sent stays sent. Any number of tasks and of event
+    loops may use a client.
+
+    max_connections: how many requests are under way at once in an event loop. Others wait for one to end, within their deadline.
+    The other arguments are those of `Marina`.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        attempt_seconds: float = 45.0,
+        deadline: float = 120.0,
+        max_attempts: int = 5,
+        on_answer: Optional[Callable[[AnswerDetails], None]] = None,
+        allow_plaintext: bool = False,
+        ssl_context: Optional[ssl.SSLContext] = None,
+        max_connections: int = 64,
+    ) -> None:
+        address = read_address(base_url, key, allow_plaintext, ssl_context)
+        if max_connections < 1:
+            raise ValueError("`max_connections` has to be 1 or more.")
+        self._settings = Settings(key, attempt_seconds, deadline, max_attempts, on_answer)
+        self._transport = AsyncTransport(address, max_connections)
+
+    async def __aenter__(self) -> "AsyncMarina":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections that this event loop keeps. A call after it opens new ones."""
+        await self._transport.close()
+
+    def follow_events(
+        self,
+        *,
+        cursor: Optional[str] = None,
+        limit: int = 100,
+        poll_seconds: float = 1.0,
+        stop: Optional[asyncio.Event] = None,
+        on_trouble: Optional[Callable[[Union[NoAnswerError, ErrorAnswer], float], None]] = None,
+    ) -> AsyncEventFeed:
+        """Follows the event feed: every event from a cursor on, in order and without a gap. It does not end by itself.
+
+        cursor: where to go on: the `cursor` of an earlier feed. Without it, from the oldest event that is kept, of 30 days.
+        limit: how many events are read at once, 1 to 100. A program that stops in the middle of them meets them again.
+        poll_seconds: how long to wait when there is nothing new.
+        stop: ends the loop when it is set.
+        on_trouble: called when the feed cannot be read at the moment. It is tried again.
+        """
+
+        async def read(at: Optional[str], most: int) -> Any:
+            return await self._call(LIST_EVENTS, {"cursor": at, "limit": most})
+
+        return AsyncEventFeed(
+            read, cursor=cursor, limit=limit, poll_seconds=poll_seconds, stop=stop, on_trouble=on_trouble
+        )
+
+    def _list(
+        self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]
+    ) -> AsyncPages[Any, Any]:
+        async def read(cursor: Optional[str]) -> Any:
+            more = values if cursor is None else {**values, "cursor": cursor}
+            return await self._call(operation, more, None, deadline)
+
+        return AsyncPages(read)
+
+    async def _call(
+        self,
+        operation: Operation,
+        values: Dict[str, Any],
+        idempotency_key: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Any:
+        call = Call(self._settings, operation, values, idempotency_key, deadline)
+        while True:
+            wait = await self._attempt(call)
+            if isinstance(wait, dict):
+                return wait
+            await asyncio.sleep(wait)
+
+    async def _attempt(self, call: Call) -> Union[float, Dict[str, Any]]:
+        """How long to wait before the next attempt, or the body of a good answer."""
+        slots = self._transport.slots()
+        try:
+            await asyncio.wait_for(slots.acquire(), call.seconds_left)
+        except asyncio.TimeoutError:
+            raise call.not_sent_in_time() from None
+        try:
+            answer = await self._transport.send(call.begin())
+        except (OSError, EOFError, http.client.HTTPException) as error:
+            return call.failed(error)
+        finally:
+            slots.release()
+        again_after, value = call.answered(answer)
+        return value if again_after is None else again_after
