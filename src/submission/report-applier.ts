@@ -23,7 +23,7 @@ export interface ReportApplierParts<Row extends Submission, Report extends { rea
   readonly recorder: Recorder;
   readonly clock: Clock;
   readonly stuck: StuckPartners;
-  readonly position: Pick<ReportPosition, 'fact' | 'check'>;
+  readonly position: Pick<ReportPosition, 'factFor' | 'check'>;
   /** Aborted when reports are read again: what is under way then was decided on what may be lost. */
   readonly signal: AbortSignal;
 }
@@ -122,7 +122,7 @@ export class ReportApplier<Row extends Submission, Report extends { readonly num
     return recorder.changeMany(kind, {
       partnerId,
       ids: [...byObject.keys()],
-      extra: position.fact,
+      extra: position.factFor([...byObject.keys()]),
       decide: (row, stored) => {
         if (signal.aborted) throw new DatabaseDiffersError('reports are read again since');
         position.check(stored, row);

@@ -1,30 +1,46 @@
 import type { Database } from '../db/database.ts';
-import { type Fact, found } from '../db/facts.ts';
+import type { Fact } from '../db/facts.ts';
 import { fenced, type Lease } from '../db/lease.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
-import { positions, saveFirst, savePosition } from './table.ts';
+import { keepDay, positionNameOf } from './report-days.ts';
+import { hasMark, ProvenMark } from './report-mark.ts';
+import { positions, savePosition } from './table.ts';
 
 /** How often the position is stored. After a crash, later reports are applied again and change nothing. */
 const storeEveryMs = 250;
 /** How often the stored position is read while no report comes, so that one that went back is noticed. */
 export const checkEveryMs = 1_000;
-/** If so many objects wait to be proven, the position is stored at once. */
+/** If so many objects and findings wait to be proven, they are proven at once. */
 const mostClaims = 1_000;
 /**
- * So many objects, and findings of objects that are not stored, can wait to be proven while the position cannot move, because
- * reports of a locked partner wait. With more, no further reports are read.
+ * So many objects, and findings of objects that are not stored, can wait to be proven. With more, the next reports wait for
+ * the transaction that proves them.
  */
 const maxUnproven = 20_000;
-const dayMs = 86_400_000;
-/** The position at the beginning of a day is kept for so many days with reports. */
-const keptDays = 8;
 
 /** The last report of an object that this process has applied, or that no stored object is about. */
 interface Claim {
   readonly number: bigint;
   /** What is written with the position if no object has this id; empty: the object is stored. */
   readonly findings: readonly Statement[];
+}
+
+/** What one transaction proves, and what it stores then. */
+interface Proof {
+  readonly claims: ReadonlyMap<string, Claim>;
+  readonly hasMoved: boolean;
+  readonly number: bigint;
+  /** The position that must be stored. */
+  readonly expected: bigint;
+}
+
+/** What the database has, as the transaction that proves read it. */
+interface Proven {
+  readonly stored: bigint;
+  readonly hasMark: boolean;
+  /** The first object without a report that was applied. Looked for if the position and the mark are as expected. */
+  readonly lacking: string | undefined;
 }
 
 /** An object, with the numbers of the last reports that it has, and that it does not have and is looked up for. */
@@ -34,11 +50,15 @@ interface Numbers {
   readonly missedReport?: bigint;
 }
 
-/** The stored position as a transaction read it, which may have moved on since. */
+/** The stored position as a transaction read it, which may have moved on since, and what this process knew before. */
 export interface ReadPosition {
   readonly stored: bigint;
   /** What the database had acknowledged when the transaction was asked for. */
   readonly least: bigint;
+  /** Whether the database has the mark that it had acknowledged by then. */
+  readonly hasMark: boolean;
+  /** The last report of each object that was applied and not proven by then. */
+  readonly claims: ReadonlyMap<string, bigint>;
 }
 
 /** Thrown if another process has the lease by now. */
@@ -63,6 +83,8 @@ export interface ReportPositionOptions {
     readonly stored: number;
     readonly known: number;
     readonly objectId?: string;
+    /** The mark of reports proven since the position was stored, which the database lacks. */
+    readonly mark?: string;
   }) => void;
 }
 
@@ -71,6 +93,9 @@ export interface ReportPositionOptions {
  * that the stored position is the one that this process stored last, and that the database has the reports in between: each
  * object's last report, or no such object. A database that lost commits in a failover proves neither. Then nothing is
  * written, and the reports are read again from the stored position.
+ *
+ * While the position cannot move, because a partner's reports wait, a mark takes its place (`ProvenMark`): it is written by
+ * the transaction that proves what was applied, and every later proof includes the mark.
  */
 export class ReportPosition {
   /** The number of the last report before the first that is not applied. */
@@ -85,19 +110,25 @@ export class ReportPosition {
   #findings = 0;
   /** One at a time: each expects what the one before it stored. */
   #storing = Promise.resolve();
+  readonly #mark: ProvenMark;
 
-  constructor(private readonly options: ReportPositionOptions) {}
+  constructor(private readonly options: ReportPositionOptions) {
+    this.#mark = new ProvenMark(positionNameOf(options.kind), options.realNow);
+  }
 
   /** Forgets what is in memory and reads the stored position, under the lease. */
   async read(lease: Lease): Promise<void> {
-    const stored = await this.options.database.transaction(
-      [fenced(lease), lockPosition(this.#name)],
-      ([leases, rows]) => {
+    const [stored, marks] = await this.options.database.transaction(
+      [fenced(lease), lockPosition(this.#name), this.#mark.read],
+      ([leases, rows, marks]) => {
         if (leases?.[0] === undefined) throw new LeaseLostError('another process has the lease');
-        return { writes: [], result: positionOf(rows) };
+        return { writes: [], result: [positionOf(rows), marks] as const };
       },
     );
-    if (stored < this.#known) this.options.onWentBack({ stored: Number(stored), known: Number(this.#known) });
+    const mark = this.#mark.begin(marks);
+    const details = { stored: Number(stored), known: Number(this.#known) };
+    if (mark !== undefined) this.options.onWentBack({ ...details, mark });
+    else if (stored < this.#known) this.options.onWentBack(details);
     this.#known = stored;
     this.#stored = stored;
     this.number = stored;
@@ -106,19 +137,25 @@ export class ReportPosition {
     this.#checkedAt = performance.now();
   }
 
-  /** The stored position, for a transaction that applies reports and is asked for now. */
-  get fact(): Fact<ReadPosition> {
-    const least = this.#stored;
-    return found(positions.find({ name: this.#name }), (rows) => ({ stored: positionOf(rows), least }));
+  /** The stored position, for a transaction that applies reports about some objects and is asked for now. */
+  factFor(ids: readonly string[]): Fact<ReadPosition> {
+    const [least, mark] = [this.#stored, this.#mark.least];
+    const claims = new Map(ids.map((id) => [id, this.#claims.get(id)?.number ?? 0n]));
+    const reads = [positions.find({ name: this.#name }), ...(mark === undefined ? [] : [this.#mark.read])];
+    return {
+      reads,
+      value: ([rows, marks]) => ({ stored: positionOf(rows), least, hasMark: hasMark(marks, mark), claims }),
+    };
   }
 
   /**
    * Throws `DatabaseDiffersError` if a transaction is of a database that lacks reports from before the ones it would apply:
    * an object takes a later report for proof that it has the earlier ones.
    */
-  check({ stored, least }: ReadPosition, { id, lastReport = 0n, missedReport = 0n }: Numbers): void {
+  check({ stored, least, hasMark, claims }: ReadPosition, { id, lastReport = 0n, missedReport = 0n }: Numbers): void {
     if (stored < least) throw new DatabaseDiffersError(`the stored position is ${stored}, and was ${least}`);
-    const { number = 0n } = this.#claims.get(id) ?? {};
+    if (!hasMark) throw new DatabaseDiffersError('the database lacks reports that were proven');
+    const number = claims.get(id) ?? 0n;
     if (lastReport >= number || missedReport >= number) return;
     throw new DatabaseDiffersError(`the database lacks report ${number} about ${id}, which was applied`);
   }
@@ -140,14 +177,18 @@ export class ReportPosition {
     if (number > this.number) this.number = number;
   }
 
-  /** Whether so many objects wait to be proven that no further reports should be read. */
+  /** Whether so many objects wait to be proven that the next reports should wait for the proof. */
   get isFull(): boolean {
-    return this.#claims.size + this.#findings >= maxUnproven;
+    return this.#unproven >= maxUnproven;
+  }
+
+  get #unproven(): number {
+    return this.#claims.size + this.#findings;
   }
 
   /**
-   * Stores the position if it is time. Throws `DatabaseDiffersError` or `LeaseLostError` if it may not be stored, and nothing
-   * is written then.
+   * Stores the position if it is time, or proves what was applied if the position cannot move. Throws `DatabaseDiffersError`
+   * or `LeaseLostError` if it may not be stored, and nothing is written then.
    */
   store(lease: Lease, now: boolean): Promise<void> {
     const storing = this.#storing.then(() => this.#store(lease, now));
@@ -159,40 +200,62 @@ export class ReportPosition {
     const hasMoved = this.#stored !== this.number;
     const [since, everyMs] = hasMoved ? [this.#storedAt, storeEveryMs] : [this.#checkedAt, checkEveryMs];
     if (now && !hasMoved) return;
-    const isUrgent = hasMoved && this.#claims.size >= mostClaims;
+    const isUrgent = this.#unproven >= mostClaims;
     if (!now && !isUrgent && performance.now() - since < everyMs) return;
-    const { database, kind, findObjects, realNow } = this.options;
-    // All of them prove a move. Without one, they only show early what the database has lost.
-    const claims = new Map([...this.#claims].slice(0, hasMoved ? undefined : mostClaims));
-    const [number, expected] = [this.number, this.#stored];
-    const ids = [...claims.keys()];
-    const reads = [fenced(lease), lockPosition(this.#name), ...chunksOf(ids, mostClaims).map(findObjects)];
-    const { stored, lacking } = await database.transaction(reads, ([leases, rows, ...objects]) => {
-      if (leases?.[0] === undefined) throw new LeaseLostError('another process has the lease');
-      const stored = positionOf(rows);
-      const lacking = stored === expected ? findLacking(claims, objects.flat()) : undefined;
-      if (stored !== expected || lacking !== undefined || !hasMoved) return { writes: [], result: { stored, lacking } };
-      const findings = [...claims.values()].flatMap(({ findings }) => findings);
-      const moves = [savePosition(this.#name, number.toString()), keepDay(this.#name, expected, realNow())];
-      return { writes: [...moves, ...findings], result: { stored, lacking } };
-    });
+    // All of them prove a move or a mark. Without either, they only show early what the database has lost.
+    const claims = new Map([...this.#claims].slice(0, hasMoved || isUrgent ? undefined : mostClaims));
+    const proof = { claims, hasMoved, number: this.number, expected: this.#stored };
+    const mark = !hasMoved && isUrgent ? this.#mark.next(lease.fence) : undefined;
+    const { stored, hasMark, lacking } = await this.#prove(lease, proof, mark?.write);
     this.#checkedAt = performance.now();
-    if (lacking !== undefined || stored !== expected) this.#forget();
+    if (lacking !== undefined || !hasMark || stored !== proof.expected) this.#forget();
     if (lacking !== undefined) {
-      this.options.onWentBack({ stored: Number(stored), known: Number(number), objectId: lacking });
+      this.options.onWentBack({ stored: Number(stored), known: Number(proof.number), objectId: lacking });
       throw new DatabaseDiffersError(`the database lacks a report about ${lacking}, which was applied`);
     }
-    if (stored !== expected) throw new DatabaseDiffersError(`the stored position is ${stored}, and was ${expected}`);
-    if (!hasMoved) return;
-    this.#known = number;
-    this.#stored = number;
-    this.#storedAt = this.#checkedAt;
+    if (stored !== proof.expected) {
+      throw new DatabaseDiffersError(`the stored position is ${stored}, and was ${proof.expected}`);
+    }
+    if (!hasMark) throw new DatabaseDiffersError('the database lacks reports that were proven');
+    mark?.acknowledged();
+    if (hasMoved) {
+      this.#known = proof.number;
+      this.#stored = proof.number;
+      this.#storedAt = this.#checkedAt;
+    }
+    if (hasMoved || mark !== undefined) this.#drop(claims);
+    if (hasMoved) crash(`${this.options.kind}-report.position-moved`);
+  }
+
+  /** Reads under the lease whether the database is as expected. If it is, stores the moved position or the mark. */
+  #prove(lease: Lease, { claims, hasMoved, number, expected }: Proof, mark: Statement | undefined): Promise<Proven> {
+    const { database, findObjects, realNow } = this.options;
+    const ids = [...claims.keys()];
+    const least = this.#mark.least;
+    const marks = least === undefined ? [] : [lockPosition(this.#mark.name)];
+    const reads = [fenced(lease), lockPosition(this.#name), ...marks, ...chunksOf(ids, mostClaims).map(findObjects)];
+    return database.transaction<Proven>(reads, ([leases, rows, ...others]) => {
+      if (leases?.[0] === undefined) throw new LeaseLostError('another process has the lease');
+      const stored = positionOf(rows);
+      const result: Proven = { stored, hasMark: hasMark(others[0], least), lacking: undefined };
+      if (stored !== expected || !result.hasMark) return { writes: [], result };
+      const lacking = findLacking(claims, others.slice(marks.length).flat());
+      if (lacking !== undefined) return { writes: [], result: { ...result, lacking } };
+      const findings = [...claims.values()].flatMap(({ findings }) => findings);
+      if (mark !== undefined) return { writes: [mark, ...findings], result };
+      if (!hasMoved) return { writes: [], result };
+      const moves = [savePosition(this.#name, number.toString()), keepDay(this.#name, expected, realNow())];
+      return { writes: [...moves, ...findings], result };
+    });
+  }
+
+  /** Forgets what is proven, unless an object has a later report since. */
+  #drop(claims: ReadonlyMap<string, Claim>): void {
     for (const [id, claim] of claims) {
       if (this.#claims.get(id) !== claim) continue;
       this.#claims.delete(id);
       this.#findings -= claim.findings.length;
     }
-    crash(`${kind}-report.position-moved`);
   }
 
   /** What this process did since it stored the position may be gone, so none of it is stored. */
@@ -205,11 +268,6 @@ export class ReportPosition {
   get #name(): string {
     return positionNameOf(this.options.kind);
   }
-}
-
-/** The name of the stored position of a kind's reports, and of the lease on their stream. */
-export function positionNameOf(kind: string): string {
-  return `${kind}-reports`;
 }
 
 /** The first object that the database has without a report that was applied, or has although its report found none. */
@@ -236,41 +294,4 @@ function lockPosition(name: string): Statement {
 
 function positionOf(rows: readonly SqlRow[] | undefined): bigint {
   return BigInt(String(rows?.[0]?.position ?? 0));
-}
-
-const slotName = (name: string, slot: number) => `${name} day ${slot}`;
-
-/** Keeps the position with which a day began, in place of an earlier day's. It ends with the day: `5142162 @20783`. */
-function keepDay(name: string, number: bigint, realNow: number): Statement {
-  const day = Math.floor(realNow / dayMs);
-  return saveFirst(slotName(name, day % keptDays), number.toString(), `@${day}`);
-}
-
-/** A position that was set back, for the one who did it. */
-export interface Rewound {
-  readonly name: string;
-  readonly from: bigint;
-  readonly to: bigint;
-}
-
-/**
- * Sets the positions of reports back to where the oldest of the last days began, or to the beginning if fewer days are known.
- * So all reports since are read again. An object ignores those that it has, and gets those that a database lost which was
- * restored, or whose failover lost commits. Only while no gateway runs.
- */
-export async function rewindReports(database: Database, kinds: readonly string[]): Promise<Rewound[]> {
-  const names = kinds.map(positionNameOf);
-  const slots = Array.from({ length: keptDays }, (_, slot) => slot);
-  const all = names.flatMap((name) => [name, ...slots.map((slot) => slotName(name, slot))]);
-  const read = statement('SELECT name, position FROM positions WHERE name IN (?) FOR UPDATE', all);
-  return database.transaction([read], ([rows = []]) => {
-    const byName = new Map(rows.map((row) => [String(row.name), String(row.position)]));
-    const rewound = names.flatMap((name): Rewound[] => {
-      const from = BigInt(byName.get(name) ?? 0);
-      const days = slots.map((slot) => BigInt(byName.get(slotName(name, slot))?.split(' ')[0] ?? 0));
-      const to = days.reduce((least, day) => (day < least ? day : least), from);
-      return to < from ? [{ name, from, to }] : [];
-    });
-    return { writes: rewound.map(({ name, to }) => savePosition(name, to.toString())), result: rewound };
-  });
 }

@@ -2,7 +2,8 @@ import { type Lease, underLease } from '../db/lease.ts';
 import { atMost } from '../lib/at-most.ts';
 import { coalesce } from '../lib/coalesce.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import { checkEveryMs, LeaseLostError, positionNameOf, ReportPosition } from './report-position.ts';
+import { positionNameOf } from './report-days.ts';
+import { checkEveryMs, LeaseLostError, ReportPosition } from './report-position.ts';
 import { findObjects, type Numbered, type ReportConsumerOptions, ReportSession } from './report-session.ts';
 import type { Submission } from './table.ts';
 

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { leaveVersionGaps } from '../events/feed.ts';
-import { type Rewound, rewindReports } from './report-position.ts';
+import { type Rewound, rewindReports } from './report-days.ts';
 import { readPosition, savePosition } from './table.ts';
 
 /** The name of the position of the last submission in the broker's list that is known to be stored. */

@@ -460,6 +460,40 @@ describe('reports of the exchange', () => {
     }
   });
 
+  it('are read again when the database lost what was proven while another partner was locked', async () => {
+    const [locked, partner] = [await storePending(), await settling.newPartner()];
+    const others: StoredOrder[] = [];
+    for (let count = 0; count < 1_000; count += 1)
+      others.push({ ...locked, partnerId: partner, id: settling.ids.object('ord') });
+    await settling.database.write(orders.insert(...others));
+    const send = openStream();
+    const went: string[] = [];
+    const lock = await lockPartnerRow(settling.url, locked.partnerId);
+    const proven = statement("SELECT position FROM positions WHERE name = 'order-reports proven'");
+    try {
+      follow({ onWentBack: (kind) => went.push(kind) });
+      send(trade(locked, 1n), ...others.map((order, at) => trade(order, BigInt(at + 2))));
+      await eventually(async () => assert.equal((await settling.database.read(proven)).length, 1, 'nothing is proven'));
+      const [lost] = others as [StoredOrder];
+      await settling.database.writeAll([
+        statement(
+          "UPDATE orders SET state = 'pending', filled_quantity = 0, filled_value_kobo = 0, last_report = 0 WHERE id = ?",
+          lost.id,
+        ),
+        statement("DELETE FROM positions WHERE name = 'order-reports proven'"),
+      ]);
+      send(trade(lost, 1_002n));
+      await eventually(async () =>
+        assert.equal(await filledOf(lost), 2n, 'a report was taken for proof of a lost one'),
+      );
+      assert.deepEqual(went, ['order'], 'operators hear of it');
+    } finally {
+      await lock.release();
+    }
+    await stored(1_002n);
+    assert.equal(await filledOf(locked), 1n);
+  });
+
   it('that wait for a locked partner are read again by the process that follows, and applied once', async () => {
     const [locked, free] = [await storePending(), await storePending({ partnerId: await settling.newPartner() })];
     const lock = await lockPartnerRow(settling.url, locked.partnerId);

@@ -8,8 +8,10 @@ import { DatabaseDiffersError, ReportPosition } from '../../src/submission/repor
 type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
 
 describe('the position of a stream of reports', () => {
-  /** What the scripted database has: the position, the objects by their ids, and all that was written to it. */
+  /** What the scripted database has: the position, the mark, the objects by their ids, and all that was written to it. */
   let stored: bigint;
+  let mark: string | undefined;
+  let wentBack: { readonly mark?: string; readonly objectId?: string }[];
   let objects: Map<string, SqlRow>;
   let written: Statement[];
   let position: ReportPosition;
@@ -17,6 +19,7 @@ describe('the position of a stream of reports', () => {
 
   const rowsOf = ({ sql, values }: Statement): SqlRow[] => {
     if (sql.includes('FROM leases')) return [{ fence: 1 }];
+    if (values[0] === 'order-reports proven') return mark === undefined ? [] : [{ position: mark }];
     if (sql.includes('FROM positions')) return [{ position: String(stored) }];
     return values.flatMap((id): SqlRow[] => [objects.get(String(id)) ?? []].flat());
   };
@@ -25,17 +28,19 @@ describe('the position of a stream of reports', () => {
     written.push(...writes);
     const move = writes.find(({ values }) => values.flat(2).includes('order-reports'));
     if (move !== undefined) stored = BigInt(String(move.values.flat(2).at(-1)));
+    const proven = writes.find(({ values }) => values.flat(2).includes('order-reports proven'));
+    if (proven !== undefined) mark = String(proven.values.flat(2).at(-1));
     return result;
   };
 
   beforeEach(async () => {
-    [stored, objects, written] = [4n, new Map(), []];
+    [stored, mark, objects, written, wentBack] = [4n, undefined, new Map(), [], []];
     position = new ReportPosition({
       database: { transaction } as Partial<Database> as Database,
       kind: 'order',
       findObjects: (ids) => statement('SELECT * FROM orders WHERE id IN (?)', ...ids),
       realNow: () => 0,
-      onWentBack: () => {},
+      onWentBack: (details) => void wentBack.push(details),
     });
     await position.read(lease);
   });
@@ -51,12 +56,84 @@ describe('the position of a stream of reports', () => {
   });
 
   it('is as expected for a transaction that read it before this process stored the next one', async () => {
-    const before = position.fact;
+    const before = position.factFor(['a']);
     position.moveTo(5n);
     await position.store(lease, true);
     const read = [{ position: '4' }];
     assert.doesNotThrow(() => position.check(before.value([read]), { id: 'a' }));
-    assert.throws(() => position.check(position.fact.value([read]), { id: 'a' }), DatabaseDiffersError);
+    assert.throws(() => position.check(position.factFor(['a']).value([read]), { id: 'a' }), DatabaseDiffersError);
+  });
+
+  /** Applies a report about each of many objects, and stores that in the scripted database. */
+  function applyMany(count: number, first = 6): void {
+    for (let number = first; number < first + count; number += 1) {
+      objects.set(`object-${number}`, { id: `object-${number}`, last_report: number, missed_report: 0 });
+      position.applied([[`object-${number}`, BigInt(number)]]);
+    }
+  }
+
+  it('lets reports about any number of objects be applied while it cannot move, because a partner is locked', async () => {
+    applyMany(20_000);
+    assert.ok(position.isFull);
+    await position.store(lease, false);
+    assert.ok(!position.isFull, 'the reports of all partners wait for the locked one');
+    assert.deepEqual([stored, wentBack], [4n, []]);
+    assert.match(String(mark), /^1 \d+$/);
+    applyMany(20_000, 20_006);
+    await position.store(lease, false);
+    position.moveTo(40_005n);
+    await position.store(lease, true);
+    assert.deepEqual([stored, wentBack], [40_005n, []]);
+  });
+
+  it('does not move when the database has lost reports that were proven while it could not move', async () => {
+    applyMany(1_000);
+    await position.store(lease, false);
+    const proven = mark;
+    // A failover to a database from before: it lacks the reports and the mark.
+    [mark, objects] = [undefined, new Map()];
+    position.moveTo(1_005n);
+    await assert.rejects(position.store(lease, true), DatabaseDiffersError);
+    assert.equal(stored, 4n);
+    await position.read(lease);
+    assert.deepEqual(
+      wentBack.map(({ mark }) => mark),
+      [proven],
+      'operators hear of it',
+    );
+    assert.equal(position.number, 4n);
+  });
+
+  it('lets no further report of an object be applied when the database has lost the mark of the earlier ones', async () => {
+    applyMany(1_000);
+    await position.store(lease, false);
+    const { reads, value } = position.factFor(['object-6']);
+    const row = { id: 'object-6', lastReport: 6n };
+    assert.doesNotThrow(() => position.check(value(reads.map(rowsOf)), row));
+    mark = undefined;
+    assert.throws(() => position.check(value(reads.map(rowsOf)), { ...row, lastReport: 0n }), DatabaseDiffersError);
+  });
+
+  it('rests on no mark of an earlier stream, and on none that another process wrote since', async () => {
+    applyMany(1_000);
+    await position.store(lease, false);
+    mark = '2 1';
+    await position.read(lease);
+    applyMany(1, 2_000);
+    position.moveTo(2_000n);
+    await position.store(lease, true);
+    assert.deepEqual([stored, wentBack], [2_000n, []]);
+  });
+
+  it('needs what was claimed when a transaction was asked for, though that is proven by the time it decides', async () => {
+    position.applied([['a', 5n]]);
+    objects.set('a', { id: 'a', last_report: 5, missed_report: 0 });
+    const { reads, value } = position.factFor(['a']);
+    const read = reads.map(rowsOf);
+    position.moveTo(5n);
+    await position.store(lease, true);
+    // The row was read from a database that failed over in between.
+    assert.throws(() => position.check(value(read), { id: 'a', lastReport: 0n }), DatabaseDiffersError);
   });
 
   it('is stored with one finding for a report that came twice before it was stored', async () => {
