@@ -39,7 +39,7 @@ interface Proof {
 interface Proven {
   readonly stored: bigint;
   readonly hasMark: boolean;
-  /** The first object without a report that was applied. Looked for if the position and the mark are as expected. */
+  /** The first object without a report that was applied, or that is stored by now. Looked for if the position and the mark are as expected. */
   readonly lacking: string | undefined;
 }
 
@@ -210,6 +210,8 @@ export class ReportPosition {
     this.#checkedAt = performance.now();
     if (lacking !== undefined || !hasMark || stored !== proof.expected) this.#forget();
     if (lacking !== undefined) {
+      const { findings = [] } = claims.get(lacking) ?? {};
+      if (findings.length > 0) throw new DatabaseDiffersError(`${lacking} was not stored, and is restored`);
       this.options.onWentBack({ stored: Number(stored), known: Number(proof.number), objectId: lacking });
       throw new DatabaseDiffersError(`the database lacks a report about ${lacking}, which was applied`);
     }
@@ -270,7 +272,7 @@ export class ReportPosition {
   }
 }
 
-/** The first object that the database has without a report that was applied, or has although its report found none. */
+/** The first object that the database has without a report that was applied, or was restored since its report found none. */
 function findLacking(claims: ReadonlyMap<string, Claim>, objects: readonly SqlRow[]): string | undefined {
   const byId = new Map(objects.map((row) => [String(row.id), row]));
   for (const [id, { number, findings }] of claims) {

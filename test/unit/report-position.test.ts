@@ -188,4 +188,13 @@ describe('the position of a stream of reports', () => {
       [],
     );
   });
+
+  it('differs without a loss when an object is restored after its report found none', async () => {
+    position.applied([['foreign', 5n, statement('INSERT 5')]]);
+    objects.set('foreign', { id: 'foreign', last_report: 0, missed_report: 0 });
+    position.moveTo(5n);
+    await assert.rejects(position.store(lease, true), DatabaseDiffersError);
+    await position.read(lease);
+    assert.deepEqual([stored, wentBack, written], [4n, [], []], 'operators are told of a loss that there was not');
+  });
 });
