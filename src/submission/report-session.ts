@@ -1,15 +1,17 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Database } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
-import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
+import { ApiError } from '../lib/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause } from '../lib/worker.ts';
 import type { AnyKind, Kind } from './kind.ts';
+import type { LaneSlots } from './lane-slots.ts';
 import type { Recorder } from './record.ts';
-import { ReportApplier } from './report-applier.ts';
+import { ReportApplier, type Unapplied } from './report-applier.ts';
 import { ReportLanes } from './report-lanes.ts';
 import { DatabaseDiffersError, type ReportPosition } from './report-position.ts';
 import type { StuckPartners } from './stuck-partners.ts';
@@ -54,11 +56,25 @@ export interface ReportConsumerOptions<Row extends Submission, Report extends Nu
 /** The first failure of a partner's reports may be a moment without the database. */
 const noteworthy = 2;
 const fullPauseMs = 100;
+/** The lane of reports about objects that are not found. It is no partner's id. */
+const unfound = 'objects that are not found';
+
+/**
+ * Why reports cannot be applied: the stream breaks; a partner's row is locked, or the database cannot serve; a partner's rows
+ * are damaged; or lost objects cannot be looked for.
+ */
+export type ReportProblem = 'stream' | 'locked' | 'damaged' | 'unfound';
+
+/** Thrown when reports that were left out, because their partner was locked, are to be read again. */
+export class ReportsLeftOutError extends Error {
+  override readonly name = 'ReportsLeftOutError';
+}
 
 export interface ReportSessionParts<Row extends Submission, Report extends Numbered> {
   readonly options: ReportConsumerOptions<Row, Report>;
   readonly position: ReportPosition;
   readonly lease: Lease;
+  readonly slots: LaneSlots;
   /** Ends the session: what is under way writes nothing more. */
   readonly signal: AbortSignal;
   /** Called when reports must be read again from the stored position. */
@@ -75,21 +91,28 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   /** The number of the last report that is on its way. */
   #read: bigint;
   readonly #from: bigint;
+  /** The last report on its way about each object that was not found. Later ones wait behind it. */
+  readonly #unfound = new Map<string, bigint>();
 
   constructor(private readonly parts: ReportSessionParts<Row, Report>) {
-    const { options, position, signal } = parts;
+    const { options, position, signal, slots } = parts;
     const { kind, log } = options;
     this.#read = position.number;
     this.#from = position.number;
     this.#applier = new ReportApplier({ ...options, position, signal });
     this.#lanes = new ReportLanes<Report>({
       signal,
-      apply: (partnerId, reports) => this.#apply(partnerId, reports),
+      slots,
+      apply: (partnerId, reports) =>
+        partnerId === unfound ? this.#applyUnfound(reports) : this.#apply(partnerId, reports),
       applied: () => this.#moved(),
+      canLeaveOut: (partnerId) => partnerId !== unfound,
+      readAgain: (from) =>
+        parts.fail(new ReportsLeftOutError(`reports from ${from} were left out, and are read again`)),
       failed: (partnerId, error, failures) => {
         if (error instanceof DatabaseDiffersError) parts.fail(error);
         else if (failures === noteworthy)
-          log.warn({ err: error, partnerId, kind: kind.name }, "a partner's reports wait");
+          log.warn({ err: error, ...named(partnerId, error), kind: kind.name }, "a partner's reports wait");
       },
       recovered: (partnerId, failures) => {
         if (failures >= noteworthy) log.info({ partnerId, kind: kind.name }, "a partner's reports are applied again");
@@ -106,9 +129,10 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
     return this.#read > this.#from;
   }
 
-  /** Whether reports of a partner cannot be applied again and again. */
-  get isFailing(): boolean {
-    return this.#lanes.isFailing;
+  /** Why reports cannot be applied again and again; undefined: they can. Damage comes first, because it does not end by itself. */
+  get problem(): ReportProblem | undefined {
+    const problems = this.#lanes.failing.map(({ partnerId, error }) => problemOf(partnerId, error));
+    return problems.find((problem) => problem === 'damaged') ?? problems[0];
   }
 
   /** Waits until nothing is under way. */
@@ -118,27 +142,28 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
 
   /** Takes the next reports, in the order of their numbers. Waits while too many are on their way. */
   async add(reports: readonly Report[]): Promise<void> {
-    const { options, position } = this.parts;
+    const { options } = this.parts;
     const { kind, database } = options;
     await this.#room();
     crash(`${kind.name}-report.before-apply`);
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
-    let [owners = []] = await database.readAll([findObjects(kind, [...byObject.keys()])]);
-    if (owners.length < byObject.size) owners = [...owners, ...(await this.#findMissing(byObject.keys(), owners))];
+    const [owners = []] = await database.readAll([findObjects(kind, [...byObject.keys()])]);
     const known = new Map(owners.map((owner) => [String(owner.id), owner]));
     for (const [id, own] of byObject) {
-      if (!known.has(id)) position.applied([[id, own.at(-1)?.number ?? 0n, this.#noteUnclaimed(id, own)]]);
+      if (!known.has(id) || this.#unfound.has(id)) this.#unfound.set(id, own.at(-1)?.number ?? 0n);
     }
     const ofPartners = groupBy(reports, (report) => {
-      const owner = known.get(kind.objectIdOf(report));
+      const id = kind.objectIdOf(report);
+      if (this.#unfound.has(id)) return unfound;
+      const owner = known.get(id);
       // The answer to a send has the same report, and is usually recorded by now.
-      const isApplied = owner === undefined || report.number <= toBigInt(owner.last_report);
-      return isApplied ? undefined : String(owner.partner_id);
+      const isApplied = report.number <= toBigInt(owner?.last_report ?? 0);
+      return isApplied ? undefined : String(owner?.partner_id);
     });
     this.#read = reports.at(-1)?.number ?? this.#read;
     for (const [partnerId, own] of ofPartners) {
       if (partnerId !== undefined) this.#lanes.add(partnerId, own);
-      else this.#claim(own.filter((report) => known.has(kind.objectIdOf(report))));
+      else this.#claim(own);
     }
     this.#moved();
   }
@@ -180,16 +205,32 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   }
 
   /**
-   * Those of some objects that a read did not find. They are restored if the broker was sent them, and looked for in a
-   * transaction, because the read can have come from a replica that lags.
+   * Looks again for objects that a read did not find. They are restored if the broker was sent them, and looked for in a
+   * transaction, because the read can have come from a replica that lags. Reports about those that are found go to their
+   * partners, and reports about the others are noted. Reports about known objects do not wait for it.
    */
-  async #findMissing(ids: Iterable<string>, owners: readonly SqlRow[]): Promise<SqlRow[]> {
-    const { kind, database, findLost } = this.parts.options;
-    const found = new Set(owners.map((owner) => String(owner.id)));
-    const missing = [...ids].filter((id) => !found.has(id));
+  async #applyUnfound(reports: readonly Report[]): Promise<Unapplied<Report> | undefined> {
+    const { position, signal, options } = this.parts;
+    const { kind, database, findLost } = options;
+    const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     // Before a report is passed over: an object that is restored a moment later would lack it.
     await findLost();
-    return database.transaction([findObjects(kind, missing)], ([rows = []]) => ({ writes: [], result: rows }));
+    const rows = await database.transaction([findObjects(kind, [...byObject.keys()])], ([rows = []]) => ({
+      writes: [],
+      result: rows,
+    }));
+    if (signal.aborted) throw new DatabaseDiffersError('reports are read again since');
+    const partners = new Map(rows.map((row) => [String(row.id), String(row.partner_id)]));
+    const found = reports.filter((report) => partners.has(kind.objectIdOf(report)));
+    for (const [partnerId, own] of groupBy(found, (report) => partners.get(kind.objectIdOf(report)))) {
+      if (partnerId !== undefined) this.#lanes.add(partnerId, own);
+    }
+    for (const [id, own] of byObject) {
+      const last = own.at(-1)?.number ?? 0n;
+      if (!partners.has(id)) position.applied([[id, last, this.#noteUnclaimed(id, own)]]);
+      if (this.#unfound.get(id) === last) this.#unfound.delete(id);
+    }
+    return undefined;
   }
 
   /** A person must find out whose object it is. Returns what is stored of it with the position. */
@@ -210,4 +251,13 @@ export function findObjects(kind: AnyKind, ids: readonly string[]): Statement {
   const marks = ids.map(() => '?').join(', ');
   const columns = 'id, partner_id, last_report, missed_report';
   return statement(`SELECT ${columns} FROM ${byId(kind)} WHERE id IN (${marks})`, ...ids);
+}
+
+function problemOf(partnerId: string, error: unknown): ReportProblem {
+  if (partnerId === unfound) return 'unfound';
+  return error instanceof ApiError ? 'locked' : 'damaged';
+}
+
+function named(partnerId: string, error: unknown) {
+  return { problem: problemOf(partnerId, error), partnerId: partnerId === unfound ? undefined : partnerId };
 }

@@ -2,9 +2,17 @@ import { type Lease, underLease } from '../db/lease.ts';
 import { atMost } from '../lib/at-most.ts';
 import { coalesce } from '../lib/coalesce.ts';
 import { pause, type Worker } from '../lib/worker.ts';
+import { LaneSlots } from './lane-slots.ts';
 import { positionNameOf } from './report-days.ts';
 import { checkEveryMs, LeaseLostError, ReportPosition } from './report-position.ts';
-import { findObjects, type Numbered, type ReportConsumerOptions, ReportSession } from './report-session.ts';
+import {
+  findObjects,
+  type Numbered,
+  type ReportConsumerOptions,
+  type ReportProblem,
+  ReportSession,
+  ReportsLeftOutError,
+} from './report-session.ts';
 import type { Submission } from './table.ts';
 
 export type { ReportConsumerOptions, ReportedKind } from './report-session.ts';
@@ -17,6 +25,8 @@ const mostAtOnce = 1_000;
 const batchingWindowMs = 20;
 /** How long reports may still be applied when a stream has ended. What is not applied by then is read again. */
 const settleMs = 1_000;
+/** How long a process that stops waits for what is under way, of all its streams. A lock is waited for 8 s. */
+const stopMs = 10_000;
 /** A stream counts as healthy once it has lasted this long after its first message. */
 const healthyAfterMs = 2_000;
 const firstRefetchMs = 50;
@@ -33,6 +43,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   readonly worker: Worker;
   readonly #position: ReportPosition;
   #session: ReportSession<Row, Report> | undefined;
+  readonly #slots = new LaneSlots();
   #fruitless = 0;
   #followingSince: number | undefined;
   /** When the present stream had its first message. A frozen broker accepts the call and sends none. */
@@ -64,14 +75,18 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     return this.#position.number;
   }
 
-  /**
-   * Whether the stream broke several times in a row and no report was read, or reports of a partner cannot be applied again
-   * and again: a person should look.
-   */
+  /** Whether a person should look (`problem`). */
   get isBroken(): boolean {
-    if (this.#session?.isFailing === true) return true;
+    return this.problem !== undefined;
+  }
+
+  /**
+   * Why a person should look: the stream broke several times in a row and no report was read, or some reports cannot be
+   * applied again and again. Undefined: all is well.
+   */
+  get problem(): ReportProblem | undefined {
     const isHealthy = this.#firstMessageAt !== undefined && performance.now() - this.#firstMessageAt > healthyAfterMs;
-    return this.#fruitless >= 5 && !isHealthy;
+    return this.#session?.problem ?? (this.#fruitless >= 5 && !isHealthy ? 'stream' : undefined);
   }
 
   /** Whether this process follows the stream now. */
@@ -90,20 +105,29 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
         await this.#follow(lease);
       } catch (error) {
         if (lease.signal.aborted || error instanceof LeaseLostError) break;
-        this.options.log.warn({ err: error, position: Number(this.position) }, 'the stream of reports broke');
+        this.#logEnd(error);
+      } finally {
+        this.#followingSince = undefined;
+        this.#firstMessageAt = undefined;
       }
-      this.#followingSince = undefined;
-      this.#firstMessageAt = undefined;
       const hasRead = this.#hasRead();
       this.#fruitless = hasRead ? 0 : this.#fruitless + 1;
       waitMs = hasRead ? firstRefetchMs : Math.min(waitMs * 2, longestRefetchMs);
       await pause(waitMs, lease.signal);
     }
     try {
-      await this.#session?.idle();
+      await atMost(stopMs, this.#slots.idle());
     } finally {
       this.#session = undefined; // Another process applies the reports now: those that failed here are its own to tell of.
     }
+  }
+
+  #logEnd(error: unknown): void {
+    const { log } = this.options;
+    const position = Number(this.position);
+    if (error instanceof ReportsLeftOutError)
+      log.info({ position }, "a partner's reports were left out, and are read again");
+    else log.warn({ err: error, position }, 'the stream of reports broke');
   }
 
   /** Whether the last stream had a report that was new. */
@@ -124,7 +148,8 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     };
     const sessionSignal = AbortSignal.any([lease.signal, ended.signal]);
     const { options } = this;
-    const session = new ReportSession({ options, position: this.#position, lease, signal: sessionSignal, fail });
+    const shared = { options, position: this.#position, slots: this.#slots };
+    const session = new ReportSession({ ...shared, lease, signal: sessionSignal, fail });
     this.#session = session;
     const stream = kind.streamReports(session.read, signal);
     const watching = this.#watchPosition(lease, signal).catch(fail);
@@ -141,6 +166,8 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
       }
       // The next stream begins at the position. Only a partner that is locked takes longer.
       await atMost(settleMs, session.idle());
+    } catch (error) {
+      failure ??= { error }; // What ended the stream comes first, and not that it was ended.
     } finally {
       leaving.abort();
       await watching;

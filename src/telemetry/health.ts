@@ -15,6 +15,12 @@ export interface Trouble {
   readonly sinceMs: number;
 }
 
+/** A stream of the broker's reports. */
+interface Reports {
+  /** Why they cannot be applied; undefined: they can. */
+  readonly problem: 'stream' | 'locked' | 'damaged' | 'unfound' | undefined;
+}
+
 /** The parts whose health is checked. */
 export interface Parts {
   readonly database: {
@@ -35,8 +41,8 @@ export interface Parts {
   /** Partners whose objects cannot be changed. */
   readonly objects: { readonly all: readonly string[] };
   readonly sharing: { readonly isShared: boolean };
-  readonly reports: { readonly isBroken: boolean };
-  readonly applicationReports: { readonly isBroken: boolean };
+  readonly reports: Reports;
+  readonly applicationReports: Reports;
   readonly gate: { readonly isOpen: boolean; readonly held: readonly string[] };
   /** Certificates and secrets. */
   readonly watchedFiles: readonly { readonly name: string; readonly isRefused: boolean }[];
@@ -122,8 +128,12 @@ export class Health {
       ...findStuck('events', 'events cannot be consumed', events.stuck()),
       ...findStuck('objects', 'objects cannot be changed', objects.all),
       [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
-      [reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"],
-      [applicationReports.isBroken, 'application-reports', "the broker's reports about applications cannot be applied"],
+      ...findProblem('order-reports', "the exchange's reports cannot be applied", reports),
+      ...findProblem(
+        'application-reports',
+        "the broker's reports about applications cannot be applied",
+        applicationReports,
+      ),
       [!gate.isOpen, 'start', "the broker's submissions are not checked yet, and nothing new is accepted"],
       ...gate.held.map(
         (kind): Check => [true, `lost ${kind}s`, `lost ${kind}s cannot be restored, and new ones are not accepted`],
@@ -133,6 +143,17 @@ export class Health {
       ...parts.failingWorkers().map((name): Check => [true, `worker ${name}`, `${name} fails`]),
     ];
   }
+}
+
+const reportProblems = {
+  stream: '',
+  locked: ': those of a partner wait, because its row is locked or the database cannot serve',
+  damaged: ': those of a partner fail, because its rows are damaged',
+  unfound: ': those about objects that are not stored wait, because lost objects cannot be looked for',
+};
+
+function findProblem(part: string, reason: string, { problem }: Reports): Check[] {
+  return problem === undefined ? [] : [[true, part, `${reason}${reportProblems[problem]}`]];
 }
 
 type Check = readonly [isWrong: boolean, part: string, reason: string, stops?: boolean];

@@ -15,8 +15,8 @@ function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | unde
     objects: { all: [] },
     events: { stuck: () => [] },
     sharing: { isShared: true },
-    reports: { isBroken: false },
-    applicationReports: { isBroken: false },
+    reports: { problem: undefined },
+    applicationReports: { problem: undefined },
     gate: { isOpen: true, held: [] },
     watchedFiles: [],
     failingWorkers: () => [],
@@ -58,4 +58,17 @@ it('changed certificates and secrets that are refused are a trouble, which names
   const health = new Health({ ...parts(0, 0), watchedFiles }, () => 0);
   const reason = 'changed files are refused, and the former certificates and secrets are in use: database, secret key';
   assert.deepEqual(health.known(), [{ part: 'changed-files', reason, stops: false, sinceMs: 0 }]);
+});
+
+it("reports that wait for a locked partner are another trouble than a partner's damaged rows", () => {
+  const reasonOf = (problem: 'locked' | 'damaged') => {
+    const health = new Health({ ...parts(0, 0), reports: { problem } }, () => 0);
+    return health.known().map(({ part, reason }) => `${part}: ${reason}`);
+  };
+  assert.deepEqual(reasonOf('locked'), [
+    "order-reports: the exchange's reports cannot be applied: those of a partner wait, because its row is locked or the database cannot serve",
+  ]);
+  assert.deepEqual(reasonOf('damaged'), [
+    "order-reports: the exchange's reports cannot be applied: those of a partner fail, because its rows are damaged",
+  ]);
 });

@@ -24,7 +24,7 @@ function begin({ damaged = new Set<string>(), error = new Error('damaged') as Er
     recorder: { changeMany } as never,
     clock: { now: () => 0, realNow: () => 0 } as never,
     stuck: { note: (_: string, ids: readonly string[]) => void noted.push(...ids) } as never,
-    position: {} as never,
+    position: { factFor: () => undefined } as never,
     signal: new AbortController().signal,
   });
   return { applier, calls, noted };

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { Lease } from '../../src/db/lease.ts';
 import type { SqlRow } from '../../src/db/statement.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { LaneSlots } from '../../src/submission/lane-slots.ts';
 import { type Numbered, ReportSession } from '../../src/submission/report-session.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -26,6 +27,7 @@ function begin(owners: readonly SqlRow[]) {
     },
     moveTo: (number: bigint) => void moves.push(number),
     store: async () => {},
+    factFor: () => undefined,
   };
   const lease: Lease = { name: 'order-reports', fence: 1n, signal: new AbortController().signal, isHeld: () => true };
   const session = new ReportSession<never, Report>({
@@ -38,6 +40,7 @@ function begin(owners: readonly SqlRow[]) {
     } as never,
     position: position as never,
     lease,
+    slots: new LaneSlots(),
     signal: new AbortController().signal,
     fail: (error) => assert.fail(error as Error),
   });
