@@ -323,6 +323,6 @@ async function startEntry(entry: string, logPath: string, variables: Record<stri
   const itsPorts = await ready(() => {
     if (ports === undefined) throw new Error(`${entry} did not become ready; its log is ${logPath}`);
     return ports;
-  }, 20_000);
+  }, 60_000);
   return { process: started, ports: itsPorts };
 }
