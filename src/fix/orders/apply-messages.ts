@@ -1,6 +1,7 @@
 import { withNote } from '../store/notes.ts';
-import type { Changes, Executed, Known, Subjects, UnsupportedMessage } from '../store/store.ts';
+import type { Changes, Executed, Known, Subjects } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
+import type { UnsupportedMessage } from '../store/unsupported.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
 import { answersQuestion, execIdOf, type Message, wholeOf } from './execution.ts';

@@ -20,7 +20,7 @@ import {
   fixTradeChanges,
   fixUnsupported,
 } from './table.ts';
-import { unsupportedWrites } from './unsupported.ts';
+import { type UnsupportedMessage, unsupportedWrites } from './unsupported.ts';
 
 /** What a message that is sent puts into the record. `startedAt` and `number` are filled in with its number. */
 export type Kept =
@@ -40,14 +40,6 @@ export interface Changes {
   readonly unsupported?: readonly UnsupportedMessage[];
   /** A message was passed over that may have been about any order. */
   readonly passedOver: boolean;
-}
-
-/** A message of a type that is not supported. The first of its type in a session day is a finding; others are counted. */
-export interface UnsupportedMessage {
-  /** When the session day began, in milliseconds. */
-  readonly day: number;
-  readonly type: string;
-  readonly finding: Finding;
 }
 
 /** What was applied of an order with an ExecID: a report, or what the exchange changed of a trade. */

@@ -1,6 +1,13 @@
 import { type Statement, statement } from '../../db/statement.ts';
-import type { UnsupportedMessage } from './store.ts';
 import { type Finding, fixFindings, fixUnsupported, type UnsupportedType } from './table.ts';
+
+/** A message of a type that is not supported. The first of its type in a session day is a finding; others are counted. */
+export interface UnsupportedMessage {
+  /** When the session day began, in milliseconds. */
+  readonly day: number;
+  readonly type: string;
+  readonly finding: Finding;
+}
 
 /** More types than FIX has: the types behind them are counted as one, so that nobody can fill the table with made-up types. */
 const maxTypes = 200;
