@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import builtins
 import datetime
 import decimal
@@ -192,6 +193,34 @@ class Answers(WithGateway):
         with self.assertLogs("marina", "ERROR"):
             order = logged.create_order(account="L", symbol="M", side="buy", quantity=1, type="market")
         self.assertEqual(order["id"], "ord_1")
+
+
+class EarlyAnswers(unittest.TestCase):
+    def test_an_answer_that_comes_before_the_whole_document_was_sent_is_raised(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+
+            def refuse() -> None:
+                for _ in range(2):
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.recv(1024)
+                        error = b'{"error":{"type":"invalid_request_error","code":"document_too_large"}}'
+                        head = f"HTTP/1.1 413 No\r\ncontent-length: {len(error)}\r\nconnection: close\r\n\r\n"
+                        connection.sendall(head.encode("ascii") + error)
+
+            threading.Thread(target=refuse, daemon=True).start()
+            url = f"http://127.0.0.1:{server.getsockname()[1]}"
+            document: Dict[str, Any] = {"id": "app_1", "type": "photo", "file": b"x" * 30_000_000, "media_type": "image/png"}
+            with self.assertRaises(marina.InvalidRequestError) as caught:
+                marina.Marina(url, "marina_test_key", max_attempts=1).send_document(**document)
+            self.assertEqual(caught.exception.code, "document_too_large")
+
+            async def send() -> None:
+                async with marina.AsyncMarina(url, "marina_test_key", max_attempts=1) as client:
+                    await client.send_document(**document)
+
+            with self.assertRaises(marina.InvalidRequestError):
+                asyncio.run(send())
 
 
 class Timeouts(unittest.TestCase):

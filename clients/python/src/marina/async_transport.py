@@ -21,13 +21,21 @@ _CHUNK_BYTES = 64 * 1024
 _CLOSE_SECONDS = 1.0
 
 
+class _Reader(asyncio.StreamReader):
+    """What comes over a connection. If it breaks, what had come can be read: a gateway that refuses a document by its headers
+    answers and closes before it has read it."""
+
+    def set_exception(self, exc: Exception) -> None:
+        self.feed_eof()
+
+
 class _Connection(NamedTuple):
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     @property
     def is_open(self) -> bool:
-        return not (self.writer.is_closing() or self.reader.at_eof() or self.reader.exception() is not None)
+        return not (self.writer.is_closing() or self.reader.at_eof())
 
 
 class _Pool:
@@ -93,9 +101,11 @@ class AsyncTransport:
     async def _connect(self) -> _Connection:
         host, port, _, context = self._address
         number = port if port is not None else 443 if context is not None else 80
-        return _Connection(
-            *await asyncio.open_connection(host, number, ssl=context, limit=_MAX_HEAD_BYTES)
-        )
+        loop = asyncio.get_running_loop()
+        reader = _Reader(limit=_MAX_HEAD_BYTES, loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        transport, _ = await loop.create_connection(lambda: protocol, host, number, ssl=context)
+        return _Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
 
     def _written(self, attempt: Attempt) -> bytes:
         host, port, prefix, _ = self._address

@@ -40,7 +40,7 @@ class Marina(Operations):
         *,
         attempt_seconds: float = 45.0,
         deadline: float = 120.0,
-        max_attempts: int = 5,
+        max_attempts: int = 12,
         on_answer: Optional[Callable[[AnswerDetails], None]] = None,
         allow_plaintext: bool = False,
         ssl_context: Optional[ssl.SSLContext] = None,

@@ -6,10 +6,11 @@ import http.client
 import io
 import os
 import socket
+import ssl
 import threading
 import time
 import weakref
-from typing import Any, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .answers import MAX_ANSWER_BYTES, HttpAnswer
 from .calls import Address, Attempt
@@ -43,13 +44,13 @@ class Transport:
         connection.ends_at = ends_at
         self._busy.add(connection)
         try:
-            connection.request(
+            is_whole = connection.request_until_answered(
                 attempt.method, self._address.prefix + attempt.path, attempt.body, attempt.headers
             )
             response = connection.getresponse()
             headers = {name.lower(): value for name, value in response.getheaders()}
             answer = HttpAnswer(response.status, headers, _read(response))
-            if not response.will_close:
+            if is_whole and not response.will_close:
                 self._keep(connection)
             return answer
         except (OSError, http.client.HTTPException) as error:
@@ -132,6 +133,21 @@ class _Connection(http.client.HTTPConnection):
         sock: socket.socket = self.sock  # type: ignore[assignment]
         sock.settimeout(_left(self.ends_at))
         sock.sendall(data)
+
+    def request_until_answered(
+        self, method: str, path: str, body: Optional[bytes], headers: Dict[str, str]
+    ) -> bool:
+        """Sends a request; false if the connection broke while its body was sent.
+
+        A gateway that refuses a document by its headers answers and closes before it has read it. The answer can be read then.
+        """
+        try:
+            self.request(method, path, body, headers)
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+            if self.sock is None:
+                raise
+            return False
+        return True
 
     def detach(self) -> None:
         """Cuts this process off from a connection that its parent uses. The parent notices nothing."""
