@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -189,6 +190,10 @@ describe('the listener', () => {
       [[...here, ...gateway, '--key', 'marina_test_key'], key, /Unknown option '--key'/, 2],
       [[...here, '--base-url', 'http://example.com'], key, /plain text/, 1],
       [[...here, ...gateway, '--from', 'oldest'], key, /unauthorized/, 1],
+      [['--forward', 'http://me:hunter2@127.0.0.1/', ...gateway], key, /--forward has a user name or a password/, 2],
+      [[...here, '--base-url', 'http://hunter2@127.0.0.1/'], key, /The base URL has a user name or a password/, 2],
+      [[...here, ...gateway, 'marina_live_hunter2'], key, /Unexpected argument '\[hidden\]'/, 2],
+      [[...here, ...gateway, '--from\u001b[2J'], key, /Unknown option '--from\\u\{1b\}\[2J'/, 2],
     ];
     await Promise.all(
       cases.map(async ([args, env, expected, status]) => {
@@ -196,7 +201,38 @@ describe('the listener', () => {
         const [code] = await once(run.child, 'close');
         assert.match(run.lines(), expected);
         assert.equal(code, status, run.lines());
+        assert.doesNotMatch(run.lines(), /hunter2|[^\P{C}\n]/u);
       }),
     );
+  });
+
+  it('prints no credential and nothing that a terminal acts on, whatever the gateway and the program answer', async () => {
+    const key = 'marina_test_hunter2';
+    const evil = '\u001b]0;owned\u0007\u202e\r\n\u009b31m';
+    const event = { id: 'evt_1', version: 1, type: `order.${evil}`, timestamp: evil };
+    const events = { has_more: false, next_cursor: 'c', data: [event] };
+    const error = { error: { type: 'api_error', code: 'internal_error', message: `${evil} ${key} ${secret}` } };
+    let reads = 0;
+    const gateway = createServer((_request, response) => {
+      reads += 1;
+      response.writeHead(reads === 1 ? 200 : 500, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(reads === 1 ? events : error));
+    }).listen(0, '127.0.0.1');
+    await once(gateway, 'listening');
+    const { port } = gateway.address() as AddressInfo;
+    const endpoint = new Endpoint(await freePort());
+    await endpoint.start();
+    const args = ['--forward', `${endpoint.url}?token=hunter2`, '--base-url', `http://127.0.0.1:${port}`];
+    const state = ['--state', join(folder(), 'state'), '--from', 'oldest', '--poll-ms', '100'];
+    const run = listen([...args, ...state], { MARINA_KEY: key, MARINA_WEBHOOK_SECRET: secret });
+    await eventually(() => assert.match(run.lines(), /internal_error/), 20_000);
+    await run.interrupt();
+    assert.match(run.lines(), /order\.\\u\{1b\}\]0;owned\\u\{7\}\\u\{202e\}\\u\{d\}\\u\{a\}\\u\{9b\}31m/);
+    assert.match(run.lines(), /\[hidden\] \[hidden\]/);
+    assert.doesNotMatch(run.lines(), /hunter2|[^\P{C}\n]/u);
+    assert.ok(!run.lines().includes(secret));
+    await endpoint.stop();
+    gateway.closeAllConnections();
+    gateway.close();
   });
 });

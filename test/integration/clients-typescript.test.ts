@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import {
   ApplicationError,
@@ -24,19 +23,16 @@ import {
   WalletError,
   WebhookVerificationError,
 } from '@marina/client';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { freePort } from '../../src/dev/ports.ts';
 import { goodApplication } from '../support/applications.ts';
 import { type ClientGateway, failingPartners, startClientGateway } from '../support/client-gateway.ts';
+import { compile, installClient, packageFolder } from '../support/client-package.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { assertFirstDay } from '../support/first-day.ts';
-import { temporaryFolder } from '../support/folders.ts';
 import type { TestPartner } from '../support/gateway.ts';
 
 const execute = promisify(execFile);
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const packageFolder = join(root, 'clients/typescript');
 
 let clients: ClientGateway;
 before(async () => {
@@ -321,53 +317,11 @@ describe('the client for TypeScript', () => {
 });
 
 describe('the package for TypeScript', () => {
-  /** The package as npm packs it, in a folder of a partner's own, with what a program needs to be compiled. */
-  async function install(): Promise<string> {
-    const folder = temporaryFolder();
-    sharedKeeper().removeAtEnd(folder);
-    const source = join(folder, 'source');
-    cpSync(packageFolder, source, { recursive: true, filter: (path) => !/\/(?:dist|node_modules)$/.test(path) });
-    mkdirSync(join(folder, 'node_modules/@marina'), { recursive: true });
-    const modules = ['typescript', '@types', 'undici-types'].map((name) => [join(root, 'node_modules', name), name]);
-    for (const [from, name] of modules) {
-      if (existsSync(from ?? '')) symlinkSync(from ?? '', join(folder, 'node_modules', name ?? ''));
-    }
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    await execute(process.execPath, [tsc, '-p', join(source, 'tsconfig.json')]);
-    const { stdout } = await execute('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
-      cwd: source,
-    });
-    const [{ filename, files }] = JSON.parse(stdout);
-    const names = files.map(({ path }: { path: string }) => path);
-    for (const name of ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'dist/listen/main.js']) {
-      assert.ok(names.includes(name), `${name} is packed`);
-    }
-    await execute('tar', ['-xzf', join(folder, filename), '-C', folder]);
-    cpSync(join(folder, 'package'), join(folder, 'node_modules/@marina/client'), { recursive: true });
-    return folder;
-  }
-
   it('is enough for a program written from the pages to place, repeat, lose and settle orders, follow events and verify webhooks', async () => {
-    const folder = await install();
+    const folder = await installClient();
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     cpSync(join(packageFolder, 'examples/first-day.ts'), join(folder, 'first-day.ts'));
-    const settings = [
-      '--module',
-      'nodenext',
-      '--target',
-      'es2022',
-      '--lib',
-      'es2023',
-      '--types',
-      'node',
-      '--strict',
-      '--noUncheckedIndexedAccess',
-      '--exactOptionalPropertyTypes',
-    ];
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    await execute(process.execPath, [tsc, ...settings, 'first-day.ts'], { cwd: folder }).catch((error) => {
-      throw new Error(error.stdout);
-    });
+    await compile(folder, 'first-day.ts', '--module', 'nodenext', '--lib', 'es2023', '--exactOptionalPropertyTypes');
     const partner = await clients.gateway.newPartner();
     const secret = await clients.register(partner, '/first-day-ts');
     const port = await freePort();

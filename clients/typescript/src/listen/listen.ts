@@ -1,15 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { Marina } from '../client.ts';
 import type { Event } from '../contract.ts';
+import { withDeadline } from '../deadline.ts';
 import { writeJson } from '../json.ts';
 import { sleep } from '../sleep.ts';
 import { signWebhook } from '../webhooks.ts';
+import { addressOf, safeLine } from './printer.ts';
 import type { ListenSettings } from './settings.ts';
 import { type Progress, readProgress, writeProgress } from './state.ts';
 
 interface Surroundings {
   readonly signal: AbortSignal;
+  /** Writes a line as it is. Only what this program made itself may go there. */
   readonly write: (line: string) => void;
+}
+
+/** How the listener runs, with a `say` for lines that have something from elsewhere in them. */
+interface Run {
+  readonly signal: AbortSignal;
+  readonly secret: string;
+  readonly say: (line: string) => void;
 }
 
 /** An endpoint has so long to answer, as the gateway's own webhooks give it. */
@@ -24,27 +34,29 @@ const longestWaitMs = 8_000;
 export async function listen(settings: ListenSettings, { signal, write }: Surroundings): Promise<void> {
   const { baseUrl, key, allowPlaintext, forward, pollMs, stateFile } = settings;
   const secret = settings.secret ?? `whsec_${randomBytes(32).toString('base64')}`;
+  const safe = safeLine([key, secret]);
+  const say = (line: string) => write(safe(line));
   const marina = new Marina({ baseUrl, key, allowPlaintext });
   const begin = beginning(settings);
   const feed = marina.followEvents({
     cursor: begin.cursor,
     signal,
     pollMs,
-    onTrouble: (error, waitMs) => write(`! ${error.message}. Trying again in ${(waitMs / 1_000).toFixed(1)} s.`),
+    onTrouble: (error, waitMs) => say(`! ${error.message}. Trying again in ${(waitMs / 1_000).toFixed(1)} s.`),
   });
-  write(`Posting events of ${baseUrl} to ${forward.href}`);
-  write(
-    settings.secret === undefined ? `They are signed with ${secret}` : 'They are signed with MARINA_WEBHOOK_SECRET',
-  );
+  say(`Posting events of ${baseUrl} to ${addressOf(forward)}`);
+  // The one secret that is shown: it was made here, for this run, and the endpoint needs it.
+  if (settings.secret === undefined) write(`They are signed with ${secret}`);
+  else say('They are signed with MARINA_WEBHOOK_SECRET');
   if (begin.skips) await feed.skipToEnd();
-  write('Waiting for events. Ctrl-C ends.');
+  say('Waiting for events. Ctrl-C ends.');
   let version = begin.version;
   const keep = (cursor: string | undefined) => writeProgress(stateFile, { cursor, version: String(version) });
   if (begin.skips) keep(feed.cursor);
   for await (const event of feed) {
     // A run that was stopped in the middle of a page meets its beginning again.
     if (event.version <= version) continue;
-    await post(event, settings, secret, { signal, write });
+    await post(event, settings, { signal, secret, say });
     version = event.version;
     keep(feed.cursor);
   }
@@ -64,45 +76,31 @@ function beginning({ from, stateFile }: ListenSettings): Beginning {
   return { cursor: last.cursor, version: BigInt(last.version), skips: false };
 }
 
-async function post(
-  event: Event,
-  { forward, maxAttempts }: ListenSettings,
-  secret: string,
-  { signal, write }: Surroundings,
-): Promise<void> {
+async function post(event: Event, { forward, maxAttempts }: ListenSettings, run: Run): Promise<void> {
   const body = writeJson(event);
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await attemptPost(event, body, forward, secret, signal);
-    write(`${event.timestamp} ${event.type.padEnd(24)} ${event.id} ${answer}`);
+    const answer = await attemptPost(event, body, forward, run);
+    run.say(`${event.timestamp} ${event.type.padEnd(24)} ${event.id} ${answer}`);
     if (/^2\d\d$/.test(answer)) return;
     if (attempt >= maxAttempts) {
-      write(`! ${event.id} was not taken after ${attempt} attempts. It stays in the feed.`);
+      run.say(`! ${event.id} was not taken after ${attempt} attempts. It stays in the feed.`);
       return;
     }
-    await sleep(Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)), signal);
+    await sleep(Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)), run.signal);
   }
 }
 
 /** The status that the endpoint answers with, or why there is none. */
-async function attemptPost(
-  { id }: Event,
-  body: string,
-  forward: URL,
-  secret: string,
-  signal: AbortSignal,
-): Promise<string> {
+async function attemptPost({ id }: Event, body: string, forward: URL, { signal, secret }: Run): Promise<string> {
   const signed = await signWebhook(secret, id, body);
   const headers = { 'content-type': 'application/json', 'user-agent': 'Marina-Webhooks/1.0', ...signed };
   try {
-    const response = await fetch(forward, {
-      method: 'POST',
-      headers,
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
+    return await withDeadline(answerMs, signal, async (ending) => {
+      const request = { method: 'POST', headers, body, redirect: 'manual', signal: ending } as const;
+      const response = await fetch(forward, request);
+      await response.body?.cancel();
+      return String(response.status);
     });
-    await response.body?.cancel();
-    return String(response.status);
   } catch (error) {
     signal.throwIfAborted();
     const { cause, message } = error as Error;

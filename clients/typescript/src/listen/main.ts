@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { MarinaError, NoAnswerError } from '../errors.ts';
 import { listen } from './listen.ts';
+import { safeLine } from './printer.ts';
 import { help, readSettings, UsageError } from './settings.ts';
 
 const stop = new AbortController();
@@ -17,7 +18,10 @@ try {
   if (settings === 'help') process.stdout.write(help);
   else await listen(settings, { signal: stop.signal, write: (line) => void process.stdout.write(`${line}\n`) });
 } catch (error) {
-  process.stderr.write(`${sentence(error)}\n`);
+  // A key given as an argument by mistake is hidden too.
+  const safe = safeLine([process.env.MARINA_KEY, process.env.MARINA_WEBHOOK_SECRET]);
+  process.stderr.write(`${safe(sentence(error))}\n`);
+  if (error instanceof UsageError && error.showsHelp) process.stderr.write(`\n${help}`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

@@ -6,6 +6,14 @@ import { parseArgs } from 'node:util';
 /** The command was started wrongly. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+
+  constructor(
+    message: string,
+    /** Whether the help follows the message. */
+    readonly showsHelp = false,
+  ) {
+    super(message);
+  }
 }
 
 /** What the listener does. */
@@ -100,7 +108,7 @@ function parsed(argv: readonly string[]) {
     });
     return values;
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : error}\n\n${help}`);
+    throw new UsageError(error instanceof Error ? error.message : String(error), true);
   }
 }
 
@@ -108,6 +116,8 @@ function url(text: string, what: string): URL {
   const read = URL.canParse(text) ? new URL(text) : undefined;
   if (read === undefined || !/^https?:$/.test(read.protocol))
     throw new UsageError(`${what} has to be a URL of http or https.`);
+  if (read.username !== '' || read.password !== '')
+    throw new UsageError(`${what} has a user name or a password. Neither is sent.`);
   return read;
 }
 
