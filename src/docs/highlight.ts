@@ -24,6 +24,8 @@ function language(comment: RegExp, words: string, members?: RegExp): Language {
 
 const cWords =
   'import|from|export|const|let|function|return|if|else|for|of|in|new|throw|true|false|null|async|await|package|func|var|range|type|struct|nil|err|error|string|bool|byte';
+const ofClasses =
+  'import|using|public|static|final|class|void|throws|throw|new|return|if|for|foreach|in|var|null|true|false|byte|long|string';
 const languages: Readonly<Record<string, Language>> = {
   json: language(/(?!)/, 'true|false|null', /"(?:[^"\\]|\\.)*"(?=\s*:)/),
   sh: language(/(?:^|(?<=\s))#.*$/, 'curl|grpcurl|npx|make|export|git|cd', /(?<=\s)--?[A-Za-z][\w-]*/),
@@ -33,6 +35,8 @@ const languages: Readonly<Record<string, Language>> = {
     /#.*$/,
     'import|from|def|return|if|else|elif|for|in|not|and|or|raise|True|False|None|with|as|try|except',
   ),
+  java: language(/\/\/.*$/, ofClasses),
+  csharp: language(/\/\/.*$/, ofClasses),
   php: language(/\/\/.*$/, 'function|return|if|else|foreach|as|true|false|null|throw|new|string|bool|array|use'),
 };
 

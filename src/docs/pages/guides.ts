@@ -179,6 +179,8 @@ function verification(): Html {
     { name: 'Python', file: 'verify.py', highlighted: 'python' },
     { name: 'Go', file: 'verify.go', highlighted: 'go' },
     { name: 'PHP', file: 'verify.php', highlighted: 'php' },
+    { name: 'Java', file: 'Verify.java', highlighted: 'java' },
+    { name: 'C#', file: 'Verify.cs', highlighted: 'csharp' },
   ]);
 }
 

@@ -1,6 +1,7 @@
 <?php
 
-// $body: the raw body, from file_get_contents('php://input'). Returns the event, or throws.
+// Returns the event, or throws. $headers: $_SERVER, which has them under php-fpm and CGI too, or what a framework has.
+// $body: the raw body. As in: $event = verify($secret, $_SERVER, file_get_contents('php://input'));
 function verify(string $secret, array $headers, string $body): array
 {
     $key = base64_decode(substr($secret, strlen('whsec_')), true);
@@ -9,15 +10,24 @@ function verify(string $secret, array $headers, string $body): array
         throw new RuntimeException('there is no secret');
     }
 
-    $id = $headers['webhook-id'];
-    $timestamp = $headers['webhook-timestamp'];
-    if (abs(time() - (int) $timestamp) > 300) {
+    // One form of each name: `Webhook-Id`, `webhook-id` and `HTTP_WEBHOOK_ID` are the same. A value may be a list.
+    $found = [];
+    foreach ($headers as $name => $value) {
+        $name = preg_replace('/^http-/', '', strtr(strtolower((string) $name), '_', '-'));
+        $value = is_array($value) ? reset($value) : $value;
+        if (is_string($value)) {
+            $found[$name] = $value;
+        }
+    }
+    $id = $found['webhook-id'] ?? '';
+    $timestamp = $found['webhook-timestamp'] ?? '';
+    if (!preg_match('/^\d{1,12}$/D', $timestamp) || abs(time() - (int) $timestamp) > 300) {
         throw new RuntimeException('too old or too new');
     }
 
     $expected = 'v1,' . base64_encode(hash_hmac('sha256', "$id.$timestamp.$body", $key, true));
 
-    foreach (explode(' ', $headers['webhook-signature']) as $entry) {
+    foreach (explode(' ', $found['webhook-signature'] ?? '') as $entry) {
         if (hash_equals($expected, $entry)) {
             return json_decode($body, true, 512, JSON_THROW_ON_ERROR | JSON_BIGINT_AS_STRING);
         }
