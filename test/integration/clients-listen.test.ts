@@ -192,6 +192,8 @@ describe('the listener', () => {
       [[...here, ...gateway, '--from', 'oldest'], key, /unauthorized/, 1],
       [['--forward', 'http://me:hunter2@127.0.0.1/', ...gateway], key, /--forward has a user name or a password/, 2],
       [[...here, '--base-url', 'http://hunter2@127.0.0.1/'], key, /The base URL has a user name or a password/, 2],
+      [[...here, ...gateway], { ...key, MARINA_WEBHOOK_SECRET: 'whsec_' }, /has to be `whsec_` and base64/, 2],
+      [[...here, ...gateway], { ...key, MARINA_WEBHOOK_SECRET: 'hunter2' }, /has to be `whsec_` and base64/, 2],
       [[...here, ...gateway, 'marina_live_hunter2'], key, /Unexpected argument '\[hidden\]'/, 2],
       [[...here, ...gateway, '--from\u001b[2J'], key, /Unknown option '--from\\u\{1b\}\[2J'/, 2],
     ];

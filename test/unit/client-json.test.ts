@@ -52,6 +52,28 @@ describe('the JSON reader of the client for TypeScript', () => {
     }
   });
 
+  it('reads the longest answer that the client takes within seconds, whatever is in it', () => {
+    for (const unit of ['1,', '"a",', '[],', '{},', '"\ue000",', '{"a":1},']) {
+      const before = process.cpuUsage();
+      parseJson(`[${unit.repeat((8 * 2 ** 20) / unit.length)}0]`);
+      const { user } = process.cpuUsage(before);
+      assert.ok(user < 10_000_000, `${unit} took ${user / 1_000} ms of the processor`);
+    }
+  });
+
+  it('refuses an answer that is longer than any of the gateway', async () => {
+    const { options } = answering(`["${'a'.repeat(9 * 2 ** 20)}"]`);
+    const marina = new Marina({ ...options, maxAttempts: 1 });
+    await assert.rejects(marina.getWallet(), (error) => /longer than/.test(String((error as Error).cause)));
+  });
+
+  it('changes no prototype', () => {
+    const value = parseJson('{"__proto__":{"polluted":1},"constructor":2}') as Record<string, unknown>;
+    assert.equal(Object.getPrototypeOf(value), Object.prototype);
+    assert.deepEqual(Object.getOwnPropertyDescriptor(value, '__proto__')?.value, { polluted: 1n });
+    assert.equal(({} as { polluted?: unknown }).polluted, undefined);
+  });
+
   it('keeps the deadline of a call when the answer is hostile', async () => {
     for (const text of [hostile['escaped quotes'] ?? '', hostile['opening brackets'] ?? '']) {
       const { options } = answering(text);

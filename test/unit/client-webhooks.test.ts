@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders as Http2Headers } from 'node:http2';
 import { describe, it } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
 import { signWebhook, verifyWebhook, type WebhookHeaders, WebhookVerificationError } from '@marina/client';
@@ -15,6 +17,25 @@ const titled = pairs.map(([name, value]): [string, string] => [
   value,
 ]);
 const realm = createContext({ pairs: JSON.stringify(pairs), text });
+
+/** The headers of servers and gateways have a type that the verifier takes. */
+export const typed: readonly WebhookHeaders[] = [
+  {} as IncomingHttpHeaders,
+  {} as Http2Headers,
+  {} as IncomingMessage['headersDistinct'],
+  {} as IncomingMessage['rawHeaders'],
+  new Headers(),
+  new UndiciHeaders(),
+  new Map<string, string>(),
+  new Map<string, string[]>(),
+  [] as [string, string][],
+  [] as { name: string; value: string }[],
+  {} as Record<string, string | undefined>,
+  {} as { [name: string]: string[] | undefined },
+  {} as { [name: string]: { key?: string; value: string }[] },
+  (name: string) => name as string | undefined,
+  null,
+];
 
 /** Headers of an old library: neither iterable nor plain. */
 class OldHeaders {
@@ -43,6 +64,9 @@ describe('the headers that the verifier of the client for TypeScript reads', () 
     ['as a Map', new Map(titled)],
     ['as a Map of lists', new Map(pairs.map(([name, value]) => [name, [value]]))],
     ['as pairs', [...others, ...titled]],
+    ['as objects with a name', pairs.map(([name, value]) => ({ name, value }))],
+    ['as objects with a key', titled.map(([key, value]) => ({ key, value }))],
+    ['as headersDistinct of node:http', Object.fromEntries(pairs.map(([name, value]) => [name, [value]]))],
     ['as the entries of a Headers', new Headers(signed).entries()],
     ['as rawHeaders, in turns', [...others, ...titled].flat()],
     ['as rawHeaders of bytes', titled.flat().map((part) => Buffer.from(part))],

@@ -9,7 +9,7 @@ export interface JsonOptions {
 
 /** Stands before a whole number while JSON.parse or JSON.stringify takes it for a text. Private to Unicode. */
 const mark = '\ue000';
-/** The contract nests ten deep at most. JSON.parse with a function calls itself for each level. */
+/** The contract nests ten deep at most. The walk through a value calls itself for each level. */
 const maxDepth = 200;
 /** The contract's whole numbers have 20 digits at most. Reading one takes more than linear time. */
 const maxDigits = 1_000;
@@ -27,12 +27,26 @@ const closing = [code(']'), code('}')];
  * or has a whole number of more than 1,000 digits.
  */
 export function parseJson(text: string, { integers = 'bigint' }: JsonOptions = {}): unknown {
-  const mode = checkedMode(integers);
-  return JSON.parse(markIntegers(text), (_name, value: unknown) => {
-    if (typeof value !== 'string' || !value.startsWith(mark)) return value;
-    const rest = value.slice(1);
-    return rest.startsWith(mark) ? rest : integerOf(rest, mode);
-  });
+  return withIntegers(JSON.parse(markIntegers(text)), checkedMode(integers));
+}
+
+/**
+ * Replaces marked texts in a value that was just read, and returns it. A function for JSON.parse would do the same several times
+ * slower.
+ */
+function withIntegers(value: unknown, mode: IntegerMode): unknown {
+  if (typeof value === 'string') {
+    if (!value.startsWith(mark)) return value;
+    return value.startsWith(mark, 1) ? value.slice(1) : integerOf(value.slice(1), mode);
+  }
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at += 1) value[at] = withIntegers(value[at], mode);
+  } else if (typeof value === 'object' && value !== null) {
+    const members = value as Record<string, unknown>;
+    // Also a member named `__proto__` is its own after JSON.parse, so this changes no prototype.
+    for (const name of Object.keys(members)) members[name] = withIntegers(members[name], mode);
+  }
+  return value;
 }
 
 /**

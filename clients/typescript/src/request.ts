@@ -18,8 +18,8 @@ interface Where {
   readonly idempotencyKey: string | undefined;
 }
 
-/** No answer is longer: a page has at most 100 items. */
-const mostBytes = 32 * 1024 * 1024;
+/** No answer is longer: a page has at most 100 items, the longest of them requests with two bodies of 4,096 characters. */
+const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Puts what an operation takes where it belongs: into the path, the query or the body. */
 export function makeRequest(
@@ -87,9 +87,9 @@ export async function readText(response: Response): Promise<string> {
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
     bytes += value.byteLength;
-    if (bytes > mostBytes) {
+    if (bytes > maxAnswerBytes) {
       await reader.cancel();
-      throw new Error(`the answer is longer than ${mostBytes} bytes`);
+      throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`);
     }
     text += decoder.decode(value, { stream: true });
   }

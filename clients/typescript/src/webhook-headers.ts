@@ -9,12 +9,13 @@ type HeaderValue = string | readonly string[] | readonly { readonly value: strin
  * - `request.headers` of `node:http`, Express, Fastify, Koa or Next's pages; of API Gateway and Lambda, also `multiValueHeaders`;
  *   of CloudFront
  * - a `Headers` of any `fetch`, as in Hono, Next's routes, Deno, Bun or a worker; also the promise that Next's `headers()` returns
- * - a `Map`, pairs of name and value, or `rawHeaders` with names and values in turns
+ * - a `Map`, pairs of name and value, objects with a name or key and a value, or `rawHeaders` with names and values in turns
  * - a function that returns the value for a name, such as `(name) => context.req.header(name)`
  */
 export type WebhookHeaders =
   | { get(name: string): string | null | undefined }
   | Iterable<readonly [string, HeaderValue]>
+  | Iterable<{ readonly name: string; readonly value: string } | { readonly key: string; readonly value: string }>
   | readonly string[]
   | Readonly<Record<string, HeaderValue>>
   | ((name: string) => HeaderValue)
@@ -53,7 +54,12 @@ function pairsOf(items: readonly unknown[]): [unknown, unknown][] {
   if (items.every((item) => typeof item === 'string' || ArrayBuffer.isView(item))) {
     return items.flatMap((item, at) => (at % 2 === 0 ? [[item, items[at + 1]] as [unknown, unknown]] : []));
   }
-  return items.flatMap((item) => (Array.isArray(item) ? [[item[0], item[1]] as [unknown, unknown]] : []));
+  return items.flatMap((item): [unknown, unknown][] => {
+    if (Array.isArray(item)) return [[item[0], item[1]]];
+    if (typeof item !== 'object' || item === null) return [];
+    const { name, key, value } = item as Readonly<Record<string, unknown>>;
+    return [[name ?? key, value]];
+  });
 }
 
 function readerOfPairs(pairs: readonly (readonly [unknown, unknown])[]): (name: string) => unknown[] {

@@ -75,6 +75,9 @@ export function readSettings(
     throw new UsageError(`${forward.hostname} is not this machine. --allow-remote permits it.`);
   }
   const secret = environment.MARINA_WEBHOOK_SECRET;
+  if (secret !== undefined && secret !== '' && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) {
+    throw new UsageError('MARINA_WEBHOOK_SECRET has to be `whsec_` and base64.');
+  }
   return {
     baseUrl: url(baseUrl, 'The base URL').href,
     key,
