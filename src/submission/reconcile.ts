@@ -65,20 +65,36 @@ export class Reconciler<Row extends Submission, Report> {
     this.worker = underLease(database, `reconcile-${kind.name}s`, holder, (lease) => this.#run(lease));
   }
 
+  /** Queries about several objects at once. An answer that comes late holds up only the object that it is about. */
   async #run(lease: Lease): Promise<void> {
     const { database, kind, clock } = this.options;
-    while (!lease.signal.aborted) {
-      const rows = (await database.read(due(kind, clock.realNow()))).map((row) => kind.table.all.read(row));
-      const queue = rows.values();
-      const settlers = Array.from({ length: Math.min(lookUpsAtOnce, rows.length) }, async () => {
-        for (const row of queue) {
-          if (lease.signal.aborted) return;
-          await this.#settle(row).catch((error: unknown) => this.#postpone(row, error));
+    const underWay = new Map<string, Promise<void>>();
+    const failures: unknown[] = [];
+    const begin = (row: Row) => {
+      const settling = this.#settle(row)
+        .catch((error: unknown) => this.#postpone(row, error))
+        .catch((error: unknown) => void failures.push(error))
+        .finally(() => underWay.delete(row.id));
+      underWay.set(row.id, settling);
+    };
+    const goesOn = () => !lease.signal.aborted && failures.length === 0;
+    try {
+      while (goesOn()) {
+        // The rows of objects that are under way now may be read as they were before.
+        const before = new Set(underWay.keys());
+        const rows = (await database.read(due(kind, clock.realNow()))).map((row) => kind.table.all.read(row));
+        for (const row of rows) {
+          if (before.has(row.id)) continue;
+          while (underWay.size >= lookUpsAtOnce) await Promise.race(underWay.values());
+          if (!goesOn()) break;
+          begin(row);
         }
-      });
-      await Promise.all(settlers);
-      if (rows.length < mostAtOnce) await pause(pollMs, lease.signal);
+        if (rows.length < mostAtOnce) await pause(pollMs, lease.signal);
+      }
+    } finally {
+      await Promise.all(underWay.values());
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   /**

@@ -119,6 +119,31 @@ describe('an outcome that is unknown', () => {
     });
   });
 
+  it('is settled while the query about another order gets no answer', async () => {
+    const { clock, order: kind } = settling;
+    const slow = await settling.storeOrder({ partnerId, checkAt: clock.realNow() });
+    const answers = new Map<string, () => void>();
+    settling.broker.lookUpOrder = async (id) => {
+      if (id !== slow.id) return { found: true, answer: [reportOf({ ...slow, id }, 1n, ReportKind.ACCEPTED)] };
+      assert.ok(!answers.has(id), 'it is asked about again while it is asked about');
+      await new Promise<void>((resolve) => answers.set(id, resolve));
+      return { found: true, answer: [reportOf(slow, 1n, ReportKind.ACCEPTED)] };
+    };
+    await whileRunning(settling.newReconciler(kind).worker, async () => {
+      try {
+        await eventually(() => assert.ok(answers.has(slow.id)), 5_000);
+        for (const _ of [1, 2]) {
+          const other = await settling.storeOrder({ partnerId, checkAt: clock.realNow() });
+          await eventually(async () => assert.equal((await settling.readOrder(other)).state, 'pending'), 5_000);
+        }
+        assert.equal((await settling.readOrder(slow)).state, 'uncertain');
+      } finally {
+        answers.get(slow.id)?.();
+      }
+      await eventually(async () => assert.equal((await settling.readOrder(slow)).state, 'pending'), 5_000);
+    });
+  });
+
   it('is asked about again within 30 s, however late it may still be taken', async () => {
     const { clock } = settling;
     const ahead = clock.realNow() + 24 * hourMs;
