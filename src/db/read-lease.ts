@@ -29,10 +29,12 @@ export class ReadLease {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** A write at this node was committed that began at `beganAt`. */
+  /** A write at this node was committed that began at `beganAt`. One that began before another that is known proves nothing more. */
   note(node: string, beganAt: number): void {
+    const until = beganAt + readableMs;
+    if (until <= this.#until) return;
     this.#node = node;
-    this.#until = beganAt + readableMs;
+    this.#until = until;
   }
 
   /** Whether no node has proven lately that it has everything. */
