@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { findObject, readProposal } from '../../src/admin/proposals/service.ts';
+import { proposals } from '../../src/admin/proposals/table.ts';
 import { ApplicationKind } from '../../src/applications/kind.ts';
 import type { ApplicationBroker } from '../../src/broker/back-office.ts';
 import type { Database } from '../../src/db/database.ts';
@@ -96,6 +98,32 @@ describe('a gateway whose reads go to a replica that lags', () => {
     });
     await assert.rejects(submitting, { code: 'duplicate_order' }, 'the order that the key has was compared');
     Reflect.deleteProperty(order, 'prepareCached');
+  });
+
+  it('finds the object of a proposal, and the proposal, which the replica does not have yet', async () => {
+    const { order, application, allocation, clock, ids } = settling;
+    const partnerId = await settling.newPartner();
+    const { id: objectId } = await settling.storeOrder({ partnerId });
+    const kinds = new Kinds([order, application, allocation]);
+    assert.deepEqual(await findObject(split, kinds, objectId), { partnerId, objectId });
+    const id = ids.object('prp');
+    const [proposedAt, expiresAt] = [clock.now(), clock.now() + 1_000];
+    await settling.database.write(
+      proposals.insert({
+        ...{
+          partnerId,
+          id,
+          objectId,
+          action: 'Settlements.ProposeSettlement',
+          state: 'applied',
+          proposedAt,
+          expiresAt,
+        },
+        ...{ request: '{}', seen: '{}', evidence: 'seen', reference: 'desk', proposedBy: 'ada' },
+        ...{ decidedBy: 'bola', decidedAt: proposedAt, decisionReason: null },
+      }),
+    );
+    assert.equal((await readProposal(split, id)).state, 'applied');
   });
 
   it("finds that an account is another partner's", async () => {

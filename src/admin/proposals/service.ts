@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
 import { found } from '../../db/facts.ts';
-import { type Statement, statement } from '../../db/statement.ts';
+import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
 import {
   type OpenProposalSchema,
   type ProposalSchema,
@@ -58,11 +58,7 @@ const states = enumWords<typeof ProposalState>(ProposalStateSchema);
 
 /** The operators' calls that decide proposals. */
 export function proposalService({ database, clock, cursors, kinds, actions, mayApproveOwn }: ProposalParts) {
-  async function read(id: string): Promise<StoredProposal> {
-    const [row] = await database.read(proposalById(id));
-    if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such proposal');
-    return proposals.all.read(row);
-  }
+  const read = (id: string) => readProposal(database, id);
 
   function toMessage(row: StoredProposal): MessageInitShape<typeof ProposalSchema> {
     return toProposal(row, clock.now());
@@ -173,11 +169,23 @@ export function toProposal(row: StoredProposal, now: number): MessageInitShape<t
   };
 }
 
+/** Reads in a transaction, which a proxy that splits reads and writes sends to the server that takes writes. */
+function readAtWriter(database: Database, query: Statement): Promise<readonly SqlRow[]> {
+  return database.transaction([query], ([rows = []]) => ({ writes: [], result: rows }));
+}
+
+/** A proposal as it is now. A read could come from a server that lags and does not have it, or its decision, yet. */
+export async function readProposal(database: Database, id: string): Promise<StoredProposal> {
+  const [row] = await readAtWriter(database, proposalById(id));
+  if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such proposal');
+  return proposals.all.read(row);
+}
+
 /** The partner of an object; undefined if there is no such object. */
 export async function findObject(database: Database, kinds: Kinds, objectId: string) {
   const kind = kinds.ofId(objectId);
   const find = kind && statement(`SELECT partner_id FROM ${kind.table.name} WHERE id = ?`, objectId);
-  const [row] = find === undefined ? [] : await database.read(find);
+  const [row] = find === undefined ? [] : await readAtWriter(database, find);
   return row && { partnerId: String(row.partner_id), objectId };
 }
 
