@@ -8,9 +8,54 @@ import {
   saveDocument,
 } from '../../src/applications/documents/store.ts';
 import { statement } from '../../src/db/statement.ts';
+import { lockPartnerRow } from '../support/partner-lock.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 const hourMs = 3_600_000;
+
+describe('a document that waits for its partner', () => {
+  let settling: Settling;
+  before(async () => {
+    settling = await openSettling();
+  });
+  after(() => settling.close());
+
+  it('is sent if the leases of two others end while it waits', async () => {
+    const { clock, database, broker, log } = settling;
+    const partnerId = await settling.newPartner();
+    const { id: applicationId } = await settling.storeApplication({ partnerId, state: 'documents_required' });
+    const times = { leaseUntil: clock.realNow() + 1_000, createdAt: clock.now(), updatedAt: clock.now() };
+    const sending = { partnerId, applicationId, digest: Buffer.alloc(32, 1), state: 'sending' as const, attempt: 1 };
+    for (const type of ['government_id', 'utility_bill'] as const) {
+      await database.write(saveDocument({ ...sending, ...times, type }));
+    }
+    broker.sendDocument = async () => ({ outcome: 'answered', answer: 'delivered' });
+    const sender = settling.newDocumentSender();
+    const file = {
+      partnerId,
+      applicationId,
+      type: 'photo' as const,
+      mediaType: 'image/jpeg',
+      content: Buffer.alloc(1),
+    };
+    const origin = { partnerId, requestId: null, traceParent: null };
+    const permission = { renew: async () => {}, isLatest: () => true };
+    const lock = await lockPartnerRow(settling.url, partnerId);
+    try {
+      const sent = sender.send(file, sender.digestOf(file), { log, origin, permission });
+      await Promise.all([
+        lock.waitedFor().then(() => {
+          clock.advance(2_000);
+          return lock.release();
+        }),
+        sent,
+      ]);
+      assert.equal((await sent).state, 'delivered');
+    } finally {
+      await lock.release();
+    }
+  });
+});
 
 describe('a document that stays unconfirmed', () => {
   let settling: Settling;

@@ -145,9 +145,16 @@ export const longestLeaseMs = 300_000;
 
 /** The state now. A send that outlived its lease was cut off, and its outcome is unknown. */
 export function stateNow({ state, leaseUntil }: DocumentFacts, realNow: number): DocumentStateWord {
-  const until = leaseUntil ?? 0;
-  const isLeased = until > realNow && until <= realNow + longestLeaseMs;
-  return state === 'sending' && !isLeased ? 'unconfirmed' : state;
+  return state === 'sending' && !isLeased(leaseUntil ?? 0, realNow) ? 'unconfirmed' : state;
+}
+
+function isLeased(until: number, realNow: number): boolean {
+  return until > realNow && until <= realNow + longestLeaseMs;
+}
+
+/** How many documents are on their way at an instant, by the ends of their leases. */
+export function countLeased(leaseEnds: readonly number[], realNow: number): number {
+  return leaseEnds.filter((until) => isLeased(until, realNow)).length;
 }
 
 /** Whether the last send may be under way, or still arrive at the broker. */

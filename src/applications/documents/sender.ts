@@ -4,7 +4,7 @@ import type { ApplicationBroker } from '../../broker/back-office.ts';
 import type { ClockAgreement } from '../../broker/clock.ts';
 import type { Broker } from '../../broker/orders.ts';
 import type { Database } from '../../db/database.ts';
-import { found, together } from '../../db/facts.ts';
+import { together } from '../../db/facts.ts';
 import type { Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
@@ -21,6 +21,7 @@ import {
   beginSend,
   checkNotInFlight,
   checkTakesDocuments,
+  countLeased,
   type DocumentTypeWord,
   endSend,
   isKnown,
@@ -34,6 +35,7 @@ import {
   documentsOf,
   documents as documentTable,
   findDocuments,
+  leaseEndsOf,
   removeDocument,
   type StoredDocument,
   saveDocument,
@@ -164,14 +166,14 @@ export class DocumentSender {
       kind,
       partnerId,
       applicationId,
-      (application, { documents, underWay, isPaused }) => {
+      (application, { documents, leaseEnds, isPaused }) => {
         check();
         // The wait for the lock does not shorten the time to send.
         const beganAt = clock.realNow();
         checkTakesDocuments(application.state);
         const before = documents.find((document) => document.type === type);
         const facts = beginSend(before, comparable(digest, before), {
-          underWay,
+          underWay: countLeased(leaseEnds, beganAt),
           isPaused,
           now: clock.now(),
           realNow: beganAt,
@@ -191,7 +193,7 @@ export class DocumentSender {
         touches: ['documents under way'],
         fact: together({
           documents: documentsOf(partnerId, applicationId),
-          underWay: found(countUnderWay(partnerId, clock.realNow()), ([counted]) => Number(counted?.under_way)),
+          leaseEnds: leaseEndsOf(partnerId, clock.realNow()),
           isPaused: tradingPause,
         }),
       },

@@ -44,6 +44,22 @@ export function countUnderWay(partnerId: string, realNow: number): Statement {
       AND lease_until > ${new Date(realNow)} AND lease_until <= ${new Date(realNow + longestLeaseMs)}`;
 }
 
+/** More leases than a partner has that end soon. Those further ahead were made by a clock that was ahead. */
+const mostLeases = 100;
+
+/**
+ * The ends of the leases of a partner's documents on their way. Between asking and the answer lies the wait for the partner's
+ * lock, so they are compared (`countLeased`) with the clock afterwards. `since` is real time from before the wait.
+ */
+export function leaseEndsOf(partnerId: string, since: number): Fact<readonly number[]> {
+  return found(
+    sql`SELECT lease_until FROM documents FORCE INDEX (documents_under_way)
+      WHERE partner_id = ${partnerId} AND state NOT IN ('unconfirmed', 'delivered') AND lease_until > ${new Date(since)}
+      ORDER BY lease_until LIMIT ${statement(String(mostLeases))}`,
+    (rows) => rows.flatMap(({ lease_until: until }) => (until instanceof Date ? [until.getTime()] : [])),
+  );
+}
+
 /** Stores a document. The partner's lock must be held. */
 export function saveDocument(document: StoredDocument): Statement {
   return documents.put(document, 'digest', 'state', 'attempt', 'leaseUntil', 'updatedAt');
