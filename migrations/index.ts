@@ -28,6 +28,7 @@ import { FailingSince1764120010000 } from './1764120010000-failing-since.ts';
 import { Reconciliation1764130010000 } from './1764130010000-reconciliation.ts';
 import { UnclaimedReports1764230010000 } from './1764230010000-unclaimed-reports.ts';
 import { Proposals1764240010000 } from './1764240010000-proposals.ts';
+import { UnclaimedReportAge1764240020000 } from './1764240020000-unclaimed-report-age.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -61,4 +62,5 @@ export const migrations = [
   Reconciliation1764130010000,
   UnclaimedReports1764230010000,
   Proposals1764240010000,
+  UnclaimedReportAge1764240020000,
 ];

@@ -4,8 +4,7 @@
 WITH needed AS (
   SELECT table_name AS name, CASE
     -- Rows are only added.
-    WHEN table_name IN ('audit_entries', 'feed_skips', 'key_changes', 'object_steps', 'order_steps', 'unclaimed_reports',
-      'wallet_transfers')
+    WHEN table_name IN ('audit_entries', 'feed_skips', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers')
       THEN 'SELECT,INSERT'
     -- No row ever enters it.
     WHEN table_name IN ('guards', 'writer_guards')
@@ -19,7 +18,7 @@ WITH needed AS (
     WHEN table_name IN ('writer', 'writer_beats')
       THEN 'SELECT,UPDATE'
     -- Rows are added, and removed when their time is over.
-    WHEN table_name IN ('feed_events', 'reconciliation_items', 'webhook_attempts', 'write_checks')
+    WHEN table_name IN ('feed_events', 'reconciliation_items', 'unclaimed_reports', 'webhook_attempts', 'write_checks')
       THEN 'SELECT,INSERT,DELETE'
     -- Rows are added, changed and removed.
     WHEN table_name IN ('accounts', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')

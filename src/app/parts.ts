@@ -42,6 +42,7 @@ import { ReportConsumer } from '../submission/reports.ts';
 import { StartGate } from '../submission/start-gate.ts';
 import { StuckPartners } from '../submission/stuck-partners.ts';
 import { Submitter } from '../submission/submit.ts';
+import { unclaimedRetention } from '../submission/unclaimed-retention.ts';
 import { removalTime } from '../telemetry/database-clock.ts';
 import { webhookConsumer } from '../webhooks/consumer.ts';
 import { webhookRetention } from '../webhooks/delivery-store.ts';
@@ -292,5 +293,6 @@ function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions)
       metrics.webhookExpired.inc({ partner: metrics.partner(partnerId) }, count);
     }),
     ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
+    unclaimedRetention(database, timeOf, holder, clock),
   ];
 }

@@ -22,6 +22,8 @@ export interface RemovedRows {
   readonly keptMs: number;
   /** Finds the instant `oldest` of the oldest of them; null or no row if there is none. */
   readonly oldest: Statement;
+  /** Whether `oldest` is in real time; by default it is in business time. */
+  readonly isReal?: boolean;
 }
 
 export interface RemovalOptions {

@@ -179,6 +179,7 @@ export class Table<Row extends object> {
   readonly #changing: readonly Field<Row>[];
   readonly #inserted: readonly Field<Row>[];
   readonly #insertSql: string;
+  readonly #insertIfMissingSql: string;
   readonly #keySql: string;
   readonly #rowSql: string;
   readonly #enumerations: readonly { readonly field: Field<Row>; readonly names: EnumNames }[];
@@ -191,8 +192,11 @@ export class Table<Row extends object> {
     this.fields = Object.keys(columns) as Field<Row>[];
     this.#inserted = this.fields.filter((field) => field !== generated);
     // One `?` for all rows, because finding one for each value took longer than writing the values.
-    this.#insertSql = `INSERT INTO ${name} (${this.#inserted.map(columnName).join(', ')}) VALUES ?`;
+    const into = `INSERT INTO ${name} (${this.#inserted.map(columnName).join(', ')})`;
+    this.#insertSql = `${into} VALUES ?`;
     this.#keySql = primary.map((field) => `${columnName(field)} = ?`).join(' AND ');
+    const marks = this.#inserted.map(() => '?').join(', ');
+    this.#insertIfMissingSql = `${into} SELECT ${marks} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM ${name} WHERE ${this.#keySql})`;
     this.#changing = this.fields.filter((field) => !primary.includes(field));
     this.#rowSql = [this.#keySql, ...this.#changing.map((field) => `${columnName(field)} <=> ?`)].join(' AND ');
     this.all = this.only(...this.fields) as Selection<Row>;
@@ -322,6 +326,16 @@ export class Table<Row extends object> {
   insert(...rows: readonly Row[]): Statement {
     const lists = rows.map((row) => this.#inserted.map((field) => this.#write(field, row[field])));
     return ofList(this.#insertSql, lists);
+  }
+
+  /**
+   * Inserts a row unless one with its primary key is there, which stays as it is. Unlike INSERT IGNORE it fails on a value that
+   * the column cannot keep.
+   */
+  insertIfMissing(row: Row): Statement {
+    const values = this.#inserted.map((field) => this.#write(field, row[field]));
+    const keys = this.#primary.map((field) => this.#write(field, row[field]));
+    return { sql: this.#insertIfMissingSql, values: [...values, ...keys] };
   }
 
   /** Inserts a row, or saves these fields of the one that is there. */

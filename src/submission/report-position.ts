@@ -161,13 +161,13 @@ export class ReportPosition {
   }
 
   /** Notes each object's last report that is applied, and what is found of those that no stored object is about. */
-  applied(byObject: Iterable<readonly [id: string, number: bigint, finding?: Statement]>): void {
-    for (const [id, number, finding] of byObject) {
+  applied(byObject: Iterable<readonly [id: string, number: bigint, found?: readonly Statement[]]>): void {
+    for (const [id, number, found = []] of byObject) {
       const before = this.#claims.get(id);
       if (before !== undefined && before.number >= number) continue;
       // What is found of earlier reports is not written yet.
-      const findings = finding === undefined ? (before?.findings ?? []) : [...(before?.findings ?? []), finding];
-      this.#findings += finding === undefined ? 0 : 1;
+      const findings = [...(before?.findings ?? []), ...found];
+      this.#findings += found.length;
       this.#claims.set(id, { number, findings });
     }
   }

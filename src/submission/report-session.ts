@@ -234,7 +234,7 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   }
 
   /** A person must find out whose object it is. Returns what is stored of it with the position. */
-  #noteUnclaimed(id: string, reports: readonly Report[]): Statement {
+  #noteUnclaimed(id: string, reports: readonly Report[]): readonly Statement[] {
     const { kind, log, clock, onUnclaimed } = this.parts.options;
     const numbers = reports.map(({ number }) => Number(number));
     log.error(

@@ -4,7 +4,7 @@ import type { ReportedStep } from './table.ts';
 
 /**
  * Reports of the broker about objects that are not stored here, each once. They changed nothing: somebody else uses the
- * broker's connection, or an object was lost. Rows are only added.
+ * broker's connection, or an object was lost. Rows are added, and removed when they are old (`unclaimed-retention`).
  */
 export const unclaimedReports = defineTable({
   name: 'unclaimed_reports',
@@ -27,6 +27,7 @@ export const unclaimedReports = defineTable({
     seenAt: instant(),
   },
   primary: ['kind', 'number'],
+  indexes: { unclaimed_reports_seen_at: ['seenAt'] },
 });
 
 export type UnclaimedReport = RowOf<typeof unclaimedReports>;
@@ -38,20 +39,22 @@ interface Described<Report> {
   describeReport(report: Report): { readonly report: string; readonly reference: string };
 }
 
-/** Keeps reports about an object that is not stored. One that is kept already stays as it is. */
+/**
+ * Keeps reports about an object that is not stored. One that is kept already stays as it is. A report with a value that its
+ * column cannot keep makes the transaction fail: nothing of it is stored in another form.
+ */
 export function keepUnclaimed<Report extends { readonly number: bigint }>(
   kind: Described<Report>,
   objectId: string,
   reports: readonly Report[],
   seenAt: number,
-): Statement {
-  const rows = reports.map((one): UnclaimedReport => {
+): Statement[] {
+  return reports.map((one) => {
     const { quantity = null, priceKobo = null, upstreamAt = null } = kind.reportStep(one);
     const described = kind.describeReport(one);
-    return { kind: kind.name, number: one.number, objectId, ...described, quantity, priceKobo, upstreamAt, seenAt };
+    const facts = { kind: kind.name, number: one.number, objectId, ...described, quantity, priceKobo, upstreamAt };
+    return unclaimedReports.insertIfMissing({ ...facts, seenAt });
   });
-  const { sql, values, ...rest } = unclaimedReports.insert(...rows);
-  return { ...rest, sql: sql.replace(/^INSERT INTO/, 'INSERT IGNORE INTO'), values };
 }
 
 /** The latest ones by their numbers, newest first, of a kind or of all; before a kind and number. */

@@ -5,6 +5,7 @@ import { keptEvents } from '../events/retention.ts';
 import type { Clock } from '../lib/clock.ts';
 import { groupBy } from '../lib/group.ts';
 import { keptKeys } from '../submission/key-retention.ts';
+import { keptUnclaimed } from '../submission/unclaimed-retention.ts';
 import { keptWebhooks } from '../webhooks/delivery-store.ts';
 
 export type BacklogFigures = Awaited<ReturnType<typeof readBacklog>>;
@@ -15,7 +16,12 @@ const mostLeases = 1_000;
 
 const tables = { order: 'orders', application: 'applications', allocation: 'allocations' } as const;
 const kinds = Object.keys(tables) as (keyof typeof tables)[];
-const removed = [keptEvents, ...keptWebhooks, ...kinds.map((kind) => keptKeys(kind, tables[kind]))];
+const removed = [
+  keptEvents,
+  ...keptWebhooks,
+  keptUnclaimed,
+  ...kinds.map((kind) => keptKeys(kind, tables[kind])),
+];
 const states = ['sending', 'uncertain', 'other'] as const;
 
 /**
@@ -24,7 +30,7 @@ const states = ['sending', 'uncertain', 'other'] as const;
  *
  * `oldestMs` is the age of the oldest, 0 if there is none: of objects in business time, of events in real time. The state
  * `other` stands for missed reports and for states of other versions, and its `oldestMs` is the real time since a poll
- * was due. `overdueMs` says for each worker that removes old rows since when the oldest should be gone, in business time.
+ * was due. `overdueMs` says for each worker that removes old rows since when the oldest should be gone.
  */
 export async function readBacklog(database: Database, clock: Clock) {
   const rows = await database.readAll([
@@ -54,7 +60,9 @@ export async function readBacklog(database: Database, clock: Clock) {
     removal: [...groupBy([...removed.entries()], ([, { name }]) => name)].map(([worker, own]) => ({
       worker,
       overdueMs: Math.max(
-        ...own.map(([at, { keptMs }]) => figureOf(rows[afterLeases + at]?.[0], now - keptMs).oldestMs),
+        ...own.map(([at, { keptMs, isReal }]) => {
+          return figureOf(rows[afterLeases + at]?.[0], (isReal === true ? realNow : now) - keptMs).oldestMs;
+        }),
       ),
     })),
   };

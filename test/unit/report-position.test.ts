@@ -47,8 +47,8 @@ describe('the position of a stream of reports', () => {
 
   it('is stored with every report about an object that is not stored, also if they came in several batches', async () => {
     const [first, second] = [statement('INSERT 5'), statement('INSERT 6')];
-    position.applied([['foreign', 5n, first]]);
-    position.applied([['foreign', 6n, second]]);
+    position.applied([['foreign', 5n, [first]]]);
+    position.applied([['foreign', 6n, [second]]]);
     position.moveTo(6n);
     await position.store(lease, true);
     assert.equal(stored, 6n);
@@ -137,9 +137,9 @@ describe('the position of a stream of reports', () => {
   });
 
   it('is stored with one finding for a report that came twice before it was stored', async () => {
-    position.applied([['foreign', 5n, statement('INSERT first')]]);
-    position.applied([['foreign', 5n, statement('INSERT second')]]);
-    position.applied([['foreign', 4n, statement('INSERT third')]]);
+    position.applied([['foreign', 5n, [statement('INSERT first')]]]);
+    position.applied([['foreign', 5n, [statement('INSERT second')]]]);
+    position.applied([['foreign', 4n, [statement('INSERT third')]]]);
     position.moveTo(5n);
     await position.store(lease, true);
     assert.deepEqual(
@@ -159,7 +159,7 @@ describe('the position of a stream of reports', () => {
 
   it('has room again for as many objects and findings as before once they are stored', async () => {
     const claims = (count: number) =>
-      Array.from({ length: count }, (_, at) => [`foreign ${at}`, 5n, statement('INSERT 5')] as const);
+      Array.from({ length: count }, (_, at) => [`foreign ${at}`, 5n, [statement('INSERT 5')]] as const);
     position.applied(claims(9_999));
     assert.equal(position.isFull, false);
     position.applied(claims(10_000));
@@ -173,7 +173,7 @@ describe('the position of a stream of reports', () => {
 
   it('stores nothing of what it knew after the database went back, and goes on from what was stored', async () => {
     position.applied([
-      ['foreign', 5n, statement('INSERT 5')],
+      ['foreign', 5n, [statement('INSERT 5')]],
       ['ours', 6n],
     ]);
     position.moveTo(6n);
@@ -190,7 +190,7 @@ describe('the position of a stream of reports', () => {
   });
 
   it('differs without a loss when an object is restored after its report found none', async () => {
-    position.applied([['foreign', 5n, statement('INSERT 5')]]);
+    position.applied([['foreign', 5n, [statement('INSERT 5')]]]);
     objects.set('foreign', { id: 'foreign', last_report: 0, missed_report: 0 });
     position.moveTo(5n);
     await assert.rejects(position.store(lease, true), DatabaseDiffersError);

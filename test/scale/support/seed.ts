@@ -189,6 +189,8 @@ function tables(orders: number, days: number): Record<string, string> {
     reconciliation_breaks: `INSERT INTO reconciliation_breaks
       SELECT ${partner(p('n'))}, CONCAT('brk_', n), DATE(@now) - INTERVAL n % 100 DAY, IF(n % 2, 'cash', 'order_state'), ${id('ord', 'n')},
         ${account('n', p('n'))}, '', '1', '2', 0, n % 10 = 0, 1, @now, @now, NULL, NULL, NULL, NULL FROM ${some(auditEntries)} ORDER BY 1, 3, 2`,
+    unclaimed_reports: `INSERT INTO unclaimed_reports SELECT IF(n % 2, 'order', 'application'), n, CONCAT('foreign', n), 'X', 'trade',
+      10, 1000, @now, @now - INTERVAL n % 400 DAY FROM ${some(auditEntries)} ORDER BY 1, 2`,
     write_checks: `INSERT INTO write_checks (holder, filler, checked_at) SELECT CONCAT('holder', n), '', @now FROM ${some(50)}`,
   };
 }
