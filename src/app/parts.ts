@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ledgerCheck } from '../admin/ledger-check.ts';
+import { proposalExpiry } from '../admin/proposals/expiry.ts';
 import { AllocationKind } from '../allocations/kind.ts';
 import { DocumentSender } from '../applications/documents/sender.ts';
 import { ImageChecker } from '../applications/images/checker.ts';
@@ -278,7 +279,7 @@ function createNotifications(
   };
 }
 
-/** The maintenance jobs: they verify ledgers and remove old rows. */
+/** The maintenance jobs: they verify ledgers, remove old rows and expire proposals. */
 function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions): Worker[] {
   const { log, database, clock, holder, metrics } = base;
   const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
@@ -294,5 +295,6 @@ function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions)
     }),
     ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
     unclaimedRetention(database, timeOf, holder, clock),
+    proposalExpiry(database, timeOf, holder),
   ];
 }

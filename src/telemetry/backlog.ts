@@ -1,3 +1,4 @@
+import { overdueProposals } from '../admin/proposals/table.ts';
 import type { Database } from '../db/database.ts';
 import { hasNotRunOut, type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { consumerNames, countUnacknowledged } from '../events/outbox.ts';
@@ -20,6 +21,7 @@ const removed = [
   keptEvents,
   ...keptWebhooks,
   keptUnclaimed,
+  overdueProposals,
   ...kinds.map((kind) => keptKeys(kind, tables[kind])),
 ];
 const states = ['sending', 'uncertain', 'other'] as const;

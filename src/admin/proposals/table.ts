@@ -1,3 +1,4 @@
+import type { RemovedRows } from '../../db/removal.ts';
 import { type Statement, statement } from '../../db/statement.ts';
 import { defineTable, instant, longText, optional, type RowOf, text } from '../../db/table.ts';
 
@@ -14,8 +15,8 @@ export const proposals = defineTable({
     action: text(64),
     /** The object that it changes. */
     objectId: text(24),
-    /** One that is stored as open has expired once `expiresAt` is over. */
-    state: text<'open' | 'applied' | 'declined'>(16),
+    /** One that is stored as open has expired once `expiresAt` is over. A worker stores that it has (`expiry`). */
+    state: text<'open' | 'applied' | 'declined' | 'expired'>(16),
     /** What is proposed, as the action writes it: JSON. */
     request: longText(),
     /** The object when it was proposed: JSON. */
@@ -64,19 +65,33 @@ export interface ProposalList {
 }
 
 /** A page of proposals. `now` is business time. */
-export function listProposals({ state, object, before }: ProposalList, now: number, most: number): Statement {
-  const stored = state === 'expired' ? 'open' : state;
-  const isInTime = state === 'open' ? [statement('expires_at > ?', new Date(now))] : [];
-  const isOver = state === 'expired' ? [statement('expires_at <= ?', new Date(now))] : [];
+export function listProposals(wanted: ProposalList, now: number, most: number): Statement {
+  const { state, before } = wanted;
+  const [isInTime, isOver] = [statement('expires_at > ?', new Date(now)), statement('expires_at <= ?', new Date(now))];
+  // So that there is always a condition.
+  const isBefore = before === undefined ? statement("id > ''") : statement('id < ?', before);
+  if (state !== 'expired') return pageOf(wanted, state, [...(state === 'open' ? [isInTime] : []), isBefore], most);
+  // Those that are stored as expired, and those that will be. Each part is read in the order of an index.
+  const parts = [pageOf(wanted, 'expired', [isBefore], most), pageOf(wanted, 'open', [isOver, isBefore], most)];
+  return statement(
+    `${parts.map(({ sql }) => `(${sql})`).join(' UNION ALL ')} ORDER BY id DESC LIMIT ${most}`,
+    ...parts.flatMap(({ values }) => values),
+  );
+}
+
+/** Those that are stored in a state, newest first. */
+function pageOf(
+  { object }: ProposalList,
+  stored: ProposalList['state'],
+  more: readonly Statement[],
+  most: number,
+): Statement {
   const conditions = [
     ...(object === undefined
       ? []
       : [statement('partner_id = ?', object.partnerId), statement('object_id = ?', object.objectId)]),
     ...(stored === undefined ? [] : [statement('state = ?', stored)]),
-    ...isInTime,
-    ...isOver,
-    // So that there is always a condition.
-    before === undefined ? statement("id > ''") : statement('id < ?', before),
+    ...more,
   ];
   const index = object !== undefined ? 'proposals_object' : stored !== undefined ? 'proposals_state' : 'proposals_id';
   const where = conditions.map(({ sql }) => sql).join(' AND ');
@@ -94,4 +109,31 @@ export function countOpenProposals(now: number, most: number): Statement {
       LIMIT ${most}) AS waiting`,
     new Date(now),
   );
+}
+
+/** The proposals that are stored as open although their time is over, for the worker that stores that they have expired. */
+export const overdueProposals: RemovedRows = {
+  name: 'proposal-expiry',
+  keptMs: 0,
+  // Each is open for equally long, so the oldest is the first that is over.
+  oldest: statement(
+    "SELECT expires_at AS oldest FROM proposals FORCE INDEX (proposals_state) WHERE state = 'open' ORDER BY id LIMIT 1",
+  ),
+};
+
+export const proposalKey = proposals.only('partnerId', 'id');
+
+/** Finds proposals that are stored as open and whose time is over, oldest first. `now` is business time. */
+export function findOverdueProposals(now: number, most: number): Statement {
+  return statement(
+    `SELECT ${proposalKey.list} FROM proposals FORCE INDEX (proposals_state) WHERE state = 'open' AND expires_at <= ?
+      ORDER BY id LIMIT ${most}`,
+    new Date(now),
+  );
+}
+
+/** Stores that proposals of a partner have expired, unless they are decided since. `now` is business time. */
+export function expireProposals(partnerId: string, ids: readonly string[], now: number): Statement {
+  const { sql, values } = proposals.set({ partnerId, id: ids }, { state: 'expired' });
+  return statement(`${sql} AND state = 'open' AND expires_at <= ?`, ...values, new Date(now));
 }
