@@ -42,6 +42,7 @@ describe('the lines that marina-listen prints', () => {
     const safe = safeLine([undefined, '', 'a']);
     assert.equal(safe('Unexpected argument marina_live_x9-Y_z'), 'Unexpected argument [hidden]');
     assert.equal(safe(`{"secret":"${secret}"}`), '{"secret":"[hidden]"}');
+    assert.equal(safe('has to be `whsec_` and base64'), 'has to be `whsec_` and base64', 'a prefix is no secret');
     assert.equal(safe('a banana'), 'a banana', 'a short text is no secret');
   });
 

@@ -2,7 +2,7 @@
 const maxLength = 500;
 
 /** Keys and secrets by their form, whoever's they are. */
-const credentials = /marina_(?:test|live)_[\w-]+|whsec_[\w+/=-]*/g;
+const credentials = /marina_(?:test|live)_[\w-]+|whsec_[\w+/=-]+/g;
 
 /**
  * What could change the terminal, hide text or change its order: control characters of C0 and C1, with DEL; format characters,
