@@ -17,6 +17,7 @@ import { createLogger } from './lib/log.ts';
 import { onStopRequest, serving } from './lib/process.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
 import { noteRestored } from './secret-keys/open-ring.ts';
+import { tellRewound } from './submission/report-days.ts';
 import { noteRestore } from './submission/restored.ts';
 
 // Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
@@ -68,9 +69,7 @@ async function restored(): Promise<void> {
     const missing = await missingMigrations(database);
     if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
     await noteRestored(database, config.secretKey.first, Date.now());
-    for (const { name, from, to } of await noteRestore(database)) {
-      console.log(`${name}: read again from ${to}; the position was ${from}`);
-    }
+    for (const one of await noteRestore(database)) console.log(tellRewound(one));
     console.log('declared: no event version is used again');
   } catch (error) {
     console.error((error as Error).message);

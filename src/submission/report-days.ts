@@ -26,6 +26,13 @@ export interface Rewound {
   readonly to: bigint;
 }
 
+/** What the operator who declares a database restored reads about it. */
+export function tellRewound({ name, from, to }: Rewound): string {
+  const again =
+    to === 0n ? 'all are read again, from 0, see "All reports again" in backup.md' : `read again from ${to}`;
+  return `${name}: ${again}; the position was ${from}`;
+}
+
 /**
  * Sets the positions of reports back to where the oldest of the last days began, or to the beginning if fewer days are known.
  * So all reports since are read again. An object ignores those that it has, and gets those that a database lost which was
