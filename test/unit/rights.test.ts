@@ -28,6 +28,7 @@ const tablesOf: Record<string, readonly string[]> = {
 /** What a table's methods need. */
 const rightsOfMethods: Record<string, readonly Right[]> = {
   insert: ['INSERT'],
+  insertIfMissing: ['INSERT'],
   put: ['INSERT', 'UPDATE'],
   addTo: ['INSERT', 'UPDATE'],
   set: ['UPDATE'],
