@@ -141,7 +141,7 @@ function rightsOf(file: string, source: string): [table: string, right: Right][]
     return found.push(...tables.map((each): [string, Right] => [each, right]));
   };
   for (const [, name = '', method = ''] of source.matchAll(
-    /((?:\w+\.)?\w+)\.(insert|put|addTo|set|update|remove)\(/g,
+    /((?:\w+\.)?\w+)\.(insert|insertIfMissing|put|addTo|set|update|remove)\(/g,
   )) {
     for (const table of tablesOf[name] ?? []) for (const right of rightsOfMethods[method] ?? []) add(table, right);
   }
