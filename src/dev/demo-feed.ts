@@ -3,8 +3,14 @@ import type { Screen } from './demo-screen.ts';
 import { until } from './demo-until.ts';
 
 type Event = Schemas['Event'];
+type KnownObject = Schemas['Order'] | Schemas['Application'] | Schemas['Allocation'];
 /** What events tell of, by its `object`. */
-type DataOf = { [Data in Event['data'] as Data['object']]: Data };
+type DataOf = { [Data in KnownObject as Data['object']]: Data };
+
+/** Objects of kinds that come later are left out. */
+function isKnown(data: Event['data']): data is KnownObject {
+  return 'id' in data;
+}
 
 const mostPages = 1_000;
 
@@ -29,12 +35,12 @@ export class Feed {
 
   /** All events of one object, since the feed was opened. */
   of(id: string): Event[] {
-    return this.#events.filter(({ data }) => data.id === id);
+    return this.#events.filter(({ data }) => isKnown(data) && data.id === id);
   }
 
   /** Shows events as they come until one says that an object is in a state: the object as it is then. */
   follow<Name extends keyof DataOf>(object: Name, id: string, state: string): Promise<DataOf[Name]> {
-    const isIt = (data: Event['data']): data is DataOf[Name] => data.object === object;
+    const isIt = (data: Event['data']): data is DataOf[Name] => isKnown(data) && data.object === object;
     const find = () =>
       this.of(id)
         .map(({ data }) => data)
@@ -50,6 +56,7 @@ export class Feed {
     for (const event of (await this.#readPage()).data) {
       this.#events.push(event);
       const { version, type, data } = event;
+      if (!isKnown(data)) continue;
       const shares = data.object === 'order' ? ` ${data.filled_quantity}/${data.quantity}` : '';
       this.screen.say(`event ${version} ${type} ${data.id}${shares}`);
     }

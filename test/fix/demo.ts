@@ -227,7 +227,8 @@ class Life {
       const { data: page } = await answered(this.marina.GET('/v1/events', { params: { query } }));
       this.#cursor = page.next_cursor;
       for (const { version, type, data } of page.data) {
-        if (data.object !== 'order') continue;
+        // An object of a kind that is not known today has no such member.
+        if (data.object !== 'order' || !('filled_quantity' in data)) continue;
         this.#partnerSaw.push(`event ${version} ${type}, ${data.filled_quantity} filled`);
         this.#last = data;
       }

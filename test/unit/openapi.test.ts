@@ -78,6 +78,32 @@ describe('the OpenAPI document', () => {
     assert.ok(OrderState['x-extensible-enum'].includes('uncertain'));
   });
 
+  it('gives each operation a short summary of its own, without a full stop', () => {
+    const nodes: Record<string, { summary: string }>[] = [
+      ...Object.values(described.paths),
+      ...Object.values(described.webhooks),
+    ] as Record<string, { summary: string }>[];
+    const summaries = nodes.flatMap((methods) => Object.values(methods).map(({ summary }) => summary));
+    assert.ok(summaries.length > 40);
+    assert.equal(new Set(summaries).size, summaries.length);
+    assert.deepEqual(
+      summaries.filter((summary) => summary.length > 30 || summary.endsWith('.')),
+      [],
+    );
+  });
+
+  it('has no `const`, which many generators read as any value', () => {
+    assert.doesNotMatch(JSON.stringify(described), /"const":/);
+    assert.deepEqual(described.components.schemas.Event.properties.object.enum, ['event']);
+  });
+
+  it('says that an event may be about an object of another kind', () => {
+    const { anyOf } = described.components.schemas.Event.properties.data;
+    assert.equal(anyOf[0].oneOf.length, 3);
+    assert.deepEqual(anyOf[1], { $ref: '#/components/schemas/UnknownObject' });
+    assert.deepEqual(described.components.schemas.UnknownObject.required, ['object']);
+  });
+
   it('has two kinds of order: with a price, and with none', () => {
     const [limit, market] = described.components.schemas.CreateOrderRequest.oneOf;
     assert.deepEqual([limit.properties.type.enum, market.properties.type.enum], [['limit'], ['market']]);

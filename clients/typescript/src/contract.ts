@@ -446,6 +446,8 @@ export interface Event {
    * One application for a customer's account. It never has the customer's data of the request.
    *
    * One movement of money from the wallet to an account.
+   *
+   * Objects of other kinds may come: accept one that you do not know.
    */
   readonly data: Order | Application | Allocation;
 }

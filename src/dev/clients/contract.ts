@@ -2,7 +2,6 @@
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
-  readonly const?: string;
   readonly enum?: readonly (string | null)[];
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
@@ -77,6 +76,9 @@ export interface Contract {
   readonly errorCodes: readonly string[];
 }
 
+/** Errors are classes. An object of an unknown kind has no members that a type could name. */
+const withoutType = new Set(['ErrorBody', 'UnknownObject']);
+
 /** Reads the OpenAPI document. Throws if it has something that the clients have no form for. */
 export function readContract({ paths, components: { schemas } }: ContractDocument): Contract {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -85,7 +87,7 @@ export function readContract({ paths, components: { schemas } }: ContractDocumen
   const error = schemas.ErrorBody?.properties?.error?.properties ?? {};
   return {
     operations,
-    schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => name !== 'ErrorBody')),
+    schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => !withoutType.has(name))),
     sent: new Set(operations.flatMap(({ bodySchema }) => bodySchema ?? [])),
     errorTypes: error.type?.['x-extensible-enum'] ?? [],
     errorCodes: error.code?.['x-extensible-enum'] ?? [],
@@ -116,7 +118,8 @@ function readOperation(
     fileTypes: json === undefined && content.length > 0 ? content.map(([mediaType]) => mediaType) : undefined,
     takesKey: parameters.some(({ $ref }) => $ref?.endsWith('/IdempotencyKey')),
     answer,
-    item: list?.object?.const === 'list' && list.data?.items !== undefined ? schemaName(list.data.items) : undefined,
+    item:
+      list?.object?.enum?.[0] === 'list' && list.data?.items !== undefined ? schemaName(list.data.items) : undefined,
   };
   const body = operation.bodySchema === undefined ? [] : membersOf(schemas[operation.bodySchema]);
   const names = [...operation.pathMembers, ...operation.queryMembers, ...body].map((member) => member.name);
@@ -155,6 +158,11 @@ export function membersOf(schema: Schema | undefined): Member[] {
       description: first.description ?? '',
     };
   });
+}
+
+/** The kinds of objects that a choice has today, if it is one. */
+export function knownChoice({ oneOf, anyOf }: Schema): readonly Schema[] | undefined {
+  return oneOf ?? anyOf?.find((each) => each.oneOf !== undefined)?.oneOf;
 }
 
 /** Whether a value may be null, and what it is otherwise. */

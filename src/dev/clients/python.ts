@@ -1,6 +1,6 @@
 import { isPythonWord, pythonArgument, snakeCase } from '../../docs/samples/names.ts';
 import type { ClientOperation, Contract, Member, Schema } from './contract.ts';
-import { membersOf, schemaName, withoutNull } from './contract.ts';
+import { knownChoice, membersOf, schemaName, withoutNull } from './contract.ts';
 
 /** The contract as Python: every type and operation, the classes of errors, and a class with a method for each operation. */
 export function pythonContract(contract: Contract): string {
@@ -57,11 +57,11 @@ function typeOf(schema: Schema): string {
   const { isNullable, value } = withoutNull(schema);
   if (isNullable) return `Optional[${typeOf(value)}]`;
   if (value.$ref !== undefined) return schemaName(value);
-  if (value.const !== undefined) return `Literal[${quoted(value.const)}]`;
   const words = value['x-extensible-enum'];
   if (words !== undefined) return openUnion(words);
   if (value.enum !== undefined) return `Literal[${value.enum.map((word) => quoted(String(word))).join(', ')}]`;
-  if (value.oneOf !== undefined) return `Union[${value.oneOf.map(typeOf).join(', ')}]`;
+  const choice = knownChoice(value);
+  if (choice !== undefined) return `Union[${choice.map(typeOf).join(', ')}]`;
   switch (value.type) {
     case 'array':
       return `List[${typeOf(value.items ?? {})}]`;

@@ -1,5 +1,5 @@
 import type { ClientOperation, Contract, Member, Schema } from './contract.ts';
-import { membersOf, schemaName, withoutNull } from './contract.ts';
+import { knownChoice, membersOf, schemaName, withoutNull } from './contract.ts';
 
 /** The contract as TypeScript: every type and operation, and a class with a method for each operation. */
 export function typescriptContract(contract: Contract): string {
@@ -72,11 +72,11 @@ function typeOf(schema: Schema, isSent: boolean): string {
   const { isNullable, value } = withoutNull(schema);
   if (isNullable) return `${typeOf(value, isSent)} | null`;
   if (value.$ref !== undefined) return schemaName(value);
-  if (value.const !== undefined) return quoted(value.const);
   const words = value['x-extensible-enum'];
   if (words !== undefined) return openUnion(words);
   if (value.enum !== undefined) return value.enum.map((word) => quoted(String(word))).join(' | ');
-  if (value.oneOf !== undefined) return value.oneOf.map((each) => typeOf(each, isSent)).join(' | ');
+  const choice = knownChoice(value);
+  if (choice !== undefined) return choice.map((each) => typeOf(each, isSent)).join(' | ');
   switch (value.type) {
     case 'array':
       return `readonly ${wrapped(typeOf(value.items ?? {}, isSent))}[]`;

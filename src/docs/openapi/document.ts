@@ -3,7 +3,7 @@ import { ApiError, catalogue, docUrl, type ErrorCode } from '../../lib/errors.ts
 import { commentOf } from '../comments.ts';
 import type { Addresses, Reference } from '../reference.ts';
 import { bindingOf, operationNode, pathTemplate } from './operations.ts';
-import { type Node, openList, Schemas } from './schemas.ts';
+import { type Node, oneWord, openList, Schemas } from './schemas.ts';
 
 /** Makes the OpenAPI 3.1 document of all operations REST serves. */
 export function openApiDocument(reference: Reference, addresses: Addresses): Node {
@@ -86,7 +86,7 @@ const headers = {
   IdempotentReplayed: {
     description: 'This is the answer to an earlier request with the same Idempotency-Key.',
     required: true,
-    schema: { type: 'string', const: 'true' },
+    schema: oneWord('true'),
   },
   RetryAfter: {
     description: 'How many seconds to wait before the same request is sent again.',
@@ -150,8 +150,9 @@ function webhook(schemas: Schemas, { comments, examples }: Reference): Node {
   return {
     operationId: 'receiveEvent',
     tags: ['Events'],
-    summary: 'An event, as it is sent to your endpoint',
+    summary: 'Receive event',
     description: [
+      'An event, as it is sent to your endpoint.',
       commentOf(comments, EventSchema),
       'Verify the signature over the raw bytes before you read them, and answer with any 2xx within 10 seconds. An event ' +
         'can come more than once, and out of order.',

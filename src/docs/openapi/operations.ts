@@ -7,6 +7,7 @@ import { commentOf, firstSentence } from '../comments.ts';
 import type { Addresses, Reference } from '../reference.ts';
 import type { SampleRequest } from '../samples/language.ts';
 import { languages } from '../samples/languages.ts';
+import { titleOf } from '../samples/names.ts';
 import { type Node, requestValue, type Schemas } from './schemas.ts';
 
 const commonHeaders = { 'x-request-id': header('RequestId'), 'Cache-Control': header('CacheControl') };
@@ -25,7 +26,8 @@ export function operationNode(
   return {
     operationId: operation.method.localName,
     tags: [operation.method.parent.name],
-    summary: firstSentence(comment).replace(/\.$/, ''),
+    // Generators make names, menus and comments of it.
+    summary: titleOf(operation.method.name),
     description: [comment, accessNote(operation)].join('\n\n'),
     externalDocs: {
       description: 'With examples',

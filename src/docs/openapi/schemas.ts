@@ -47,7 +47,7 @@ export class Schemas {
   #object(desc: DescMessage): Node {
     const { object } = getOption(desc, messageOption);
     const properties: Node = {};
-    if (object !== '') properties.object = { type: 'string', const: object, description: 'What this is.' };
+    if (object !== '') properties.object = oneWord(object, 'What this is.');
     for (const member of desc.members) {
       properties[member.name] = member.kind === 'oneof' ? this.#choice(member) : this.#member(member);
     }
@@ -91,13 +91,30 @@ export class Schemas {
     return { $ref: `#/components/schemas/${desc.name}` };
   }
 
+  /** An object of a kind that a later version has. Generated readers would refuse it if the choice were closed. */
+  #unknownObject(): Node {
+    this.#schemas.set('UnknownObject', {
+      type: 'object',
+      description: 'An object of a kind that this document does not describe.',
+      properties: { object: { type: 'string', description: 'What it is.' } },
+      required: ['object'],
+    });
+    return { $ref: '#/components/schemas/UnknownObject' };
+  }
+
   #choice(oneof: DescOneof): Node {
     const choices = oneof.fields.flatMap(({ message }) => message ?? []);
     const mapping = choices.map((choice) => [getOption(choice, messageOption).object, this.message(choice).$ref]);
-    return {
+    const known = {
       oneOf: choices.map((choice) => this.message(choice)),
       discriminator: { propertyName: 'object', mapping: Object.fromEntries(mapping) },
-      description: choices.map((choice) => commentOf(this.comments, choice)).join('\n\n'),
+    };
+    return {
+      anyOf: [known, this.#unknownObject()],
+      description: [
+        ...choices.map((choice) => commentOf(this.comments, choice)),
+        'Objects of other kinds may come: accept one that you do not know.',
+      ].join('\n\n'),
     };
   }
 }
@@ -105,6 +122,11 @@ export class Schemas {
 /** A text that is one of these words, or of a later version's. */
 export function openList(words: readonly string[]): Node {
   return { anyOf: [{ type: 'string', enum: words }, { type: 'string' }], 'x-extensible-enum': words };
+}
+
+/** A text that is this word. A list of one: many generators know no `const`, and read any text. */
+export function oneWord(word: string, description?: string): Node {
+  return { type: 'string', enum: [word], ...(description !== undefined && { description }) };
 }
 
 /** An enumeration's values as JSON has them, with what they mean. */

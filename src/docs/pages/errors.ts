@@ -6,8 +6,8 @@ import { rpcStatus } from '../../transport/rpc.ts';
 import { type Html, html } from '../html.ts';
 import { inlineMarkdown, slug } from '../markdown.ts';
 import type { Reference } from '../reference.ts';
+import { titleOf } from '../samples/names.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
-import { titleOf } from './reference.ts';
 
 /** What is to be done about an error, and among which errors it stands. */
 interface Advice {

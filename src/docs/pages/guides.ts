@@ -4,8 +4,8 @@ import { codeBlock } from '../code-block.ts';
 import { type Html, html } from '../html.ts';
 import { headings, markdown } from '../markdown.ts';
 import type { Addresses, Reference } from '../reference.ts';
+import { titleOf } from '../samples/names.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
-import { titleOf } from './reference.ts';
 import { hasWorkbench } from './workbench.ts';
 
 interface Guide {

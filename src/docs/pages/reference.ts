@@ -15,6 +15,7 @@ import type { Addresses, Reference } from '../reference.ts';
 import { curl } from '../samples/curl.ts';
 import { grpcurlOf } from '../samples/grpcurl.ts';
 import { languages } from '../samples/languages.ts';
+import { titleOf } from '../samples/names.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { tryKey, tryPanel } from './try.ts';
 
@@ -63,15 +64,6 @@ export function referenceLinks(reference: Reference): NavigationLink[] {
         method: http?.method ?? 'RPC',
       })),
   }));
-}
-
-/** An operation's name as words: `Create order`. */
-export function titleOf(name: string): string {
-  const words = name
-    .replace(/([a-z])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .replace(/\blga/, 'LGA');
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** The same within a sentence. */

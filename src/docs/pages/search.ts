@@ -6,10 +6,11 @@ import { wordsByPart } from '../markdown.ts';
 import { pathTemplate } from '../openapi/operations.ts';
 
 import type { Reference } from '../reference.ts';
+import { titleOf } from '../samples/names.ts';
 import { readAdvice } from './errors.ts';
 import { eventTypes } from './events.ts';
 import { guideLinks, guides, guideText } from './guides.ts';
-import { lowerFirst, objectsOf, titleOf } from './reference.ts';
+import { lowerFirst, objectsOf } from './reference.ts';
 import { hasWorkbench, workbenchPath } from './workbench.ts';
 
 /** Something that can be found: its title, where it is, what kind it is, and more words it is found by. */

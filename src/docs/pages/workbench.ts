@@ -1,8 +1,9 @@
 import { codeBlock } from '../code-block.ts';
 import { type Html, html } from '../html.ts';
 import type { Reference } from '../reference.ts';
+import { titleOf } from '../samples/names.ts';
 import type { PageParts } from './layout.ts';
-import { servicesOf, titleOf } from './reference.ts';
+import { servicesOf } from './reference.ts';
 import { tryPanel } from './try.ts';
 
 export const workbenchPath = '/docs/workbench';

@@ -19,3 +19,12 @@ export function pythonArgument(name: string): string {
 export function isPythonWord(name: string): boolean {
   return words.has(name);
 }
+
+/** An operation's name as words: `Create order`. */
+export function titleOf(name: string): string {
+  const words = name
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .replace(/\blga/, 'LGA');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

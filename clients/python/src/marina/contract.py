@@ -499,6 +499,8 @@ class Event(TypedDict):
     One application for a customer's account. It never has the customer's data of the request.
 
     One movement of money from the wallet to an account.
+
+    Objects of other kinds may come: accept one that you do not know.
     """
 
 
