@@ -29,6 +29,7 @@ import { Reconciliation1764130010000 } from './1764130010000-reconciliation.ts';
 import { UnclaimedReports1764230010000 } from './1764230010000-unclaimed-reports.ts';
 import { Proposals1764240010000 } from './1764240010000-proposals.ts';
 import { UnclaimedReportAge1764240020000 } from './1764240020000-unclaimed-report-age.ts';
+import { Seals1764240030000 } from './1764240030000-seals.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -63,4 +64,5 @@ export const migrations = [
   UnclaimedReports1764230010000,
   Proposals1764240010000,
   UnclaimedReportAge1764240020000,
+  Seals1764240030000,
 ];

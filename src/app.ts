@@ -36,6 +36,7 @@ export async function startApp(
     await startWork(gateway);
     warnOfPlainText(config, log);
     warnOfPlainLinks(config, log);
+    if (config.environment === 'live' && base.acceptsUnsealed) log.warn('rows without a seal are accepted');
     if (config.singleOperator) log.warn('operators may approve their own proposals');
     return {
       ...(await listen(gateway)),

@@ -186,6 +186,13 @@ export const settings = {
       ),
     ),
   ),
+  unsealedRows: setting(
+    'MARINA_UNSEALED_ROWS',
+    'whether API keys and wallets without a seal are accepted, which versions before seals wrote; ' +
+      'by default refused in live and accepted in a sandbox',
+    '',
+    orNone(oneOf('accepted', 'refused')),
+  ),
   singleOperator: setting(
     'MARINA_SINGLE_OPERATOR',
     'whether an operator may approve his own proposals, because there is only one',

@@ -1,4 +1,5 @@
 import { status } from '@grpc/grpc-js';
+import type { KeySeals } from '../auth/key-seals.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import { reading } from '../db/facts.ts';
@@ -35,10 +36,14 @@ const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 interface KeyAdminParts extends AdminParts {
   /** The keys of the MACs of API keys. */
   readonly keyMacKeys: SecretKeys;
+  readonly keySeals: KeySeals;
 }
 
 /** The operators' calls on partners' keys. `ended` notifies all replicas that a key has ended. */
-export function keyService({ database, clock, ids, keyMacKeys }: KeyAdminParts, ended: (keyId: string) => void) {
+export function keyService(
+  { database, clock, ids, keyMacKeys, keySeals }: KeyAdminParts,
+  ended: (keyId: string) => void,
+) {
   return adminService(Keys, {
     async createKey({ partnerId, reason, ...request }, call) {
       const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
@@ -58,7 +63,7 @@ export function keyService({ database, clock, ids, keyMacKeys }: KeyAdminParts, 
         }
         const after = { scopes: scopes.map((scope) => scopeWords.word(scope)), addresses };
         return [
-          insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }),
+          insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }, keySeals),
           audit(call, createdAt, { partnerId, subject: id, detail: { reason }, after }),
         ];
       });

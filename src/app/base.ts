@@ -8,6 +8,7 @@ import { allocations } from '../allocations/table.ts';
 import { documents } from '../applications/documents/store.ts';
 import { applications } from '../applications/table.ts';
 import { archiveState } from '../archive/table.ts';
+import { KeySeals, keySealUse } from '../auth/key-seals.ts';
 import { keyMacKeys } from '../auth/keys.ts';
 import { apiKeys, keyUses, partners } from '../auth/store.ts';
 import type { Config, Role } from '../config.ts';
@@ -74,6 +75,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
   const { ring, worker: keyUseWorker } = await openRing(config.secretKey, { database, clock, log });
   const operatorTokens = await openSecret({ name: 'operator tokens', secret: config.operators, log });
   const keys = (use: string) => keysFor(ring, use);
+  const acceptsUnsealed = (config.unsealedRows ?? unsealedByDefault[config.environment]) === 'accepted';
   const nats = new Nats({ access: () => links.nats.current, log });
   return {
     config,
@@ -95,6 +97,9 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     /** Derives separate keys for each use of the secrets. */
     keys,
     keyMacKeys: keyMacKeys(ring),
+    keySeals: new KeySeals(keys(keySealUse), config.environment, acceptsUnsealed),
+    /** Whether rows without a seal are accepted. */
+    acceptsUnsealed,
     keyUseWorker,
     writer: new Writer(database, log),
     cursors: new Cursors(keys('cursors')),
@@ -107,6 +112,9 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     tracer: await openTracer(config, links, holder, log),
   };
 }
+
+/** What is done with rows without a seal. A sandbox has no money, and its data may be older than seals. */
+const unsealedByDefault = { sandbox: 'accepted', live: 'refused' } as const;
 
 /** Loads the exporter only if spans are exported. */
 async function openTracer(

@@ -34,7 +34,7 @@ import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
 function createOperations(base: Base, parts: Parts, requests: KeptRequests | undefined): Operation[] {
-  const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys } = base;
+  const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys, keySeals } = base;
   const { readTimeoutMs } = config;
   const { keyUses, limits, reads } = parts.callers;
   const { broker, records, simulator } = parts.upstream;
@@ -66,7 +66,7 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
     ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
     ...defineOperations(
       Keys,
-      keyHandlers({ database, clock, ids, macKeys, cursors, uses: keyUses, ended: parts.notify.keyEnded }),
+      keyHandlers({ database, clock, ids, macKeys, keySeals, cursors, uses: keyUses, ended: parts.notify.keyEnded }),
     ),
     ...(simulator === undefined || requests === undefined
       ? []

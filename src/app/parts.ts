@@ -81,10 +81,10 @@ export function createParts(base: Base) {
   };
 }
 
-function createCallers({ config, log, database, clock, keyMacKeys: macKeys, nats }: Base) {
+function createCallers({ config, log, database, clock, keyMacKeys: macKeys, keySeals: seals, nats }: Base) {
   const { environment, natsPrefix: prefix, natsReplicas } = config;
   const keyUses = new KeyUses(database, clock);
-  const authenticator = new Authenticator({ database, environment, macKeys, uses: keyUses });
+  const authenticator = new Authenticator({ database, environment, macKeys, seals, log, uses: keyUses });
   const replica = randomUUID();
   const store = new CounterStore(nats, prefix, replica, natsReplicas);
   const sharing = new Sharing({ nats, store, prefix, replica, log });

@@ -2,8 +2,10 @@ import type { Database, Environment } from '../db/database.ts';
 import { isRegistered } from '../lib/addresses.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Keys } from '../lib/key-ring.ts';
+import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { Caller, CredentialRefusal, Identification, Identify } from './call.ts';
+import type { KeySeals } from './key-seals.ts';
 import { type KeyParts, parseKey, sameHash } from './keys.ts';
 import { KeysWithoutMac } from './keys-without-mac.ts';
 import { findKey, type KeyUse, type StoredKey, saveKeyUses, toStoredKey } from './store.ts';
@@ -15,6 +17,8 @@ export interface AuthenticatorOptions {
   readonly environment: Environment;
   /** The keys that MACs of API keys are made with. */
   readonly macKeys: Keys;
+  readonly seals: KeySeals;
+  readonly log?: Pick<Logger, 'error'>;
   readonly uses?: Pick<KeyUses, 'note'>;
 }
 
@@ -82,6 +86,7 @@ export class Authenticator {
   #judge(known: KnownKey, parts: KeyParts, clientAddress: string): Identification {
     const { key, caller } = known;
     if (!sameHash(key.secretHash, parts.secretHash)) return refused('unknown');
+    if (!key.isProven) return refused('unsealed');
     const refusal = refusalOf(known, clientAddress);
     if (refusal === undefined) this.options.uses?.note(key.partnerId, key.id);
     const identification: Identification = {
@@ -131,7 +136,11 @@ export class Authenticator {
     const askedAt = performance.now();
     const [row] = await this.options.database.read(findKey(keyId));
     if (row === undefined) return undefined;
-    const key = toStoredKey(row);
+    const key = toStoredKey(row, this.options.seals);
+    if (!key.isProven) {
+      const facts = { keyId: key.id, partnerId: key.partnerId };
+      this.options.log?.error(facts, 'an API key is refused, because its row has no right seal');
+    }
     const { partnerId, id, scopes, features, limits } = key;
     return { key, caller: { partnerId, keyId: id, scopes, features, limits }, until: askedAt + cachedMs };
   }

@@ -85,6 +85,8 @@ export type CredentialRefusal =
   | 'forged'
   /** The gateway may have made it, but has no such key. */
   | 'unknown'
+  /** Its row in the database is not what the gateway wrote, or no gateway of this version wrote it. */
+  | 'unsealed'
   | 'revoked'
   | 'suspended'
   /** The key does not work from the client's address. */

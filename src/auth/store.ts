@@ -1,9 +1,23 @@
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { bytes, count, defineTable, flag, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
+import {
+  bytes,
+  bytesUpTo,
+  count,
+  defineTable,
+  flag,
+  instant,
+  longText,
+  optional,
+  type RowOf,
+  text,
+  whole,
+} from '../db/table.ts';
 import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { addressesFrom } from '../lib/addresses.ts';
 import { enumWords } from '../lib/enums.ts';
+import { rowSealLength } from '../lib/key-ring.ts';
 import type { PartnerLimits } from './call.ts';
+import type { KeySeals } from './key-seals.ts';
 
 /** Partners. A partner's row is the lock for everything the partner owns. A null limit means the default. */
 export const partners = defineTable({
@@ -45,6 +59,8 @@ export const apiKeys = defineTable({
     hasMac: flag(),
     /** The id of the gateway's secret that its MAC was made with; null for keys of earlier versions. */
     macKey: optional(text(16)),
+    /** Proves the row (`KeySeals`); null for keys that versions before seals made. */
+    seal: optional(bytesUpTo(rowSealLength)),
   },
   primary: ['partnerId', 'id'],
   indexes: { api_keys_without_mac: ['hasMac', 'revokedAt', 'id'] },
@@ -78,19 +94,30 @@ export interface StoredKey {
   readonly features: ReadonlySet<Feature>;
   readonly addresses: readonly string[];
   readonly revoked: boolean;
+  /** Whether its row is proven, or need not be. */
+  readonly isProven: boolean;
   readonly limits: PartnerLimits;
 }
 
+/**
+ * Finds a key with its partner. It is revoked if its row says so, or one of the entries that are written with a revocation: the
+ * gateway's database account can set a column back, but can change no entry.
+ */
 export function findKey(id: string): Statement {
   return statement(
-    `SELECT k.id, k.partner_id, k.secret_hash, k.scopes, k.addresses, k.revoked_at, p.state, p.features,
+    `SELECT k.id, k.partner_id, k.secret_hash, k.scopes, k.addresses, k.seal,
+      k.revoked_at IS NOT NULL
+      OR EXISTS (SELECT 1 FROM key_changes c
+        WHERE c.partner_id = k.partner_id AND c.key_id = k.id AND c.action = 'revoked')
+      OR EXISTS (SELECT 1 FROM audit_entries a FORCE INDEX (audit_entries_subject)
+        WHERE a.subject = k.id AND a.action = 'Keys.RevokeKey') AS is_revoked, p.state, p.features,
       p.requests_per_second, p.requests_burst, p.requests_under_way, p.orders_kobo_per_day, p.allocations_kobo_per_day
      FROM api_keys k JOIN partners p ON p.id = k.partner_id WHERE k.id = ?`,
     id,
   );
 }
 
-export function toStoredKey(row: SqlRow): StoredKey {
+export function toStoredKey(row: SqlRow, seals: KeySeals): StoredKey {
   return {
     id: String(row.id),
     partnerId: String(row.partner_id),
@@ -100,7 +127,8 @@ export function toStoredKey(row: SqlRow): StoredKey {
     scopes: new Set(scopesFrom(row.scopes).filter((scope) => scope !== Scope.UNSPECIFIED)),
     features: toFeatures(row),
     addresses: addressesFrom(row.addresses),
-    revoked: row.revoked_at !== null,
+    revoked: Number(row.is_revoked) !== 0,
+    isProven: seals.accepts(row),
     limits: toLimits(row),
   };
 }
@@ -203,15 +231,14 @@ export interface NewKey {
   readonly createdAt: number;
 }
 
-/** Stores a key of this version, which has a MAC. */
-export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
-  return apiKeys.insert({
+/** Stores a key of this version, which has a MAC and a seal. */
+export function insertKey({ scopes, addresses, ...key }: NewKey, seals: KeySeals): Statement {
+  const sealed = {
     ...key,
     scopes: scopes.map((scope) => scopeWords.word(scope)).join(','),
     addresses: JSON.stringify(addresses),
-    revokedAt: null,
-    hasMac: true,
-  });
+  };
+  return apiKeys.insert({ ...sealed, revokedAt: null, hasMac: true, seal: seals.make(sealed) });
 }
 
 /** Revokes a key that is not revoked. */

@@ -72,6 +72,11 @@ export function bytes(length: number): Column<Buffer> {
   return { ...asIs, kind: 'bytes', type: 'binary', length };
 }
 
+/** At most so many bytes. */
+export function bytesUpTo(length: number): Column<Buffer> {
+  return { ...bytes(length), type: 'varbinary' };
+}
+
 /** Bytes of any number. */
 export function manyBytes(): Column<Buffer> {
   return { ...asIs, kind: 'bytes', type: 'mediumblob' };

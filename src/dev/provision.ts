@@ -1,13 +1,14 @@
 import { insertAccount } from '../accounts/store.ts';
 import { recordCredit } from '../admin/wallets.ts';
 import type { PartnerLimits } from '../auth/call.ts';
+import { KeySeals, keySealUse } from '../auth/key-seals.ts';
 import { keyMacKeys, makeKey } from '../auth/keys.ts';
 import { featureList, insertKey, insertPartner, partners } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { isAddressOrRange } from '../lib/addresses.ts';
 import { IdMaker } from '../lib/ids.ts';
-import { parseKeyRing } from '../lib/key-ring.ts';
+import { keysFor, parseKeyRing } from '../lib/key-ring.ts';
 import { fixed } from '../lib/watched-files.ts';
 
 const ids = new IdMaker(Date);
@@ -48,17 +49,22 @@ export async function createKey(
   if (database.environment === 'live' && addresses.length === 0) {
     throw new Error('a live key needs at least one registered address or range');
   }
-  const { id, ...made } = makeKey(database.environment, keyMacKeys(fixed(parseKeyRing(key.secretKey))), ids.keyHead());
+  const ring = fixed(parseKeyRing(key.secretKey));
+  const seals = new KeySeals(keysFor(ring, keySealUse), database.environment, false);
+  const { id, ...made } = makeKey(database.environment, keyMacKeys(ring), ids.keyHead());
   await database.write(
-    insertKey({
-      id,
-      partnerId: key.partnerId,
-      secretHash: made.secretHash,
-      macKey: made.macKey,
-      scopes: key.scopes,
-      addresses,
-      createdAt: Date.now(),
-    }),
+    insertKey(
+      {
+        id,
+        partnerId: key.partnerId,
+        secretHash: made.secretHash,
+        macKey: made.macKey,
+        scopes: key.scopes,
+        addresses,
+        createdAt: Date.now(),
+      },
+      seals,
+    ),
   );
   return { id, key: made.key };
 }

@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { KeyUses } from '../auth/authenticate.ts';
 import type { Call, HandlersOf } from '../auth/call.ts';
+import type { KeySeals } from '../auth/key-seals.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
@@ -42,6 +43,7 @@ interface KeyHandlerParts {
   readonly clock: Clock;
   readonly ids: IdMaker;
   readonly macKeys: SecretKeys;
+  readonly keySeals: KeySeals;
   readonly cursors: Cursors;
   readonly uses: KeyUses;
   /** Notifies all replicas that a key was revoked. */
@@ -54,6 +56,7 @@ export function keyHandlers({
   clock,
   ids,
   macKeys,
+  keySeals,
   cursors,
   uses,
   ended,
@@ -79,13 +82,13 @@ export function keyHandlers({
         touches: ['keys'],
         fact: reading(findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)),
         decide: ([own, counted]) => {
-          const using = keyInUse(own);
+          const using = keyInUse(own, keySeals);
           checkScopes(request, using);
           checkAddresses(addresses, using, database.environment === 'live');
           checkCount(Number(counted?.[0]?.active));
           return {
             writes: [
-              insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }),
+              insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }, keySeals),
               keyChanges.insert({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
             ],
             result: undefined,
@@ -114,7 +117,7 @@ export function keyHandlers({
             ...(withChildren ? [listKeyLines(partnerId, mostGenerations)] : []),
           ),
           decide: ([own, wanted, lines = []]) => {
-            keyInUse(own);
+            keyInUse(own, keySeals);
             const row = wanted?.[0];
             if (row === undefined) throw new ApiError('not_found', { message: 'There is no such key.' });
             const found = toShownKey(row);
@@ -140,10 +143,13 @@ export function keyHandlers({
   };
 }
 
-/** The calling key as read under the lock: it may have been revoked since the request began. */
-function keyInUse(rows: readonly SqlRow[] | undefined): ShownKey {
+/**
+ * The calling key as read under the lock: it may have been revoked since the request began. Its row is proven again, so that
+ * nobody who can change it makes a key that may do more.
+ */
+function keyInUse(rows: readonly SqlRow[] | undefined, seals: KeySeals): ShownKey {
   const row = rows?.[0];
-  const key = row === undefined ? undefined : toShownKey(row);
+  const key = row === undefined || !seals.accepts(row) ? undefined : toShownKey(row);
   if (key === undefined || key.revokedAt !== undefined) throw new ApiError('unauthorized');
   return key;
 }

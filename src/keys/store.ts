@@ -21,7 +21,7 @@ export interface ShownKey {
   readonly createdBy: string | undefined;
 }
 
-const shown = `SELECT k.id, k.scopes, k.addresses, k.created_at, k.revoked_at, u.used_at, c.by_key_id AS created_by
+const shown = `SELECT k.partner_id, k.id, k.secret_hash, k.seal, k.scopes, k.addresses, k.created_at, k.revoked_at, u.used_at, c.by_key_id AS created_by
   FROM api_keys k FORCE INDEX (PRIMARY) LEFT JOIN key_uses u ON u.partner_id = k.partner_id AND u.key_id = k.id
     LEFT JOIN key_changes c ON c.partner_id = k.partner_id AND c.key_id = k.id AND c.action = 'created'`;
 

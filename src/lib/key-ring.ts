@@ -7,6 +7,7 @@ import {
   hkdfSync,
   type KeyObject,
   randomBytes,
+  timingSafeEqual,
 } from 'node:crypto';
 import type { Live } from './watched-files.ts';
 
@@ -102,6 +103,37 @@ export class KeyedDigest {
   #under({ key }: NamedKey): Buffer {
     return this.write(hmacUnder(key)).digest();
   }
+}
+
+const keyIdLength = 8;
+/** Of a seal: the key's id and an HMAC-SHA256. */
+export const rowSealLength = keyIdLength + 32;
+
+/**
+ * Proves that a gateway wrote a row: a MAC of its content, made with the current key and right under any key of the ring. It
+ * names its key, so that only one is tried.
+ */
+export class RowSeal {
+  constructor(private readonly keys: Keys) {}
+
+  /** Seals a content. */
+  make(content: string): Buffer {
+    const [current] = this.keys.all;
+    return Buffer.concat([Buffer.from(current.id, 'hex'), macUnder(current, content)]);
+  }
+
+  /** The id of the key that sealed a content; undefined: the seal is of something else, or under no key of the ring. */
+  keyOf(seal: Buffer, content: string): string | undefined {
+    if (seal.length !== rowSealLength) return undefined;
+    const id = seal.toString('hex', 0, keyIdLength);
+    const key = this.keys.all.find((each) => each.id === id);
+    if (key === undefined) return undefined;
+    return timingSafeEqual(macUnder(key, content), seal.subarray(keyIdLength)) ? id : undefined;
+  }
+}
+
+function macUnder({ key }: NamedKey, content: string): Buffer {
+  return hmacUnder(key).update(content).digest();
 }
 
 function named(key: Buffer): NamedKey {

@@ -2,31 +2,41 @@ import type { Reached } from '../db/data-source.ts';
 import { openForReading } from '../db/database.ts';
 import type { KeyRing } from '../lib/key-ring.ts';
 import { reseal } from './reseal.ts';
+import { sealKeys } from './sealed-keys.ts';
 import { describeStatus, ringStatus } from './status.ts';
 
 const usage = `usage: node src/main.js keys status
        node src/main.js keys reseal
+       node src/main.js keys seal [KEY_ID …]
 
 status  says what each key of MARINA_SECRET_KEY is needed for, and which one can be removed.
-reseal  seals webhook secrets again with the current key, and makes API keys independent of the others. It may run while
-        gateways do, and again after it was stopped. Then it prints the status.`;
+reseal  seals webhook secrets and rows again with the current key, and makes API keys independent of the others. It may run
+        while gateways do, and again after it was stopped. Then it prints the status.
+seal    seals the API keys that versions before seals made, and prints each with who made it. A key without
+        an entry of its creation is sealed only if it is named. It may run while gateways of any version do, and again after it
+        was stopped. It ends with 1 if something is not sealed. Then it prints the status.`;
 
-/** Runs `keys …`. Answers the exit code: 0, 1 if it failed, 2 if it was called wrongly. */
+const verbs = ['status', 'reseal', 'seal'];
+
+/** Runs `keys …`. Answers the exit code: 0, 1 if it failed or something is not sealed, 2 if it was called wrongly. */
 export async function keysCommand(
   [verb, ...more]: string[],
   reach: () => Promise<Reached & { readonly ring: KeyRing }>,
 ): Promise<number> {
-  if ((verb !== 'status' && verb !== 'reseal') || more.length > 0) {
+  const isRight = verb === 'seal' ? more.every((id) => /^key_[a-z2-7]{20}$/.test(id)) : more.length === 0;
+  if (!isRight || !verbs.includes(verb ?? '')) {
     console.error(usage);
     return 2;
   }
   const { ring, ...reached } = await reach();
   const database = await openForReading(reached);
   try {
-    if (verb === 'reseal') await reseal({ database, ring, print: console.log });
+    const options = { database, ring, print: console.log };
+    if (verb === 'reseal') await reseal(options);
+    const isSealed = verb !== 'seal' || (await sealKeys(options, more));
     const now = Date.now();
     for (const line of describeStatus(await ringStatus(database, ring, now), now)) console.log(line);
-    return 0;
+    return isSealed ? 0 : 1;
   } catch (error) {
     console.error(error);
     return 1;

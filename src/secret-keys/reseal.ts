@@ -3,6 +3,7 @@ import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import type { KeyRing } from '../lib/key-ring.ts';
 import { sealAgain, sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
+import { resealKeys } from './sealed-keys.ts';
 import { readUses } from './table.ts';
 
 export interface ResealOptions {
@@ -16,12 +17,13 @@ const mostTogether = 200;
 const restMs = 20;
 
 /**
- * Makes what is stored independent of former secrets: it seals webhook secrets again, and lists API keys whose MAC a former
- * secret made as keys without one. It may run at any time, and again after it was killed: what is done is passed over.
+ * Makes what is stored independent of former secrets: it seals webhook secrets and rows again, and lists API keys whose MAC a
+ * former secret made as keys without one. It may run at any time, and again after it was killed: what is done is passed over.
  */
 export async function reseal({ database, ring, print }: ResealOptions): Promise<void> {
   await sealSecretsAnew({ database, ring, print });
   await listKeys({ database, ring, print });
+  await resealKeys({ database, ring, print });
 }
 
 async function sealSecretsAnew({ database, ring, print }: ResealOptions): Promise<void> {

@@ -4,6 +4,7 @@ import type { KeyRing } from '../lib/key-ring.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
 import { countOpenObjects, type OpenObjects } from './open-objects.ts';
 import { sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
+import { countKeySeals, type SealCounts } from './sealed-keys.ts';
 import { notedEveryMs, readUses } from './table.ts';
 
 /** A secret may have been current for so long after its last note, because the next note can be late. */
@@ -17,6 +18,8 @@ interface KeyStatus extends OpenObjects {
   readonly lastUsedAt: number | null;
   readonly webhookSecrets: number;
   readonly apiKeys: number;
+  /** Seals of rows: of API keys. */
+  readonly seals: number;
   /** Until then cursors and Idempotency-Keys may need it. */
   readonly digestsUntil: number;
 }
@@ -27,6 +30,7 @@ interface RingStatus {
   readonly closedSecrets: number;
   /** API keys with a MAC of a secret that was not noted: an earlier version made them. */
   readonly apiKeysOfUnknown: number;
+  readonly keySeals: SealCounts;
 }
 
 /** What each secret of the ring, and each one noted, is needed for. `now` is business time. */
@@ -41,6 +45,7 @@ export async function ringStatus(database: Database, ring: KeyRing, now: number)
     `SELECT mac_key, COUNT(*) AS found FROM api_keys WHERE has_mac = 1 AND revoked_at IS NULL GROUP BY mac_key`,
   );
   for (const { mac_key: id, found } of await database.read(groups)) count(macs, String(id ?? ''), Number(found));
+  const keySeals = await countKeySeals(database, ring);
   const useOf = new Map(uses.map((use) => [use.id, use]));
   // Before uses were noted, any key may have been current.
   const notedSince = uses[0]?.firstUsedAt ?? now;
@@ -54,6 +59,7 @@ export async function ringStatus(database: Database, ring: KeyRing, now: number)
       lastUsedAt: useOf.get(id)?.lastUsedAt ?? null,
       webhookSecrets: sealed.get(id) ?? 0,
       apiKeys: macs.get(id) ?? 0,
+      seals: keySeals.bySecret.get(id) ?? 0,
       digestsUntil: currentUntil + keyKeptMs,
       ...(await countOpenObjects(database, currentUntil)),
     });
@@ -62,11 +68,12 @@ export async function ringStatus(database: Database, ring: KeyRing, now: number)
     keys,
     closedSecrets: sealed.get('') ?? 0,
     apiKeysOfUnknown: macs.get('') ?? 0,
+    keySeals,
   };
 }
 
 /** The status as lines for people. `now` is business time. */
-export function describeStatus({ keys, closedSecrets, apiKeysOfUnknown }: RingStatus, now: number): string[] {
+export function describeStatus({ keys, closedSecrets, apiKeysOfUnknown, keySeals }: RingStatus, now: number): string[] {
   return [
     ...keys.flatMap((key) => describeKey(key, now, apiKeysOfUnknown)),
     ...(closedSecrets > 0
@@ -75,12 +82,20 @@ export function describeStatus({ keys, closedSecrets, apiKeysOfUnknown }: RingSt
     ...(apiKeysOfUnknown > 0
       ? [`${apiKeysOfUnknown} API keys were made by an earlier version, under a key not noted`]
       : []),
+    ...sealLines('API keys', keySeals),
     'not counted: notes at the broker, and backups. A restore needs the keys of their time: archive a removed key with them',
   ];
 }
 
+function sealLines(what: string, { unsealed, wrong }: SealCounts): string[] {
+  return [
+    ...(unsealed > 0 ? [`${unsealed} ${what} have no seal: see keys seal`] : []),
+    ...(wrong > 0 ? [`${wrong} ${what} have a wrong seal and are refused: keys seal names them`] : []),
+  ];
+}
+
 function describeKey(
-  { id, place, lastUsedAt, webhookSecrets, apiKeys, digestsUntil: until, objects, applications }: KeyStatus,
+  { id, place, lastUsedAt, webhookSecrets, apiKeys, seals, digestsUntil: until, objects, applications }: KeyStatus,
   now: number,
   apiKeysOfUnknown: number,
 ): string[] {
@@ -89,6 +104,7 @@ function describeKey(
   const held = [
     ...(webhookSecrets > 0 ? [`${webhookSecrets} webhook secrets`] : []),
     ...(apiKeys > 0 ? [`${apiKeys} API keys`] : []),
+    ...(seals > 0 ? [`${seals} seals of rows`] : []),
   ];
   if (place === 'current') return [head, ...held.map((what) => `  has ${what}`)];
   const maybe = apiKeysOfUnknown > 0 ? ['perhaps API keys of an earlier version'] : [];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it, mock } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Authenticator } from '../../src/auth/authenticate.ts';
+import { KeySeals, keySealUse } from '../../src/auth/key-seals.ts';
 import { keyMacKeys, makeKey } from '../../src/auth/keys.ts';
 import { KeysWithoutMac } from '../../src/auth/keys-without-mac.ts';
 import type { Database } from '../../src/db/database.ts';
@@ -10,7 +11,7 @@ import { createPartner } from '../../src/dev/provision.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
-import { type KeyRing, parseKeyRing } from '../../src/lib/key-ring.ts';
+import { type KeyRing, keysFor, parseKeyRing } from '../../src/lib/key-ring.ts';
 import { fixed } from '../../src/lib/watched-files.ts';
 import { adminClient } from '../support/admin.ts';
 import { openTestDatabase, withDatabase } from '../support/database.ts';
@@ -22,7 +23,9 @@ import { createKey, createOldKey, forgedKey, secretKey } from '../support/keys.t
 import { scrape } from '../support/metrics.ts';
 import { patient } from '../support/patience.ts';
 
-const macKeys = keyMacKeys(fixed(parseKeyRing(secretKey)));
+const ring = fixed(parseKeyRing(secretKey));
+const macKeys = keyMacKeys(ring);
+const seals = new KeySeals(keysFor(ring, keySealUse), 'sandbox', true);
 const bearer = (key: string) => `Bearer ${key}`;
 
 describe('what a key costs the database', () => {
@@ -49,7 +52,7 @@ describe('what a key costs the database', () => {
 
   function start(): Authenticator {
     reads = [];
-    return new Authenticator({ database, environment: 'sandbox', macKeys });
+    return new Authenticator({ database, environment: 'sandbox', macKeys, seals });
   }
 
   /** Whether each was accepted, or why not. */
@@ -153,7 +156,7 @@ describe('what a key costs the database', () => {
     const both = keyMacKeys({ current: ring, onChange: (listener) => void listeners.push(listener) });
     reads = [];
     return {
-      authenticator: new Authenticator({ database, environment: 'sandbox', macKeys: both }),
+      authenticator: new Authenticator({ database, environment: 'sandbox', macKeys: both, seals }),
       removeFormer: () => {
         for (const listener of listeners) listener(parseKeyRing(next));
       },

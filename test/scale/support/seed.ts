@@ -162,7 +162,8 @@ function tables(orders: number, days: number): Record<string, string> {
         0, 0, 0, IF(e > 1, ${id('alc', 'n')}, NULL), IF(e = 3, ${account('n', 'p')}, NULL),
         IF(e = 1, CONCAT('bank', n), NULL), ${created('n', allocations)}, ${hash}, ${hash}
       FROM ${events} WHERE n < ${allocations} ORDER BY p, place, e`,
-    wallets: `INSERT INTO wallets SELECT ${partner('p')}, COUNT(*) * 3, ${hash}, 0, 0, 0 FROM scale_orders WHERE n < ${allocations}
+    wallets: `INSERT INTO wallets (partner_id, last_sequence, last_hash, available_kobo, reserved_kobo, posted_kobo)
+      SELECT ${partner('p')}, COUNT(*) * 3, ${hash}, 0, 0, 0 FROM scale_orders WHERE n < ${allocations}
       GROUP BY p`,
     usage_days: `INSERT INTO usage_days SELECT ${partner(`n % ${partnerCount}`)}, DATE(@now) - INTERVAL FLOOR(n / ${partnerCount}) DAY, kind, 1000
       FROM ${some(Math.min(orders, partnerCount * 400))} JOIN (SELECT 'orders' AS kind UNION ALL SELECT 'allocations') AS kinds ORDER BY 1, 2, 3`,
