@@ -20,6 +20,7 @@ interface Said {
   readonly execType: string;
   readonly ordStatus: string;
   readonly cumQty: string | undefined;
+  readonly leavesQty: string | undefined;
   readonly isAnswer: boolean;
   readonly effect: Effect;
 }
@@ -39,8 +40,12 @@ function* everything(): Generator<Said> {
                   const order = fixOrder({ state, filled, asked });
                   const fields: Record<number, string> = { ...answer };
                   fields[tags.OrdStatus] = ordStatus;
-                  fields[tags.LastQty] = '40';
-                  fields[tags.LastPx] = '1.00';
+                  const isUnknown = ordStatus === '8' && (execType === 'I' || execType === '8');
+                  if (isUnknown) fields[tags.OrderID] = 'NONE';
+                  else {
+                    fields[tags.LastQty] = '40';
+                    fields[tags.LastPx] = '1.00';
+                  }
                   if (cumQty !== undefined) fields[tags.CumQty] = cumQty;
                   if (leavesQty !== undefined) fields[tags.LeavesQty] = leavesQty;
                   const message = execution(execType, fields);
@@ -50,6 +55,7 @@ function* everything(): Generator<Said> {
                     execType,
                     ordStatus,
                     cumQty,
+                    leavesQty,
                     isAnswer,
                     effect: applyExecution(order, message, context),
                   };
@@ -96,6 +102,28 @@ describe('the rule of evidence', () => {
       const said = JSON.stringify({ execType, ordStatus, cumQty, state: order.state });
       const isOver = effect.order.state === 'final' || effect.order.state === 'unsent';
       assert.ok(isOver || effect.isUnknown || effect.findings.length > 0 || effect.order.noted !== '', said);
+    }
+  });
+
+  it('takes an answer for "unknown order" only if nothing in it speaks of an order, of an order that may be unknown', () => {
+    let unknown = 0;
+    for (const { order, execType, ordStatus, cumQty, leavesQty, isAnswer, effect } of everything()) {
+      if (effect.isUnknown !== true) continue;
+      unknown += 1;
+      const said = JSON.stringify({ execType, ordStatus, cumQty, leavesQty, isAnswer, state: order.state });
+      assert.ok(isAnswer && ordStatus === '8' && ['I', '8'].includes(execType), said);
+      assert.ok((cumQty ?? '0') === '0' && (leavesQty ?? '0') === '0', said);
+      assert.ok(!effect.order.acknowledged && ['sending', 'open'].includes(order.state), said);
+    }
+    assert.ok(unknown > 0);
+  });
+
+  it('finds every end with the OrdStatus of a living order, of an order that had ended', () => {
+    for (const { order, execType, ordStatus, cumQty, effect } of everything()) {
+      const hadEnded = order.state === 'final' && countOf(order) < order.quantity;
+      const isLiving = ordStatus !== '' && !Object.values(statusesOfEnd).flat().includes(ordStatus);
+      if (!hadEnded || !isLiving || !['4', 'C', '8'].includes(execType)) continue;
+      assert.ok(effect.findings.length > 0, JSON.stringify({ execType, ordStatus, cumQty }));
     }
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { applyExecution } from '../../src/fix/orders/apply-execution.ts';
-import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
+import { applyMessages, subjectsOf } from '../../src/fix/orders/apply-messages.ts';
 import type { Message } from '../../src/fix/orders/execution.ts';
 import { cancelName } from '../../src/fix/orders/names.ts';
 import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
@@ -20,7 +20,10 @@ const counted = (quantity: string, cumQty: string) =>
 /** An end or a rejection, with the trades that the exchange counts. */
 const ended = (execType: string, cumQty = '0', more = {}) => report(execType, { [tags.CumQty]: cumQty, ...more });
 const status = (ordStatus: string, cumQty = '0', more = {}) =>
-  report('I', { [tags.OrdStatus]: ordStatus, [tags.CumQty]: cumQty, ...more });
+  report('I', {
+    ...{ [tags.OrdStatus]: ordStatus, [tags.CumQty]: cumQty, [tags.OrderID]: ordStatus === '8' ? 'NONE' : 'X1' },
+    ...more,
+  });
 
 const left = (quantity: string) => ({ [tags.LeavesQty]: quantity });
 const last = (quantity: string, more = {}) => report('F', { [tags.LastQty]: quantity, [tags.LastPx]: '1.00', ...more });
@@ -319,6 +322,97 @@ describe('what an ExecutionReport says of an order', () => {
       status('2', '60'),
       ['', 'open', 'counts_disagree'],
     ],
+    ...(
+      [
+        ['the other side', { [tags.Side]: '2' }, 'identity_differs'],
+        ['another symbol', { [tags.Symbol]: 'GTCO' }, 'identity_differs'],
+        ['another account', { [tags.Account]: 'NG-2' }, 'identity_differs'],
+        ['another quantity', { [tags.OrderQty]: '70' }, 'identity_differs'],
+        ['another limit', { [tags.Price]: '1.01' }, 'identity_differs'],
+        ['the name of another order beside its own', { [tags.OrigClOrdID]: 'ord_b' }, 'identity_differs'],
+        ['an OrderID', { [tags.OrderID]: 'X1' }, 'status_rejected'],
+        ['shares left', { [tags.LeavesQty]: '100' }, 'status_rejected'],
+        ['shares that traded', { [tags.LastQty]: '40', [tags.LastPx]: '1.00' }, 'status_rejected'],
+        ['an average price', { [tags.AvgPx]: '1.00' }, 'status_rejected'],
+        ['ExecType New', { [tags.ExecType]: '0', [tags.OrdStatusReqID]: 'q' }, 'status_rejected'],
+        ['ExecType Pending New', { [tags.ExecType]: 'A', [tags.OrdStatusReqID]: 'q' }, 'status_rejected'],
+        ['a MassStatusReqID', { [tags.MassStatusReqID]: 'm' }, 'status_rejected'],
+        ['both ids of questions', { [tags.MassStatusReqID]: 'm', [tags.OrdStatusReqID]: 'q' }, 'status_rejected'],
+      ] as const
+    ).flatMap(([what, more, found]): (typeof cases)[number][] => [
+      [`status: not there, with ${what}`, {}, status('8', '0', more), ['', 'sending', found]],
+      [
+        `status: not there, with ${what}, of an order that was accepted`,
+        { state: 'open', receivedAt: 8 },
+        status('8', '0', more),
+        ['', 'open', found],
+      ],
+    ]),
+    [
+      'status: not there, and what must be filled is empty',
+      {},
+      status('8', '0', {
+        ...{ [tags.Symbol]: '[N/A]', [tags.Account]: 'NONE', [tags.OrderQty]: '0', [tags.Price]: '0.00' },
+        ...{ [tags.LeavesQty]: '0', [tags.LastQty]: '0', [tags.AvgPx]: '0.00' },
+      }),
+      ['', 'sending', 'unknown'],
+    ],
+    ...(['7', '9', 'B'] as const).map((type): (typeof cases)[number] => [
+      `${type}, with fewer trades than came`,
+      { state: 'open', filled: 40n },
+      report(type, { [tags.CumQty]: '20' }),
+      ['', 'open', 'counted_twice'],
+    ]),
+    [
+      'pending, with a count that never was',
+      { state: 'open', filled: 40n },
+      report('6', { [tags.CumQty]: '20' }),
+      ['', 'open', 'counted_twice'],
+    ],
+    [
+      'new after a trade, with the count from before it',
+      { state: 'open', filled: 40n },
+      report('0', { [tags.CumQty]: '0' }),
+      ['', 'open', ''],
+    ],
+    ...(
+      [
+        ['I', '2'],
+        ['B', 'B'],
+        ['3', '3'],
+        ['D', '2'],
+        ['0', '2'],
+      ] as const
+    ).map(([type, ordStatus]): (typeof cases)[number] => [
+      `${type} of a filled order, at another average price`,
+      { state: 'final', filled: 100n },
+      report(type, { [tags.OrdStatus]: ordStatus, [tags.CumQty]: '100', [tags.AvgPx]: '0.95' }),
+      ['', 'final', 'average_differs'],
+    ]),
+    ...(['0', '1', 'A', '2'] as const).map((ordStatus): (typeof cases)[number] => [
+      `cancelled with OrdStatus ${ordStatus}, of an order that was cancelled`,
+      { state: 'final' },
+      ended('4', '0', { [tags.OrdStatus]: ordStatus, ...left('100') }),
+      ['', 'final', 'end_contradicted'],
+    ]),
+    ...(
+      [
+        ['Currency USD', { [tags.Currency]: 'USD' }],
+        ['PriceType percent', { [tags.PriceType]: '1' }],
+        ['QtyType contracts', { [tags.QtyType]: '1' }],
+      ] as const
+    ).map(([what, more]): (typeof cases)[number] => [
+      `a trade with ${what}`,
+      { state: 'open' },
+      last('40', { [tags.CumQty]: '40', ...more }),
+      ['', 'open', 'not_understood'],
+    ]),
+    [
+      'a trade with the units of all',
+      { state: 'open' },
+      last('40', { [tags.Currency]: 'NGN', [tags.PriceType]: '2', [tags.QtyType]: '0' }),
+      ['trade', 'open', ''],
+    ],
     ['status: rejected for no reason, and no rejection came', {}, status('8'), ['', 'sending', 'unknown']],
     ['status: cancelled meanwhile', { state: 'open', filled: 40n }, status('4', '40'), ['cancelled', 'final', '']],
     ['status: cancelled, without an earlier report', {}, status('4'), ['accepted cancelled', 'final', '']],
@@ -388,6 +482,78 @@ describe('what an ExecutionReport says of an order', () => {
     assert.ok(acknowledged(report('6')));
     assert.ok(!acknowledged(status('8', '0', { [tags.OrdRejReason]: '5' })));
     assert.ok(!acknowledged(status('8', '0', { [tags.OrdRejReason]: '99' })));
+  });
+
+  const acknowledgedBy = (message: Message) => found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
+
+  it('that contradicts an unknown order shows that the exchange has seen it', () => {
+    for (const [tag, value] of [
+      ...([[tags.Side, '2'] as const, [tags.LeavesQty, '100'] as const, [tags.OrderID, 'X1'] as const] as const),
+      ...([[tags.OrderQty, '70'] as const, [tags.CumQty, '40'] as const] as const),
+    ]) {
+      assert.ok(acknowledgedBy(status('8', '0', { [tag]: value })), `${tag}=${value}`);
+    }
+  });
+
+  it('of a cancel that is refused shows that the exchange has the order, unless it does not know it', () => {
+    const refusal = (more: Record<number, string>) =>
+      message({ [tags.ClOrdID]: 'ord_a.c1', [tags.OrigClOrdID]: 'ord_a', ...more }, '9');
+    const unknown = { [tags.OrderID]: 'NONE', [tags.OrdStatus]: '8', [tags.CxlRejReason]: '1' };
+    assert.ok(!acknowledgedBy(refusal(unknown)));
+    assert.ok(acknowledgedBy(refusal({ ...unknown, [tags.CxlRejReason]: '2' })));
+    assert.ok(acknowledgedBy(refusal({ ...unknown, [tags.OrdStatus]: '0' })));
+    assert.ok(acknowledgedBy(refusal({ ...unknown, [tags.OrderID]: 'X1' })));
+    assert.deepEqual(
+      found(order(), refusal(unknown)).changes.findings.map(({ what }) => what),
+      ['not_understood'],
+    );
+  });
+
+  it('of a type that is not supported shows that the exchange has each order that it names, in any of its groups', () => {
+    const grouped = (...fields: (readonly [number, string])[]): Message => ({
+      ...{ type: 'AE', fields },
+      get: (tag) => fields.find(([each]) => each === tag)?.[1],
+    });
+    const capture = grouped([tags.Side, '1'], [tags.ClOrdID, 'theirs'], [tags.Side, '2'], [tags.ClOrdID, 'ord_a']);
+    assert.ok(subjectsOf([capture]).orderIds.includes('ord_a'));
+    assert.ok(acknowledgedBy(capture));
+    const revived = found(order({ state: 'unsent' }), capture, capture).changes;
+    assert.deepEqual(
+      revived.findings.map(({ what }) => what),
+      ['revived'],
+    );
+  });
+
+  it('that names no order of ours may be about those in doubt, if it can be about an order at all', () => {
+    const unmatched = (received: Message) => found(order(), received).changes.unmatched ?? [];
+    const cut = (more = {}) => report('0', { [tags.ClOrdID]: 'ord_', ...more });
+    assert.deepEqual(unmatched(cut()), [{}]);
+    assert.deepEqual(unmatched(report('0', { [tags.ClOrdID]: undefined, [tags.OrderID]: undefined })), [{}]);
+    assert.deepEqual(unmatched(message({ [tags.ClOrdID]: 'ORD_A.c1', [tags.CxlRejReason]: '2' }, '9')), [{}]);
+    assert.deepEqual(unmatched(message({ [tags.ExecID]: 't1', [tags.Side]: '1' }, 'AE')), [{}]);
+    assert.deepEqual(unmatched(message({ [tags.Text]: 'news' }, 'B')), []);
+    assert.deepEqual(unmatched(report('0')), []);
+    const terms = { [tags.Account]: 'NG-1', [tags.Side]: '1', [tags.OrderQty]: '100', [tags.Price]: '1.00' };
+    assert.deepEqual(unmatched(cut({ [tags.MassStatusReqID]: 'm', ...terms })), [
+      { account: 'NG-1', side: 'buy', quantity: 100n, priceKobo: 100n },
+    ]);
+    const none = { [tags.ExecType]: 'I', [tags.OrdStatus]: '8' };
+    assert.deepEqual(unmatched(cut({ ...none, [tags.MassStatusReqID]: 'm' })), []);
+  });
+
+  it('that answers a question about another order, or names two orders, is applied to none', () => {
+    const known = { startedAt: 7, orders: [order(), order({ id: 'ord_b' })], cancels: [], executed: new Map() };
+    const asking = { ...about, askedAbout: (id: string) => (id === 'q' ? 'ord_b' : undefined) };
+    const finds = (received: Message) => {
+      const { changes, result } = applyMessages([received], known, asking);
+      const answers = result.statuses.map(({ answer }) => answer);
+      return [...changes.findings.map(({ what }) => what), ...changes.reports.map(({ kind }) => kind), ...answers];
+    };
+    const unknown = (more: Record<number, string>) => status('8', '0', { [tags.OrdRejReason]: '5', ...more });
+    assert.deepEqual(finds(unknown({ [tags.OrdStatusReqID]: 'q' })), ['identity_differs', 'unclear']);
+    assert.deepEqual(finds(status('0', '0', { [tags.OrdStatusReqID]: 'q' })), ['identity_differs', 'unclear']);
+    assert.deepEqual(finds(unknown({ [tags.OrdStatusReqID]: 'other' })), ['unknown']);
+    assert.deepEqual(finds(report('0', { [tags.OrigClOrdID]: 'ord_b' })), ['identity_differs']);
   });
 
   it('answers a question if it is clear, unless it is a mass status', () => {

@@ -48,7 +48,12 @@ class Truth {
 
   answer(): Message {
     const question: Record<number, string> = { [tags.OrdStatusReqID]: 'q' };
-    const unknown: Record<number, string> = { ...question, [tags.OrdStatus]: '8', [tags.OrdRejReason]: '5' };
+    const unknown: Record<number, string> = {
+      ...question,
+      [tags.OrdStatus]: '8',
+      [tags.OrdRejReason]: '5',
+      [tags.OrderID]: 'NONE',
+    };
     return this.message('I', this.status === '' ? unknown : question);
   }
 

@@ -107,6 +107,18 @@ describe('a question about an order', () => {
     assert.deepEqual(desk.absent, ['ord_a']);
   });
 
+  it('proves nothing of either order by an answer that names another order', async () => {
+    const desk = new Desk();
+    const [order, other] = [desk.add('ord_a'), desk.add('ord_b')];
+    const both = Promise.all([desk.questions.ask(order), desk.questions.ask(other)]);
+    await desk.askedTimes(2);
+    assert.deepEqual([desk.questions.askedAbout('q1'), desk.questions.askedAbout('q2')], ['ord_a', 'ord_b']);
+    desk.answer('ord_b', 'q1', 'unknown');
+    desk.answer('ord_a', 'q2', 'unknown');
+    assert.deepEqual(await both, [undefined, undefined]);
+    assert.deepEqual([desk.absent, desk.questions.askedAbout('q1')], [[], undefined]);
+  });
+
   it('proves nothing if the connection broke before its answer', async () => {
     const desk = new Desk();
     const order = desk.add('ord_a');

@@ -64,6 +64,26 @@ describe('the record of a FIX session', () => {
     assert.equal(reads, 0);
   });
 
+  it('marks the orders in doubt that a report may be about which names none of them', async () => {
+    const marks = async (unmatched: Changes['unmatched']) => {
+      written.length = 0;
+      await known(false, { unmatched });
+      return written.filter(({ sql }) => sql.startsWith('UPDATE fix_orders SET passed_over')).map(({ sql }) => sql);
+    };
+    const all = 'UPDATE fix_orders SET passed_over = ? WHERE state = ? AND passed_over = ?';
+    const some = [{ side: 'buy', quantity: 100n }, { side: 'sell' }] as const;
+    assert.deepEqual(await marks([]), []);
+    assert.deepEqual(await marks(some), [`${all} AND side = ? AND quantity = ?`, `${all} AND side = ?`]);
+    assert.deepEqual(await marks([...some, {}]), [all]);
+    assert.deepEqual(await marks(Array(51).fill(some[0])), [all]);
+    await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+    reads = 0;
+    await marks(some);
+    assert.equal(reads, 0);
+    await known();
+    assert.equal(reads, 1, 'a mark is not in what this process remembers');
+  });
+
   for (const [what, pass] of [
     ['the session passed messages over', () => known(true)],
     ['a message could not be read', () => known(false, { passedOver: true })],

@@ -3,17 +3,21 @@ import { withNote } from '../store/notes.ts';
 import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder, FixReport, FixReportKind, FixTradeChange } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
-import { evidence } from './evidence.ts';
+import { endStatuses, evidence, lateTypes } from './evidence.ts';
 import { type Execution, type Message, readExecution } from './execution.ts';
 import { describe } from './facts.ts';
 import { saidIn, saidNothing } from './reject-reasons.ts';
 import {
+  contradictsUnknown,
   countOf,
   endWithTrade,
   hasOtherAverage,
   hasOtherTerms,
+  hasOtherUnits,
   isOfAnother,
+  showsOrder,
   type WeighContext,
+  wasCount,
   wrongCounts,
   wrongEnd,
   wrongPrice,
@@ -49,6 +53,8 @@ export interface ApplyContext extends WeighContext {
   readonly startedAt: number;
   /** Whether a request to cancel the order has no answer. */
   readonly isCancelling?: boolean;
+  /** Whether another of the message's names is that of another order of ours, or it answers a question about another one. */
+  readonly namesAnother?: boolean;
 }
 
 /** Statements that name the order as one that the exchange has seen. The others may be made of the question. */
@@ -60,8 +66,11 @@ const unclear: ReadonlySet<FindingKind> = new Set(['status_rejected', 'identity_
 /** Statements with which an exchange may give an order another id of its own, as it does with what lasts over days. */
 const adopting = new Set(['new', 'restated', 'live_status']);
 
-/** OrdStatus (39) of an order that has ended. */
-const endStatuses = ['4', 'C', '8', '3'];
+/** OrdStatus (39) that says by itself that an order has ended. */
+const overStatuses = ['4', 'C', '8', '3'];
+
+/** Statements that an order has ended. */
+const ending: ReadonlySet<string> = new Set(['cancelled', 'expired', 'rejected', 'rejected_when_asked']);
 
 /**
  * What an ExecutionReport changes of its order, by the rule of evidence. Nothing is left out: what does not convince is a
@@ -125,11 +134,12 @@ class Applying {
       this.#checkRepetition();
       return;
     }
-    if (!namesNone.has(execution.says)) this.#order = { ...this.#order, acknowledged: true };
-    if (execution.says !== 'unknown_status' && isOfAnother(before, message, context)) {
-      const { message: said } = this;
-      const named = [tags.Side, tags.Symbol, tags.Account].map((tag) => said.get(tag) ?? '').join('/');
-      this.#findAnswer('identity_differs', named);
+    const wrong = this.#wrongIdentity();
+    const isSeen = !namesNone.has(execution.says) || wrong !== undefined || showsOrder(before, message, execution);
+    if (isSeen) this.#order = { ...this.#order, acknowledged: true };
+    if (wrong !== undefined) {
+      const named = [tags.Side, tags.Symbol, tags.Account, tags.OrdStatusReqID].map((tag) => message.get(tag) ?? '');
+      this.#findAnswer(wrong, named.slice(0, context.namesAnother === true ? 4 : 3).join('/'));
       return;
     }
     if (this.#isReused) {
@@ -144,6 +154,7 @@ class Applying {
     switch (proof) {
       case 'nothing':
       case 'acknowledged':
+        this.#checkEnded();
         this.#checkCount();
         return;
       case 'alive':
@@ -165,6 +176,16 @@ class Applying {
       default:
         this.#end(proof);
     }
+  }
+
+  /** Why a message is not about the order that it names. Undefined: it is. */
+  #wrongIdentity(): FindingKind | undefined {
+    const { before, message, execution, context } = this;
+    if (context.namesAnother === true) return 'identity_differs';
+    if (execution.says !== 'unknown_status') {
+      return isOfAnother(before, message, context) ? 'identity_differs' : undefined;
+    }
+    return before.state === 'final' ? undefined : contradictsUnknown(before, message, execution, context);
   }
 
   /** The same execution once more. */
@@ -270,10 +291,19 @@ class Applying {
     }
   }
 
+  /** An end of an order that had ended with shares left, with the OrdStatus of one that lives. */
+  #checkEnded(): void {
+    const { before } = this;
+    const { says, execType, ordStatus, cumQty } = this.execution;
+    const hadEnded = before.state === 'final' && countOf(before) < before.quantity;
+    if (!hadEnded || !ending.has(says) || ordStatus === '' || endStatuses.has(ordStatus)) return;
+    this.#findOnce('end_contradicted', `${execType}${ordStatus}:${cumQty ?? ''}`);
+  }
+
   #checkAccepted(): void {
     const { says, cumQty, ordStatus, leavesQty, isStatus } = this.execution;
     const { quantity, endedAs } = this.#order;
-    const isEnded = says === 'restated' && endStatuses.includes(ordStatus);
+    const isEnded = says === 'restated' && overStatuses.includes(ordStatus);
     // At the end of a day LeavesQty may be 0, although the order goes on.
     const isPause = ['3', 'B'].includes(this.execution.execType) && this.before.timeInForce === 'gtc';
     const isOver = (leavesQty === 0n && !isPause) || (says === 'new' && ['4', 'C', '8'].includes(ordStatus));
@@ -302,12 +332,16 @@ class Applying {
 
   /** The trades that the exchange counts, and those that it reported. */
   #checkCount(): void {
-    const { cumQty, isStatus, ordStatus, says } = this.execution;
+    const { cumQty, isStatus, ordStatus, execType } = this.execution;
     if (cumQty === undefined) return;
     const difference = cumQty - countOf(this.#order);
-    const isWhole = isStatus || says === 'restated' || endStatuses.includes(ordStatus);
+    const isLate = !isStatus && lateTypes.has(execType) && !overStatuses.includes(ordStatus);
+    const isPassed = isLate && wasCount(cumQty, this.context.executed);
     if (difference > 0n) this.#findOnce('trades_missing', String(difference));
-    if (difference < 0n && isWhole) this.#findOnce('counted_twice', String(difference));
+    if (difference < 0n && !isPassed) this.#findOnce('counted_twice', String(difference));
+    if (difference === 0n && this.#hasOtherAverage) {
+      this.#findOnce('average_differs', this.message.get(tags.AvgPx) ?? '');
+    }
   }
 
   #trade(): void {
@@ -337,8 +371,7 @@ class Applying {
     else if (counts !== undefined) this.#find(counts);
     else if (isOver) this.#find('end_contradicted');
     else if (end === undefined && ['4', 'C', '8'].includes(this.execution.ordStatus)) this.#find('end_unproven');
-    const isOtherAverage = !this.#hasChanges && hasOtherAverage(order, this.message, this.context);
-    if (isOtherAverage && difference === 0n) this.#find('average_differs');
+    if (this.#hasOtherAverage && difference === 0n) this.#find('average_differs');
     if (this.message.get(tags.ExecID) === undefined) this.#find('not_understood');
     if (end !== undefined && this.#order.state !== 'final') {
       this.#order = { ...this.#order, state: 'final', endedAs: null, endedCount: null };
@@ -351,6 +384,7 @@ class Applying {
   #wrongTrade(): FindingKind | undefined {
     const { lastQty, lastPriceKobo, cumQty } = this.execution;
     if (lastQty === undefined || lastQty < 1n || lastPriceKobo === undefined) return 'not_understood';
+    if (hasOtherUnits(this.message)) return 'not_understood';
     // No order trades twice what was ordered; a number like that is none.
     if (this.before.filled + lastQty > 2n * this.before.quantity) return 'overfilled';
     const isCounted = cumQty === countOf(this.before) + lastQty;
@@ -368,12 +402,11 @@ class Applying {
 
   #end(end: FixEnd): void {
     const isOther = hasOtherTerms(this.before, this.message, this.context);
-    const isOtherAverage = !this.#hasChanges && hasOtherAverage(this.before, this.message, this.context);
     const wrong =
       (isOther ? 'terms_differ' : undefined) ??
       (this.#hasOtherId ? 'order_id_differs' : undefined) ??
       wrongEnd(this.before, end, this.execution) ??
-      (isOtherAverage ? 'average_differs' : undefined);
+      (this.#hasOtherAverage ? 'average_differs' : undefined);
     // A rejected order was never accepted.
     if (end !== 'rejected') this.#accept();
     if (wrong !== undefined) {
@@ -408,8 +441,10 @@ class Applying {
     return { rejectReason: this.context.reasonOf(this.message) };
   }
 
-  get #hasChanges(): boolean {
-    return [...this.context.executed.values()].some(({ kind }) => isChange(kind));
+  /** Whether the exchange states another average than that of the trades, of which none was taken back or corrected. */
+  get #hasOtherAverage(): boolean {
+    const hasChanges = [...this.context.executed.values()].some(({ kind }) => isChange(kind));
+    return !hasChanges && hasOtherAverage(this.#order, this.message, this.context);
   }
 
   /** A trade was taken back or corrected: later counts of the exchange have less or other shares. */

@@ -1,5 +1,5 @@
 import { withNote } from '../store/notes.ts';
-import type { Changes, Executed, Known, Subjects } from '../store/store.ts';
+import type { Changes, Executed, Known, Subjects, Unmatched } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
 import type { UnsupportedMessage } from '../store/unsupported.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
@@ -11,14 +11,17 @@ import {
   isOfQuestion,
   isOfSession,
   isReject,
+  isSupported,
+  mayBeOfOrder,
   orderIdOf,
   orderIdsOf,
+  orderIdsOfUnsupported,
   rejectedName,
   rejectedNumber,
 } from './references.ts';
 import { type Said, saidIn, saidNothing } from './reject-reasons.ts';
 import { applyReject } from './rejects.ts';
-import { countOf, type WeighContext } from './weigh.ts';
+import { acknowledgesInCancelReject, cancelOfUnknown, countOf, traitsOf, type WeighContext } from './weigh.ts';
 
 /** How the exchange answered a question about an order. `unclear`: the answer is a finding, and proves nothing. */
 export type StatusAnswer = 'known' | 'unknown' | 'trades missing' | 'unclear';
@@ -39,19 +42,20 @@ export interface MessagesContext extends WeighContext {
   readonly dayStartedAt?: number;
   /** Makes values fit to be stored; absent: they are stored as they came. */
   readonly show?: ShowValue;
+  /** The order that the question with this OrdStatusReqID is about; undefined if no such question waits for its answer. */
+  readonly askedAbout?: (requestId: string) => string | undefined;
 }
 
 /** ExecType (150). */
 const rejected = '8';
-/** CxlRejReason (102): the exchange does not know the order. */
-const cancelOfUnknown = '1';
 
 /** Which rows the messages are about. */
 export function subjectsOf(messages: readonly Message[]): Subjects {
   const orderIds = new Set<string>();
   const numbers = new Set<bigint>();
   for (const message of messages) {
-    for (const id of orderIdsOf(message)) orderIds.add(id);
+    const ids = isSupported(message) ? orderIdsOf(message) : orderIdsOfUnsupported(message).ids;
+    for (const id of ids) orderIds.add(id);
     const number = rejectedNumber(message);
     if (number !== undefined) numbers.add(number);
   }
@@ -81,6 +85,7 @@ class Applying {
   readonly #refusedCancels: FixCancel[] = [];
   #isQuestionRefused = false;
   #passedOver = false;
+  readonly #unmatched: Unmatched[] = [];
 
   constructor(
     private readonly known: Known,
@@ -100,6 +105,7 @@ class Applying {
       findings: this.#findings,
       unsupported: this.#unsupported,
       passedOver: this.#passedOver,
+      unmatched: this.#unmatched,
     };
   }
 
@@ -128,6 +134,21 @@ class Applying {
       this.#reject(message);
       return;
     }
+    this.#unsupportedType(message);
+  }
+
+  /** It is not applied, and shows all the same that the exchange has the orders that it names. */
+  #unsupportedType(message: Message): void {
+    const { ids, isComplete } = orderIdsOfUnsupported(message);
+    const named = ids.flatMap((id) => this.#orders.get(id) ?? []);
+    for (const order of named) {
+      this.#acknowledge(order.id);
+      const noted = order.state === 'unsent' ? withNote(order.noted, `revived:${message.type}`) : undefined;
+      if (noted === undefined) continue;
+      this.#orders.set(order.id, { ...order, acknowledged: true, noted });
+      this.#find(message, order.id, { what: 'revived', detail: describe(message) });
+    }
+    if (!isComplete || (named.length === 0 && mayBeOfOrder(message))) this.#unmatched.push({});
     const about = { what: 'unsupported', detail: describe(message) } as const;
     const finding = this.#findingOf(message, orderIdOf(message) ?? '', about);
     this.#unsupported.push({ day: this.context.dayStartedAt ?? this.known.startedAt, type: message.type, finding });
@@ -144,6 +165,7 @@ class Applying {
     const orderId = orderIdsOf(message).find((id) => this.#orders.has(id)) ?? orderIdOf(message) ?? '';
     const order = this.#orders.get(orderId);
     if (order === undefined) {
+      this.#unmatched.push(...traitsOf(message, this.context));
       // An answer to a mass status names orders of the firm that are not ours.
       if (message.get(tags.MassStatusReqID) !== undefined) return;
       this.#find(message, orderId, { what: 'unknown_order', detail: describe(message) });
@@ -164,12 +186,24 @@ class Applying {
       (each) => each.orderId === orderId && (each.state === 'sending' || each.state === 'lost'),
     );
     const about = { toKobo, isAverage, symbolOf, reasonOf, at: timeOf(message), executed, startedAt, isCancelling };
-    const effect = applyExecution(order, message, about);
+    const effect = applyExecution(order, message, { ...about, namesAnother: this.#namesAnother(orderId, message) });
     this.#take(message, effect);
     if (answersQuestion(message)) this.#answer(message, effect);
     if (effect.reports.some(({ kind }) => kind === 'cancelled')) {
       for (const cancel of this.#cancels.values()) if (cancel.orderId === orderId) this.#endCancel(cancel, 'done');
     }
+  }
+
+  /** Whether a message names two of our orders, or answers a question about another one than it names. */
+  #namesAnother(orderId: string, message: Message): boolean {
+    const asked = this.context.askedAbout?.(message.get(tags.OrdStatusReqID) ?? '') ?? orderId;
+    return asked !== orderId || orderIdsOf(message).some((id) => id !== orderId && this.#orders.has(id));
+  }
+
+  /** The exchange has shown that it has the order. */
+  #acknowledge(orderId: string): void {
+    const order = this.#orders.get(orderId);
+    if (order !== undefined && !order.acknowledged) this.#orders.set(orderId, { ...order, acknowledged: true });
   }
 
   #take(message: Message, { order, reports, change, findings }: Effect): void {
@@ -210,16 +244,16 @@ class Applying {
     const named = [...orderIdsOf(message)].find((id) => this.#orders.has(id)) ?? orderId;
     const cancel = this.#cancelOf(named, message.get(tags.ClOrdID) ?? '');
     const order = this.#orders.get(named);
+    if (order === undefined) this.#unmatched.push({});
+    else if (acknowledgesInCancelReject(order, message)) this.#acknowledge(order.id);
     if (cancel === undefined || order === undefined) {
       this.#find(message, named, { what: 'not_understood', detail: describe(message) });
       return;
     }
-    if (message.get(tags.CxlRejReason) !== cancelOfUnknown) {
-      this.#orders.set(order.id, order.acknowledged ? order : { ...order, acknowledged: true });
-    } else if (order.state === 'open') {
+    if (message.get(tags.CxlRejReason) === cancelOfUnknown && order.state === 'open') {
       const noted = withNote(order.noted, `order_forgotten:${this.known.startedAt}`);
       if (noted !== undefined) this.#find(message, order.id, { what: 'order_forgotten', detail: describe(message) });
-      this.#orders.set(order.id, { ...order, noted: noted ?? order.noted });
+      this.#orders.set(order.id, { ...(this.#orders.get(order.id) ?? order), noted: noted ?? order.noted });
     }
     this.#endCancel(cancel, 'refused', message);
   }

@@ -75,6 +75,18 @@ export const statusesOfEnd: Readonly<Record<FixEnd, readonly string[]>> = {
   rejected: ['8'],
 };
 
+/** OrdStatus (39) of an order that has ended. */
+export const endStatuses: ReadonlySet<string> = new Set(Object.values(statusesOfEnd).flat());
+
+/** ExecType (150) that an answer "unknown order" may have: any other one names something that happened to an order. */
+export const typesOfUnknown: ReadonlySet<string> = new Set(['I', '8']);
+
+/**
+ * ExecType (150) of reports that may come late, with a count that once was true: New, Pending New, Pending Cancel and Pending
+ * Replace. All others have the present count.
+ */
+export const lateTypes: ReadonlySet<string> = new Set(['0', 'A', '6', 'E']);
+
 /** What is known when the exchange answers that it does not have an order. */
 export interface AbsenceFacts {
   /** The time after which the counterparty certifies that it knows of an order it has read, in milliseconds; 0: it does not. */

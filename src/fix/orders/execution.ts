@@ -168,7 +168,9 @@ function statusOf(
 ): Statement {
   if (ordStatus === rejected) {
     const reason = message.get(tags.OrdRejReason);
-    const isUnknown = (reason === unknownOrder || reason === undefined) && (cumQty ?? 0n) === 0n;
+    // A mass status lists orders, so what it says of an order that it does not list is certified by nobody.
+    const isOfMass = message.get(tags.MassStatusReqID) !== undefined;
+    const isUnknown = (reason === unknownOrder || reason === undefined) && (cumQty ?? 0n) === 0n && !isOfMass;
     return isUnknown ? 'unknown_status' : 'rejected_status';
   }
   if (ordStatus === doneForDay) return timeInForce === 'gtc' ? 'live_status' : 'expired_status';

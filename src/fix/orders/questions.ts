@@ -71,6 +71,8 @@ export class Questions {
   readonly #asking = new Map<string, Promise<StatusAnswer | undefined>>();
   /** The question about an order that has no answer yet. Some exchanges do not repeat its id. */
   readonly #requests = new Map<string, string>();
+  /** The orders of the questions that have no answer yet, by the questions' ids. */
+  readonly #askedAbout = new Map<string, string>();
   /** When orders were written on the present connection: what they are may still be on its way. */
   readonly #writtenAt = new Map<string, number>();
   /** When the present connection came up or the one before it ended: all other orders were written before. */
@@ -116,11 +118,18 @@ export class Questions {
   answered({ statuses, isQuestionRefused }: Answers): void {
     for (const { orderId, requestId, answer } of statuses) {
       const isNamed = requestId !== '';
+      // An answer that names the question about another order proves nothing of either.
+      if (isNamed && this.askedAbout(requestId) !== orderId) continue;
       this.#answers.resolve(isNamed ? requestId : (this.#requests.get(orderId) ?? ''), { answer, isNamed });
     }
     if (!isQuestionRefused || this.#isRefused) return;
     this.#isRefused = true;
     this.options.log.warn('the exchange refuses questions about orders');
+  }
+
+  /** The order that a question is about; undefined if no such question waits for its answer. */
+  askedAbout(requestId: string): string | undefined {
+    return this.#askedAbout.get(requestId);
   }
 
   /** Asks about all that was sent before this connection, because no report may come of it. */
@@ -284,6 +293,7 @@ export class Questions {
     const boundaryAt = this.#boundaryAt;
     const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? boundaryAt);
     this.#requests.set(order.id, id);
+    this.#askedAbout.set(id, order.id);
     const answer = this.#answers.wait(id, this.#answerTimeoutMs);
     const outcome = await send(session, {
       type: messageTypes.OrderStatusRequest,
@@ -293,6 +303,7 @@ export class Questions {
     if (outcome !== 'written') this.#answers.forget(id);
     const found = outcome === 'written' ? await answer : undefined;
     if (this.#requests.get(order.id) === id) this.#requests.delete(order.id);
+    this.#askedAbout.delete(id);
     const isOneConnection = this.#boundaryAt === boundaryAt;
     const lateMs = this.#lateMs.get(order.id) ?? writtenForMs;
     if (found === undefined && isOneConnection) this.#lateMs.set(order.id, Math.min(lateMs, writtenForMs));

@@ -13,6 +13,9 @@ const sessionTypes: readonly string[] = [
   messageTypes.Logout,
   messageTypes.Logon,
 ];
+const nameTags: ReadonlySet<number> = new Set([tags.ClOrdID, tags.OrigClOrdID]);
+const orderTags: ReadonlySet<number> = new Set([...nameTags, tags.OrderID, tags.ExecID, tags.Side]);
+const appliedTypes: readonly string[] = [messageTypes.ExecutionReport, messageTypes.OrderCancelReject];
 const sendTypes: readonly string[] = [messageTypes.NewOrderSingle, messageTypes.OrderCancelRequest];
 
 /** The order that a message is about. A report about a cancelled order may name the request to cancel instead. */
@@ -26,6 +29,29 @@ export function orderIdOf(message: Message): string | undefined {
 export function orderIdsOf(message: Message): string[] {
   const names = [message.get(tags.ClOrdID), message.get(tags.OrigClOrdID), rejectedName(message)];
   return [...new Set(names.flatMap((name) => (name === undefined ? [] : [orderIdOfName(name)])))];
+}
+
+/** The most names that are read of a message that is not supported: it may have groups. */
+const maxNames = 50;
+
+/**
+ * Every id that a message of an unsupported type names an order by, over all of its groups. `isComplete`: it has no further
+ * names.
+ */
+export function orderIdsOfUnsupported(message: Message): { readonly ids: string[]; readonly isComplete: boolean } {
+  const names = (message.fields ?? []).flatMap(([tag, value]) => (nameTags.has(tag) ? [value] : []));
+  const all = [...new Set([...names.map(orderIdOfName), ...orderIdsOf(message)])];
+  return { ids: all.slice(0, maxNames), isComplete: all.length <= maxNames };
+}
+
+/** Whether a message of an unsupported type may be about an order: it has a name, a side or an execution. */
+export function mayBeOfOrder(message: Message): boolean {
+  return [...orderTags].some((tag) => message.get(tag) !== undefined);
+}
+
+/** Whether the record applies messages of this type. */
+export function isSupported(message: Message): boolean {
+  return appliedTypes.includes(message.type) || isReject(message);
 }
 
 export function isReject({ type }: Message): boolean {

@@ -164,7 +164,11 @@ export class Trading {
       nextIn,
       passedOver,
       subjectsOf(messages),
-      (known) => applyMessages(messages, known, { ...weighing, timeOf, now: now(), dayStartedAt: dayStartedAt() }),
+      (known) =>
+        applyMessages(messages, known, {
+          ...{ ...weighing, timeOf, now: now(), dayStartedAt: dayStartedAt() },
+          askedAbout: (requestId) => this.questions.askedAbout(requestId),
+        }),
     );
     if (reports.length > 0) crash('fix-report.applied');
     for (const finding of findings) this.#show(finding);

@@ -1,13 +1,19 @@
 /** What convinces beside the rule of evidence: whose order it is, at which price it trades, and what the exchange counts. */
+
+import type { Executed, Unmatched } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
-import { statusesOfEnd } from './evidence.ts';
+import { statusesOfEnd, typesOfUnknown } from './evidence.ts';
 import { type Execution, type Message, wholeOf } from './execution.ts';
+import { orderIdOfName } from './names.ts';
 
 /** A trade this many times above or below what is known of the price is a mistake of units, not a price. */
 const mostTimes = 10n;
 
 const sides = { buy: '1', sell: '2' } as const;
+
+/** The units of every trade: Currency (15), PriceType (423) a share, QtyType (854) of single shares. */
+const units: Readonly<Record<number, string>> = { [tags.Currency]: 'NGN', [tags.PriceType]: '2', [tags.QtyType]: '0' };
 
 export interface WeighContext {
   /** A price in kobo; undefined if it is none. */
@@ -33,6 +39,99 @@ export function isOfAnother(order: FixOrder, message: Message, { symbolOf }: Wei
     differs(tags.Symbol, symbolOf(order.symbol)) ||
     differs(tags.Account, order.account)
   );
+}
+
+/** What stands in a field that an exchange must fill, of an order that it does not have. */
+const placeholder = /^(?:NONE|UNKNOWN|\[?N\/A\]?|0+(?:\.0*)?)$/i;
+/** The fields that say which order it is. */
+const naming: ReadonlySet<number> = new Set([
+  ...[tags.ClOrdID, tags.OrigClOrdID, tags.OrderID, tags.Account, tags.Symbol, tags.Side, tags.OrderQty, tags.Price],
+]);
+/** OrdStatus (39): rejected, which also stands for an order that the exchange does not have. */
+const rejected = '8';
+/** Counts and prices of an order that traded or has shares left. */
+const countTags = [tags.CumQty, tags.LeavesQty, tags.LastQty, tags.AvgPx];
+
+/**
+ * Whether an answer that the exchange does not have an order shows that it has one: by an ExecType of something that happened,
+ * shares that traded or are left, or an OrderID of its own.
+ */
+export function showsOrder({ exchangeOrderId, clOrdId }: FixOrder, message: Message, execution: Execution): boolean {
+  const id = withoutPlaceholders(message).get(tags.OrderID);
+  const isNamed = id !== undefined && id !== exchangeOrderId && id !== clOrdId;
+  const isCounted = countTags.some((tag) => !/^[0.]*$/.test(message.get(tag) ?? ''));
+  return isNamed || isCounted || !typesOfUnknown.has(execution.execType);
+}
+
+/** CxlRejReason (102): the exchange does not know the order. */
+export const cancelOfUnknown = '1';
+
+/** Whether the refusal of a cancel shows that the exchange has the order: by its reason, its OrdStatus or an OrderID of its own. */
+export function acknowledgesInCancelReject({ exchangeOrderId, clOrdId }: FixOrder, message: Message): boolean {
+  const id = withoutPlaceholders(message).get(tags.OrderID);
+  const isNamed = id !== undefined && id !== exchangeOrderId && id !== clOrdId;
+  const isKnown = (message.get(tags.OrdStatus) ?? rejected) !== rejected;
+  return isNamed || isKnown || message.get(tags.CxlRejReason) !== cancelOfUnknown;
+}
+
+/**
+ * Which orders in doubt a report may be about that names none of ours, as under a ClOrdID that was cut: any order. One in a mass
+ * status, which lists all orders of a firm, may only be about those that are as it says. None if it says that there is no order.
+ */
+export function traitsOf(message: Message, { toKobo }: WeighContext): readonly Unmatched[] {
+  const said = withoutPlaceholders(message);
+  const isNone = message.get(tags.OrdStatus) === rejected && typesOfUnknown.has(message.get(tags.ExecType) ?? '');
+  if (isNone) return [];
+  if (message.get(tags.MassStatusReqID) === undefined) return [{}];
+  const account = said.get(tags.Account);
+  const side = Object.entries(sides).find(([, code]) => code === said.get(tags.Side))?.[0];
+  const quantity = wholeOf(said.get(tags.OrderQty));
+  const priceKobo = toKobo(said.get(tags.Price) ?? '');
+  return [
+    {
+      ...(account === undefined ? {} : { account }),
+      ...(side === undefined ? {} : { side: side as FixOrder['side'] }),
+      ...(quantity === undefined ? {} : { quantity }),
+      ...(priceKobo === undefined ? {} : { priceKobo }),
+    },
+  ];
+}
+
+/** What contradicts an answer that the exchange does not have an order. Undefined: nothing does. */
+export function contradictsUnknown(
+  order: FixOrder,
+  message: Message,
+  execution: Execution,
+  context: WeighContext,
+): FindingKind | undefined {
+  const said = withoutPlaceholders(message);
+  const names = [said.get(tags.ClOrdID), said.get(tags.OrigClOrdID)];
+  const isNamedOtherwise = names.some((name) => name !== undefined && orderIdOfName(name) !== order.id);
+  if (isNamedOtherwise || isOfAnother(order, said, context) || hasOtherTerms(order, said, context)) {
+    return 'identity_differs';
+  }
+  return showsOrder(order, message, execution) ? 'status_rejected' : undefined;
+}
+
+/** A message without the fields that name an order by nothing. */
+function withoutPlaceholders(message: Message): Message {
+  const get = (tag: number) => {
+    const value = message.get(tag);
+    return value !== undefined && naming.has(tag) && placeholder.test(value) ? undefined : value;
+  };
+  return { type: message.type, get };
+}
+
+/** Whether a trade is in other units than shares, naira and a price a share, which nobody can book. */
+export function hasOtherUnits(message: Message): boolean {
+  return Object.entries(units).some(([tag, unit]) => (message.get(Number(tag)) ?? unit) !== unit);
+}
+
+/** Whether a count was that of the trades at some time. A trade that came without its count may have had any. */
+export function wasCount(count: bigint, executed: ReadonlyMap<string, Executed>): boolean {
+  if (count === 0n) return true;
+  const trades = [...executed.values()].filter(({ kind }) => kind !== 'accepted');
+  return trades.some(({ counted }) => counted === null || counted === count);
 }
 
 /** Whether the exchange's quantity or limit differs from the order's. */

@@ -40,7 +40,12 @@ export interface Changes {
   readonly unsupported?: readonly UnsupportedMessage[];
   /** A message was passed over that may have been about any order. */
   readonly passedOver: boolean;
+  /** Reports that name no order of ours, and may be about orders in doubt. */
+  readonly unmatched?: readonly Unmatched[];
 }
+
+/** What a report says of an order that it does not name as we do. An order in doubt may be meant if it is so. */
+export type Unmatched = Partial<Pick<FixOrder, 'account' | 'side' | 'quantity' | 'priceKobo'>>;
 
 /** What was applied of an order with an ExecID: a report, or what the exchange changed of a trade. */
 export interface Executed {
@@ -305,7 +310,7 @@ export class FixStore {
         lastReport: numbers.lastReport + BigInt(reports.length),
         lastSubmission: numbers.lastSubmission + BigInt(listed.length),
       };
-      const { tradeChanges } = changes;
+      const { tradeChanges, unmatched = [] } = changes;
       const unsupported = await this.#unsupported(changes.unsupported ?? []);
       const findings = [...changes.findings, ...unsupported.findings];
       const writes = [
@@ -316,10 +321,10 @@ export class FixStore {
         ...(listed.length === 0 ? [] : [fixSubmissions.insert(...listed)]),
         ...(changes.findings.length === 0 ? [] : [fixFindings.insert(...changes.findings.map(withoutId))]),
         ...unsupported.writes,
-        ...(passedOver || changes.passedOver ? markPassedOver : []),
+        ...(passedOver || changes.passedOver ? markPassedOver : markUnmatched(unmatched)),
       ];
       const learn = () => {
-        if (passedOver || changes.passedOver) this.#remembered.clear();
+        if (passedOver || changes.passedOver || unmatched.length > 0) this.#remembered.clear();
         else this.#learn(changes);
       };
       return { after, writes, result: { reports, findings, result }, learn };
@@ -624,6 +629,17 @@ export const markPassedOver: readonly Statement[] = [
   statement("UPDATE fix_orders SET must_ask = 1, passed_over = 1 WHERE state = 'sending'"),
   statement("UPDATE fix_orders SET must_ask = 1 WHERE state = 'open'"),
 ];
+
+/** So many reports are told apart: more may be about any order. */
+const maxUnmatched = 50;
+
+/** Absence proves nothing of orders in doubt that a report may be about. */
+function markUnmatched(unmatched: readonly Unmatched[]): Statement[] {
+  if (unmatched.length === 0) return [];
+  const any = unmatched.length > maxUnmatched || unmatched.some((one) => Object.keys(one).length === 0);
+  const marks = any ? [{}] : unmatched;
+  return marks.map((one) => fixOrders.set({ state: 'sending', passedOver: false, ...one }, { passedOver: true }));
+}
 
 function executedOf(orderIds: readonly string[]): Statement {
   const ids = orderIds.map((id) => Buffer.from(id));
