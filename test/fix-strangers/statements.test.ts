@@ -1,5 +1,8 @@
 import { statementHabits } from './habits/statements.ts';
+import { statementCountHabits } from './habits/statements-counts.ts';
 import { describeHabits } from './suite.ts';
 
-describeHabits('FIXT.1.1', 'naira', statementHabits);
-describeHabits('FIX.4.4', 'kobo', statementHabits);
+const habits = [...statementHabits, ...statementCountHabits];
+
+describeHabits('FIXT.1.1', 'naira', habits);
+describeHabits('FIX.4.4', 'kobo', habits);

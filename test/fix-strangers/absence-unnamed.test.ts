@@ -1,0 +1,4 @@
+import { absenceUnnamedHabits } from './habits/absence-unnamed.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(absenceUnnamedHabits);
