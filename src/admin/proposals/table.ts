@@ -134,6 +134,10 @@ export function findOverdueProposals(now: number, most: number): Statement {
 
 /** Stores that proposals of a partner have expired, unless they are decided since. `now` is business time. */
 export function expireProposals(partnerId: string, ids: readonly string[], now: number): Statement {
-  const { sql, values } = proposals.set({ partnerId, id: ids }, { state: 'expired' });
-  return statement(`${sql} AND state = 'open' AND expires_at <= ?`, ...values, new Date(now));
+  const { sql, values } = proposals.where({ partnerId, id: ids });
+  return statement(
+    `UPDATE proposals FORCE INDEX (PRIMARY) SET state = 'expired' WHERE ${sql} AND state = 'open' AND expires_at <= ?`,
+    ...values,
+    new Date(now),
+  );
 }

@@ -21,6 +21,12 @@ const long = '1971-01-01';
 /** Every statement that may read more than the rule of `measure`, or whose values belong together. */
 export const specials: readonly Special[] = [
   {
+    shape: /FROM proposals FORCE INDEX \(proposals_\w+\) WHERE .*state = \? AND expires_at [<>]/,
+    values: { state: 'open' },
+    because:
+      'only open proposals are asked for by when they expire, and those whose time is over are soon stored as expired',
+  },
+  {
     shape: /^DELETE old FROM feed_events AS old FORCE INDEX \(PRIMARY\) WHERE \(partner_id = \? AND version <= \?\)/,
     values: { version: 90 },
     more: 8 * 100,

@@ -192,6 +192,12 @@ function tables(orders: number, days: number): Record<string, string> {
         ${account('n', p('n'))}, '', '1', '2', 0, n % 10 = 0, 1, @now, @now, NULL, NULL, NULL, NULL FROM ${some(auditEntries)} ORDER BY 1, 3, 2`,
     unclaimed_reports: `INSERT INTO unclaimed_reports SELECT IF(n % 2, 'order', 'application'), n, CONCAT('foreign', n), 'X', 'trade',
       10, 1000, @now, @now - INTERVAL n % 400 DAY FROM ${some(auditEntries)} ORDER BY 1, 2`,
+    // Only those of the last days are open.
+    proposals: `INSERT INTO proposals
+      SELECT ${partner(p('n'))}, ${id('prp', 'n')}, 'Settlements.ProposeSettlement', ${id('ord', 'n')},
+        IF(n >= ${auditEntries - 20}, 'open', ELT(1 + n % 3, 'applied', 'declined', 'expired')), '{}', '{}', 'a mail', 'T-1', 'ada',
+        @now - INTERVAL ${auditEntries} - n HOUR, @now - INTERVAL ${auditEntries} - n HOUR + INTERVAL 7 DAY, NULL, NULL, NULL
+      FROM ${some(auditEntries)} ORDER BY 1, 2`,
     write_checks: `INSERT INTO write_checks (holder, filler, checked_at) SELECT CONCAT('holder', n), '', @now FROM ${some(50)}`,
   };
 }
