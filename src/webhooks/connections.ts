@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { buildConnector, Client } from 'undici';
+import { AnswerHead, maxHeadBytes } from './answer-head.ts';
 import { SendFailure } from './rules.ts';
 
-const mostHeadBytes = 16_384;
 export const mostBodyBytes = 65_536;
 
 /** undici is loaded for the first connection, because that takes a tenth of the time of a start. */
@@ -29,7 +29,7 @@ export class Connection {
           callback(null, socket);
         }),
       pipelining: 1,
-      maxHeaderSize: mostHeadBytes,
+      maxHeaderSize: maxHeadBytes,
       headersTimeout: 0,
       bodyTimeout: 0,
       // It stays open for the next event, unless the endpoint's Keep-Alive gives another time.
@@ -116,21 +116,16 @@ export class Connections {
   }
 }
 
-/** The limit for all informational heads of one answer together. */
-const mostInterimBytes = 8_192;
-const startOfHead = 'HTTP/1.1 1';
-const endOfHead = '\r\n\r\n';
-
 /**
- * Limits what a socket's reader gets of each answer: the largest head and body, framing included, and no informational
- * answers (1xx). undici breaks off after an unrequested `100 Continue`, and does not count framing.
+ * Limits what a socket's reader gets of each answer: a strict head (`AnswerHead`) without informational answers (1xx), and the
+ * largest body, framing included. undici breaks off after an unrequested `100 Continue`, refuses heads that other clients
+ * read, and does not count framing.
  */
 function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void {
   const read = socket.read.bind(socket);
   let requestedBytes = -1;
   let answerBytes = 0;
-  let isInterimPossible = true;
-  let held: Buffer | undefined;
+  let head: AnswerHead | undefined;
 
   socket.read = () => {
     for (;;) {
@@ -140,43 +135,25 @@ function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void
       if (socket.bytesWritten !== requestedBytes) {
         requestedBytes = socket.bytesWritten;
         answerBytes = 0;
-        isInterimPossible = true;
-        held = undefined;
+        head = new AnswerHead();
       }
       answerBytes += chunk.length;
       onReceived(chunk.length);
-      if (answerBytes > mostHeadBytes + mostBodyBytes) return fail('the answer is too long');
-      if (!isInterimPossible) return chunk;
-      const rest = skipInterim(held === undefined ? chunk : Buffer.concat([held, chunk]));
-      if (rest.length > 0 && !mayBeInterim(rest)) {
-        isInterimPossible = false;
-        held = undefined;
-        return rest;
+      if (answerBytes > maxHeadBytes + mostBodyBytes) return fail('the answer is too long');
+      if (head === undefined) return chunk;
+      try {
+        const answer = head.add(chunk);
+        if (answer === undefined) continue;
+        head = undefined;
+        return answer;
+      } catch (error) {
+        return fail('the head could not be read', error);
       }
-      held = rest;
-      if (answerBytes > mostInterimBytes) return fail('informational answers do not end');
     }
   };
 
-  function fail(message: string): null {
-    socket.destroy(new SendFailure('invalid_response', message));
+  function fail(message: string, cause?: unknown): null {
+    socket.destroy(new SendFailure('invalid_response', message, cause));
     return null;
   }
-}
-
-/** The bytes after complete informational heads. */
-function skipInterim(bytes: Buffer): Buffer {
-  let rest = bytes;
-  while (rest.length > startOfHead.length && mayBeInterim(rest)) {
-    const end = rest.indexOf(endOfHead);
-    if (end < 0) break;
-    rest = rest.subarray(end + endOfHead.length);
-  }
-  return rest;
-}
-
-/** Whether bytes are, or could become, an informational head. */
-function mayBeInterim(bytes: Buffer): boolean {
-  const start = bytes.toString('latin1', 0, Math.min(bytes.length, startOfHead.length));
-  return startOfHead.startsWith(start.replace('HTTP/1.0', 'HTTP/1.1'));
 }

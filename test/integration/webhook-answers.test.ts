@@ -208,6 +208,74 @@ describe('an endpoint whose answer is odd', () => {
       does: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n'),
       outcome: failed('invalid_response'),
     },
+    'has lines that end with LF': {
+      does: (socket) => socket.write('HTTP/1.1 200 OK\ncontent-length: 2\nx: y\n\nok'),
+      outcome: delivered,
+    },
+    'has lines that end with LF, a few bytes at a time': {
+      does: (socket) => void writeInPieces(socket, 'HTTP/1.1 204 No Content\nserver: x\r\n\n'),
+      outcome: { ...delivered, status: 204 },
+    },
+    'is an informational answer with LF before one with CRLF': {
+      does: (socket) => socket.write(`HTTP/1.1 103 Early Hints\nlink: </a>\n\n${ok}`),
+      outcome: delivered,
+    },
+    'has its Content-Length twice with the same value': {
+      does: (socket) =>
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nserver: x\r\ncontent-length: 2\r\n\r\nok'),
+      outcome: delivered,
+    },
+    'has its Content-Length as a list of the same value': {
+      does: (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2, 02\r\n\r\nok'),
+      outcome: delivered,
+    },
+    'has a Content-Length twice with different values': {
+      does: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok'),
+      outcome: failed('invalid_response'),
+    },
+    'has chunks and a Content-Length': {
+      does: (socket) =>
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'),
+      outcome: delivered,
+    },
+    'has chunks whose lines end with LF': {
+      does: (socket) => socket.end('HTTP/1.1 200 OK\ntransfer-encoding: chunked\n\n2\nok\n0\n\n'),
+      outcome: delivered,
+    },
+    'has headers of odd forms': {
+      does: (socket) =>
+        socket.write(
+          'HTTP/1.1 200 \r\nno colon\r\nna me: x\r\nx: a\u0001\r\n folded\r\n: y\r\ncontent-length : 2\r\n\r\nok',
+        ),
+      outcome: delivered,
+    },
+    'has a status line without a reason': {
+      does: (socket) => socket.write('HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n'),
+      outcome: delivered,
+    },
+    'has a head of 60 KiB': {
+      does: (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(60 * kib)}\r\ncontent-length: 2\r\n\r\nok`),
+      outcome: delivered,
+    },
+    'has many headers, of 60 KiB together, and a body of 4,000 bytes': {
+      does: (socket) => {
+        const cookies = `set-cookie: ${'c'.repeat(1_010)}\r\n`.repeat(60);
+        socket.write(`HTTP/1.1 202 Accepted\r\n${cookies}content-length: 4000\r\n\r\n${'b'.repeat(4_000)}`);
+      },
+      outcome: { ...delivered, status: 202 },
+    },
+    'has a body of 65,000 bytes': {
+      does: (socket) => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 65000\r\n\r\n${'b'.repeat(65_000)}`),
+      outcome: delivered,
+    },
+    'has a head above 64 KiB': {
+      does: (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(64 * kib)}\r\n\r\n`),
+      outcome: failed('invalid_response'),
+    },
+    'says 500 in lines that end with LF': {
+      does: (socket) => socket.write('HTTP/1.1 500 No\ncontent-length: 0\n\n'),
+      outcome: failed('status', 500),
+    },
     'begins with 100 Continue': {
       does: (socket) => socket.write(`HTTP/1.1 100 Continue\r\n\r\n${ok}`),
       outcome: delivered,

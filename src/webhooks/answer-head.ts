@@ -1,0 +1,147 @@
+import { SendFailure } from './rules.ts';
+
+/** The largest head of one answer, informational heads before it included. */
+export const maxHeadBytes = 65_536;
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const version = 'HTTP/1.';
+const statusLine = /^(HTTP\/1\.[01])[ \t]+(\d{3})(?:[ \t\r]|$)/;
+/** Values that the HTTP client gets: printable ASCII. */
+const plainValue = /^[ -~]*$/;
+
+/**
+ * Reads the head of an answer leniently, because only the status of a webhook's answer counts: lines may end with LF, and
+ * headers that say nothing about the answer's length may have any form. The HTTP client gets a strict head with the status and
+ * the headers that say where the answer ends and whether its connection stays open.
+ */
+export class AnswerHead {
+  #bytes: Buffer = Buffer.alloc(0);
+  #length = 0;
+  /** Where the present head begins: behind informational ones. */
+  #start = 0;
+  /** Where the search for the end of the head goes on, so that no byte is searched again. */
+  #searched = 0;
+
+  /**
+   * Adds bytes from the connection. Returns the strict head, with the bytes that follow it, once the head is complete. Skips
+   * informational heads (1xx). Throws `SendFailure` if this is no head of an HTTP answer.
+   */
+  add(chunk: Buffer): Buffer | undefined {
+    this.#append(chunk);
+    for (let end = this.#findEnd(); end !== undefined; end = this.#findEnd()) {
+      if (end > maxHeadBytes) throw invalid('the head is too long');
+      const strict = strictHead(this.#bytes.toString('latin1', this.#start, end));
+      if (strict !== undefined) {
+        return Buffer.concat([Buffer.from(strict, 'latin1'), this.#bytes.subarray(end, this.#length)]);
+      }
+      this.#start = end;
+      this.#searched = end;
+    }
+    if (this.#length > maxHeadBytes) throw invalid('the head is too long');
+    this.#checkStart();
+    return undefined;
+  }
+
+  #append(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (this.#length === 0) {
+      this.#bytes = chunk; // Most heads come at once, so they are not copied.
+    } else {
+      if (length > this.#bytes.length) {
+        const larger = Buffer.allocUnsafe(2 * length);
+        this.#bytes.copy(larger, 0, 0, this.#length);
+        this.#bytes = larger;
+      }
+      chunk.copy(this.#bytes, this.#length);
+    }
+    this.#length = length;
+  }
+
+  /** The position behind the empty line that ends the head. Undefined if it has not come. */
+  #findEnd(): number | undefined {
+    const bytes = this.#bytes.subarray(0, this.#length);
+    for (let at = bytes.indexOf(lineFeed, this.#searched); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) {
+      this.#searched = at + 1;
+      const lineEnd = bytes[at - 1] === carriageReturn ? at - 1 : at;
+      if (lineEnd > this.#start && bytes[lineEnd - 1] === lineFeed) return at + 1;
+    }
+    return undefined;
+  }
+
+  /** Fails early if the bytes so far cannot become a head, because such a peer may never send an empty line. */
+  #checkStart(): void {
+    const start = this.#bytes.toString('latin1', this.#start, Math.min(this.#length, this.#start + version.length));
+    if (!version.startsWith(start)) throw invalid('the answer is no HTTP');
+  }
+}
+
+/** The head that the HTTP client reads; undefined for an informational one. */
+function strictHead(head: string): string | undefined {
+  const lines = head.split('\n').map((line) => line.replace(/\r$/, ''));
+  const [, protocol, status] = statusLine.exec(lines[0] ?? '') ?? [];
+  if (protocol === undefined || status === undefined || status < '100') throw invalid('the answer has no status');
+  if (status.startsWith('1')) return undefined;
+  const headers = framingHeaders(lines.slice(1));
+  const strict = [`${protocol} ${status} -`];
+  const transferEncoding = headers.get('transfer-encoding');
+  if (transferEncoding === undefined) {
+    const length = contentLength(headers.get('content-length'));
+    if (length !== undefined) strict.push(`content-length: ${length}`);
+  } else {
+    // A length beside chunks does not count, and the connection is not used again (RFC 9112, 6.3).
+    strict.push(`transfer-encoding: ${transferEncoding.join(', ')}`);
+    if (headers.has('content-length')) headers.set('connection', ['close']);
+  }
+  for (const name of ['connection', 'keep-alive']) {
+    const values = headers.get(name);
+    if (values !== undefined) strict.push(`${name}: ${values.join(', ')}`);
+  }
+  return `${strict.join('\r\n')}\r\n\r\n`;
+}
+
+const framing = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
+
+/** The values of the headers that frame an answer, by their names in lower case. A folded line continues the one before. */
+function framingHeaders(lines: readonly string[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  let last: string[] | undefined;
+  for (const line of lines) {
+    if (/^[ \t]/.test(line)) {
+      const before = last?.pop();
+      if (before !== undefined) last?.push(checked(`${before} ${line.trim()}`));
+      continue;
+    }
+    const colon = line.indexOf(':');
+    const name = line.slice(0, Math.max(0, colon)).trim().toLowerCase();
+    last = undefined;
+    if (!framing.has(name)) continue;
+    last = found.get(name) ?? [];
+    found.set(name, last);
+    last.push(checked(line.slice(colon + 1).trim()));
+  }
+  return found;
+}
+
+function checked(value: string): string {
+  if (!plainValue.test(value)) throw invalid('a header that frames the answer has odd characters');
+  return value;
+}
+
+/** The one length that all values say. */
+function contentLength(values: readonly string[] | undefined): string | undefined {
+  if (values === undefined) return undefined;
+  const lengths = new Set(
+    values
+      .join(',')
+      .split(',')
+      .map((value) => value.trim().replace(/^0+(?=\d)/, '')),
+  );
+  const [length = ''] = lengths;
+  if (lengths.size > 1 || !/^\d{1,15}$/.test(length)) throw invalid('the Content-Length is no number, or two');
+  return length;
+}
+
+function invalid(message: string): SendFailure {
+  return new SendFailure('invalid_response', message);
+}
