@@ -72,20 +72,30 @@ export const unknownAddress = '';
 /**
  * Makes the function that finds a client's address from its connection's peer and X-Forwarded-For. Each proxy appends
  * its peer's address. So the client is the right-most entry that is no trusted proxy, or the left-most if all are.
- * Entries further left may be forged. From a peer that is no trusted proxy, the header is ignored.
+ * Entries further left may be forged. From a peer that is no trusted proxy, the header is ignored. An entry may have a port,
+ * and an IPv6 address brackets, because some proxies write them: `192.0.2.1:443`, `[2001:db8::1]`, `[2001:db8::1]:443`.
  */
 export function clientAddressBehind(trustedProxies: readonly string[]) {
   return (peer: string, forwardedFor: string | undefined): string => {
     if (forwardedFor === undefined || !isRegistered(peer, trustedProxies)) return peer;
     let client = unknownAddress;
     for (const entry of forwardedFor.split(',').reverse()) {
-      client = entry.trim();
+      client = withoutPort(entry.trim());
       if (!isPlain(client)) return unknownAddress;
       if (!isRegistered(client, trustedProxies)) break;
     }
     return client;
   };
 }
+
+/** The address of an entry of X-Forwarded-For. Any text that is no address with a port or brackets stays as it is. */
+function withoutPort(entry: string): string {
+  const [, ipv4, ipv6, port = '0'] = addressWithPort.exec(entry) ?? [];
+  const address = ipv4 ?? ipv6;
+  return address === undefined || Number(port) > 65_535 ? entry : address;
+}
+
+const addressWithPort = /^(?:([\d.]+)(?=:)|\[([\da-f]*:[\da-f:.]+)\])(?::(\d{1,5}))?$/i;
 
 /**
  * The stored form: an address in its usual form, a range by its first address and its length. Undefined for old
