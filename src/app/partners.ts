@@ -46,7 +46,7 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
     ...defineOperations(Wallet, walletHandlers(database, cursors)),
     ...defineOperations(
       Applications,
-      applicationHandlers({ ...submitted, kind: kinds.application, images, sender: documents }),
+      applicationHandlers({ ...submitted, kind: kinds.application, clock, images, sender: documents }),
     ),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
     ...defineOperations(Reference, referenceHandlers({ records, reads, cursors, clock, readTimeoutMs, environment })),

@@ -1,6 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import type { Handler } from '../auth/call.ts';
 import {
+  type Application,
+  type CreateApplicationRequest,
   CreateApplicationRequestSchema,
   ListApplicationsRequestSchema,
   ListApplicationsResponseSchema,
@@ -13,6 +15,8 @@ import {
   type SendDocumentRequest,
   SendDocumentRequestSchema,
 } from '../gen/marina/gateway/v1/documents_pb.ts';
+import { type Clock, lagosDay } from '../lib/clock.ts';
+import { invalidParam } from '../lib/errors.ts';
 import { storedFields } from '../lib/shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
 import { checkTakesDocuments, type DocumentTypeWord, isShown } from './documents/rules.ts';
@@ -24,19 +28,29 @@ import { shownApplication, toApplicationMessage } from './table.ts';
 
 export interface ApplicationHandlerParts extends SubmissionHandlerParts {
   readonly kind: ApplicationKind;
+  readonly clock: Clock;
   readonly images: ImageChecker;
   readonly sender: DocumentSender;
 }
 
 /** The operations on applications and their documents. */
 export function applicationHandlers(parts: ApplicationHandlerParts) {
-  const { database, images, sender } = parts;
+  const { clock, database, images, sender } = parts;
   const of = submissionHandlers(parts, parts.kind, {
     schemas: [CreateApplicationRequestSchema, ListApplicationsRequestSchema, ListApplicationsResponseSchema],
     shown: shownApplication,
     toMessage: toApplicationMessage,
     notFound: 'application_not_found',
   });
+
+  /** The proto's pattern states the first day; today needs a clock. */
+  const createApplication: Handler<CreateApplicationRequest, Application> = async (request, call) => {
+    // Dates of this form have the order of their texts.
+    if ((request.dateOfBirth ?? '') > lagosDay(clock.now())) {
+      throw invalidParam('date_of_birth', 'must be a date from 1900-01-01 to today, as in 1990-12-31.');
+    }
+    return of.create(request, call);
+  };
 
   /** Checks the application's state and the room for waiting before the file, so that a refused file is not received. */
   const sendDocument: Handler<SendDocumentRequest, Document> = async (request, call) => {
@@ -67,7 +81,7 @@ export function applicationHandlers(parts: ApplicationHandlerParts) {
   };
 
   return {
-    ...{ createApplication: of.create, getApplication: of.get, listApplications: of.list },
+    ...{ createApplication, getApplication: of.get, listApplications: of.list },
     ...{ sendDocument, listDocuments },
   };
 }

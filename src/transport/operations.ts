@@ -159,10 +159,13 @@ const idempotencyKeyName = 'Idempotency-Key';
 const maxIdempotencyKeyBytes = 255;
 const printableAscii = /^[ -~]*$/;
 
-/** A request's key from all values of the header; undefined on operations that take none. */
+/**
+ * A request's key from all values of the header; undefined on operations that take none. Spaces and tabs around it do not
+ * count: HTTP/1.1 strips them. HTTP/2 has no such value (RFC 9113, 8.2.1), and nghttp2 leaves the header out.
+ */
 export function readIdempotencyKey(operation: Operation, values: readonly string[]): string | undefined {
   if (!operation.takesIdempotencyKey) return undefined;
-  const [value = ''] = values;
+  const value = withoutBlanks(values[0] ?? '');
   const invalid = (problem: string, code: ErrorCode = 'invalid_request') =>
     new ApiError(code, { param: idempotencyKeyName, message: `The header \`${idempotencyKeyName}\` ${problem}` });
   if (values.length > 1) throw invalid('must not be repeated.');
@@ -171,6 +174,19 @@ export function readIdempotencyKey(operation: Operation, values: readonly string
     throw invalid('must be 1 to 255 bytes of printable ASCII.');
   }
   return value;
+}
+
+/** The text without spaces and tabs at both ends. An expression for the end would take quadratic time. */
+function withoutBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }
 
 /**

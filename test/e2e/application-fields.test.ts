@@ -4,6 +4,7 @@ import { statement } from '../../src/db/statement.ts';
 import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Call as BrokerCall } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { lagosDay } from '../../src/lib/clock.ts';
 import { goodApplication } from '../support/applications.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';
@@ -39,7 +40,8 @@ const mistakes: readonly FieldMistake[] = [
   ]),
   ...[
     ...['1990', '1990-13-01', '1990-00-10', '1990-04-31', '1990-02-30', '31-12-1990', '1990-1-1', ' 1990-12-31'],
-    ...['1990-02-29', '1900-02-29'],
+    ...['1990-02-29', '1900-02-29', '1899-12-31', '0000-01-01', '0004-02-29', '1896-02-29', '2100-02-29'],
+    ...[lagosDay(Date.now() + 48 * 3_600_000), '2999-12-31', '9999-12-31'],
   ].map((value) => ({ name: `date_of_birth ${value}`, body: { date_of_birth: value }, param: 'date_of_birth' })),
   {
     name: 'the first of two missing',
@@ -87,6 +89,8 @@ const good: readonly (readonly [string, Members])[] = [
   ['optional fields that are null', { title: null, nin: null, bank_code: null }],
   ['a leap day', { date_of_birth: '2000-02-29' }],
   ['another leap day', { date_of_birth: '1996-02-29' }],
+  ['the first day of birth', { date_of_birth: '1900-01-01' }],
+  ['a customer born today in Lagos', { date_of_birth: lagosDay(Date.now()) }],
 ];
 
 describe('the fields of createApplication', () => {

@@ -138,6 +138,9 @@ const badHeaders: readonly (readonly [string, readonly (readonly [string, string
     'application/json; charset=us-ascii',
     'application/json; charset="iso-8859-1"',
     'application/json; charset=',
+    'application/json; charset=utf-8x',
+    'application/json; charset=utf 8',
+    'application/json; charset=utf8; charset=latin1',
   ].map((type) => [`the type ${type}`, [['Content-Type', type]]] as const),
   [
     'two Content-Types',
@@ -164,6 +167,9 @@ const goodTypes: readonly string[] = [
   'application/json; charset=utf-8',
   'application/json;charset=UTF-8',
   'application/json ; charset="utf-8"',
+  'application/json; charset=utf8',
+  'application/json;charset=UTF8',
+  'application/json; Charset="Utf8"; version=1',
 ];
 
 /** Largest allowed body, and a body of any size around the good order: white space is part of JSON. */

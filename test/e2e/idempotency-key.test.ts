@@ -16,6 +16,7 @@ const badKeys: readonly { name: string; values: readonly string[]; refusal: Refu
   { name: 'no key', values: [], refusal: missing },
   { name: 'an empty key', values: [''], refusal: missing },
   { name: 'a key of spaces', values: ['   '], refusal: missing },
+  { name: 'a key of a space and a tab', values: [' \t'], refusal: missing, restOnly: true },
   { name: 'a key of 256 bytes', values: ['k'.repeat(256)], refusal: invalid },
   { name: 'a key of 5,000 bytes', values: ['k'.repeat(5000)], refusal: invalid },
   { name: 'the same key twice', values: ['k', 'k'], refusal: invalid },
@@ -179,8 +180,27 @@ describe('an Idempotency-Key seen before', () => {
     });
   }
 
-  it('a space around the key is not part of it', () =>
-    assertReplayed('REST', call({}, { idempotencyKey: [`  ${used} `] })));
+  for (const protocol of protocols.filter((each) => each !== 'gRPC')) {
+    for (const blanks of [' ', '\t', '  \t ']) {
+      it(`${protocol}: ${JSON.stringify(blanks)} around the key is not part of it`, () =>
+        assertReplayed(protocol, call({}, { idempotencyKey: [`${blanks}${used}${blanks}`] })));
+    }
+    it(`${protocol}: a key of 255 bytes has blanks around it`, async () => {
+      const long = `${protocol} `.padEnd(255, 'k');
+      const first = await suite.protocols.answers(protocol, call({}, { idempotencyKey: [` ${long}\t`] }));
+      const again = await suite.protocols.answers(protocol, call({}, { idempotencyKey: [long] }));
+      assert.equal(again.header('idempotent-replayed'), 'true');
+      assert.equal(again.body.id, first.body.id);
+    });
+  }
+
+  it('gRPC: a key with blanks around it stores nothing, because HTTP/2 has no such value', async () => {
+    const before = await tracesOf(suite.gateway, suite.partner);
+    for (const key of [` ${used}`, `${used} `, ` ${used} `, ' another ']) {
+      await suite.protocols.refuses('gRPC', call({}, { idempotencyKey: [key] }), missing);
+    }
+    assert.deepEqual(await tracesOf(suite.gateway, suite.partner), before);
+  });
 
   it('the same order with its members turned around is answered with the first', () => {
     const body = Object.fromEntries(Object.entries(goodBody(suite.partner.account)).reverse());

@@ -68,6 +68,18 @@ describe('the OpenAPI document', () => {
     );
   });
 
+  it('lets a market order have a price of null and no other price', () => {
+    for (const name of ['CreateOrderRequest', 'EstimateOrderRequest']) {
+      const [limit, market] = described.components.schemas[name].oneOf;
+      assert.equal(limit.properties.price_kobo.type, 'integer');
+      assert.ok(limit.required.includes('price_kobo'));
+      assert.deepEqual([limit.properties.type.enum, market.properties.type.enum], [['limit'], ['market']]);
+      assert.deepEqual(market.properties.price_kobo.type, ['integer', 'null']);
+      assert.deepEqual(market.properties.price_kobo.not, { type: 'integer' });
+      assert.ok(!market.required.includes('price_kobo'));
+    }
+  });
+
   it('takes what may be null for null, and lists of values for open', () => {
     const { properties } = described.components.schemas.Order;
     assert.deepEqual(properties.price_kobo.type, ['integer', 'null']);
@@ -102,13 +114,6 @@ describe('the OpenAPI document', () => {
     assert.equal(anyOf[0].oneOf.length, 3);
     assert.deepEqual(anyOf[1], { $ref: '#/components/schemas/UnknownObject' });
     assert.deepEqual(described.components.schemas.UnknownObject.required, ['object']);
-  });
-
-  it('has two kinds of order: with a price, and with none', () => {
-    const [limit, market] = described.components.schemas.CreateOrderRequest.oneOf;
-    assert.deepEqual([limit.properties.type.enum, market.properties.type.enum], [['limit'], ['market']]);
-    assert.ok(limit.required.includes('price_kobo'));
-    assert.equal(market.properties.price_kobo, undefined);
   });
 
   it('takes a file for bytes of its media type, and not for a text', () => {

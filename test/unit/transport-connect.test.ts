@@ -282,6 +282,14 @@ test('JSON may have numbers for integers and enumerations, and the names of the 
   assert.deepEqual(overJson, servers.recorded.at(-1)?.request);
 });
 
+for (const charset of ['utf-8', 'UTF8', '"utf8"', '"UTF-8"']) {
+  test(`a body of JSON with the charset ${charset} is read, and another charset is refused`, async () => {
+    const type = (value: string) => ({ headers: { 'Content-Type': `application/json; Charset=${value}` } });
+    assert.equal((await post(servers, type(charset))).status, 200);
+    assert.equal((await post(servers, type('latin1'))).status, 415);
+  });
+}
+
 test('the answer as JSON has every field that is always there', async () => {
   const { body, headers } = await post(servers, { headers: { 'Content-Type': 'application/json; charset=utf-8' } });
   assert.equal(headers.get('content-type'), 'application/json');

@@ -73,7 +73,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         self.gateway.answers = [refusal(422, "order_rejected", "order_error")]
         async with self.client() as client:
             with self.assertRaises(marina.OrderError) as caught:
-                await self.place(client, idempotency_key="mine")
+                await self.place(client, idempotency_key=" \tmine ")
         self.assertEqual((caught.exception.code, caught.exception.idempotency_key), ("order_rejected", "mine"))
 
     async def test_a_list_is_read_page_by_page(self) -> None:

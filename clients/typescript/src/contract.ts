@@ -210,7 +210,7 @@ export interface CreateApplicationRequest {
   readonly first_name: string;
   /** The customer's last name. */
   readonly last_name: string;
-  /** The day the customer was born, YYYY-MM-DD. */
+  /** The day the customer was born, YYYY-MM-DD, from 1900-01-01 to today in Lagos. */
   readonly date_of_birth: string;
   /** The customer's gender, as the broker writes it. */
   readonly gender: string;
@@ -300,6 +300,11 @@ export type CreateOrderRequest = {
   readonly type: 'market';
   /** How long the order lives; `day` when absent. */
   readonly time_in_force?: 'day' | 'gtc' | 'ioc' | 'fok' | null | undefined;
+  /**
+   * The limit price of one share in kobo, 1 to 1,000,000,000. Required on a limit order, absent or null on a market
+   * order.
+   */
+  readonly price_kobo?: null | undefined;
   /**
    * The partner's own reference: 1 to 64 printable ASCII characters, not necessarily unique. It is returned with the
    * order, and orders can be listed by it.
@@ -408,6 +413,11 @@ export type EstimateOrderRequest = {
   readonly type: 'market';
   /** How long the order would live; it does not change the estimate. */
   readonly time_in_force?: 'day' | 'gtc' | 'ioc' | 'fok' | null | undefined;
+  /**
+   * The limit price of one share in kobo, 1 to 1,000,000,000. Required on a limit order, absent or null on a market
+   * order.
+   */
+  readonly price_kobo?: null | undefined;
   /** Taken and not used. */
   readonly client_reference?: string | null | undefined;
 };

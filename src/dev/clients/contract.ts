@@ -5,6 +5,8 @@ export interface Schema {
   readonly enum?: readonly (string | null)[];
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
+  /** Beside null: the type that the value has not, so that only null is left. */
+  readonly not?: Schema;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];

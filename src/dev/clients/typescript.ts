@@ -70,6 +70,7 @@ function namedType(name: string, schema: Schema, isSent: boolean): string {
 /** The type of a value. A whole number is a bigint where it comes from the gateway, so that none is ever rounded. */
 function typeOf(schema: Schema, isSent: boolean): string {
   const { isNullable, value } = withoutNull(schema);
+  if (value.not !== undefined) return 'null';
   if (isNullable) return `${typeOf(value, isSent)} | null`;
   if (value.$ref !== undefined) return schemaName(value);
   const words = value['x-extensible-enum'];

@@ -169,7 +169,7 @@ export function plainSchema(field: DescField, description: string): Node {
 
 /**
  * What the strict reader and the field rules take, and nothing else. A field that goes with a value of another makes two
- * schemas of it: with that value and the field, and with the other values and without it.
+ * schemas of it: with that value and the field, and with the other values and the field absent or null.
  */
 function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: Comments): Node {
   const description = commentOf(comments, desc);
@@ -186,14 +186,18 @@ function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: C
         if (field === other) return { schema: { ...schema, enum: [word] } };
         return field === conditional ? { schema: requestValue(field, comments), isRequired: true } : { schema };
       }),
-      // Not even null, which would do: of a member that is nothing else, generated clients make one that cannot be given.
-      closedObject(
-        fields.filter((field) => field !== conditional),
-        comments,
-        (field, schema) => ({ schema: field === other ? { ...schema, enum: otherWords } : schema }),
-      ),
+      closedObject(fields, comments, (field, schema) => {
+        if (field === other) return { schema: { ...schema, enum: otherWords } };
+        return { schema: field === conditional ? onlyNull(field, comments) : schema };
+      }),
     ],
   };
+}
+
+/** Null alone, said in a way of which openapi-fetch makes a member that can be given: of the type `null` it makes none. */
+function onlyNull(field: DescField, comments: Comments): Node {
+  const { type } = requestValue(field, comments);
+  return { type: [type, 'null'], not: { type } };
 }
 
 type Change = (field: DescField, schema: Node) => { schema: Node; isRequired?: boolean };

@@ -13,6 +13,7 @@ import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { protobufForm } from '../../json/protobuf-form.ts';
 import { materialize } from '../../json/stored.ts';
 import { ApiError, refusalOf } from '../../lib/errors.ts';
+import { jsonMediaType } from '../http/media-type.ts';
 import {
   type Answer,
   type BodyBound,
@@ -132,7 +133,7 @@ export interface MediaType {
 
 /** A request's media type; undefined if Connect does not have it. */
 export function readMediaType(contentType: string | undefined): MediaType | undefined {
-  const parsed = parseContentType(contentType ?? null);
+  const parsed = parseContentType(jsonMediaType(contentType) ?? contentType ?? null);
   if (parsed === undefined) return undefined;
   const { binary: isBinary, stream: isStream } = parsed;
   return { isBinary, isStream, name: `application/${isStream ? 'connect+' : ''}${isBinary ? 'proto' : 'json'}` };

@@ -171,9 +171,7 @@ export class GrpcProtocol {
 
 /** Reads the message after the head, as REST does. */
 function readRequest(operation: Operation, bytes: Buffer, arrival: Arrival): Promise<RpcRequest> {
-  // HTTP/1.1 strips white space around a header's value, HTTP/2 does not.
-  const keys = arrival.values('idempotency-key').map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ''));
-  return readRpcRequest(operation, keys, () => {
+  return readRpcRequest(operation, arrival.values('idempotency-key'), () => {
     const { file, input } = operation;
     if (file !== undefined && bytes.length > file.maxBytes + maxBodyBytes) throw new ApiError(file.tooLargeCode);
     if (file === undefined && bytes.length > maxBodyBytes) {

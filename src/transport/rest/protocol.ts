@@ -6,6 +6,7 @@ import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { type ByteText, compileByteEncoder, type Encoder, toByteText } from '../../json/encoder.ts';
 import { valueReader } from '../../json/reader.ts';
 import { ApiError, type ErrorCode, errorBody, invalidParam, refusalOf } from '../../lib/errors.ts';
+import { jsonMediaType } from '../http/media-type.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';
 import {
@@ -18,12 +19,6 @@ import {
 } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import type { RequestContext } from '../request.ts';
-
-const token = "[!#$%&'*+.^_`|~0-9a-z-]{1,64}";
-const charset = 'charset=(?:utf-8|"utf-8")';
-const other = `(?!charset=)${token}=(?:${token}|"[^"\\\\]{0,64}")`;
-/** JSON, with any parameters except another charset. A parameter may be empty. */
-const json = new RegExp(`^application/json(?:[ \\t]*;(?:[ \\t]*(?:${charset}|${other}))?){0,8}[ \\t]*$`, 'i');
 
 /** REST over the pipeline. */
 export class RestProtocol implements HttpProtocol {
@@ -77,8 +72,7 @@ export function errorAnswer(error: ApiError, baseUrl: string): Answer {
 
 /** Refuses a body that is not uncompressed JSON in UTF-8. */
 function checkMediaType({ contentType, isEncoded }: HttpRequest): void {
-  if (isEncoded || contentType === undefined) throw new ApiError('unsupported_media_type');
-  if (contentType !== 'application/json' && !json.test(contentType)) throw new ApiError('unsupported_media_type');
+  if (isEncoded || jsonMediaType(contentType) !== 'application/json') throw new ApiError('unsupported_media_type');
 }
 
 /** Receives a file that is the body. */

@@ -475,7 +475,7 @@ class AsyncOperations:
 
         first_name: The customer's first name.
         last_name: The customer's last name.
-        date_of_birth: The day the customer was born, YYYY-MM-DD.
+        date_of_birth: The day the customer was born, YYYY-MM-DD, from 1900-01-01 to today in Lagos.
         gender: The customer's gender, as the broker writes it.
         email: The customer's e-mail address.
         phone: The customer's phone number.

@@ -200,8 +200,9 @@ def _key_of(operation: Operation, given: Optional[object]) -> Optional[str]:
     key = str(uuid.uuid4()) if given is None else plain_value("idempotency_key", given)
     if not isinstance(key, str):
         raise TypeError("An Idempotency-Key has to be a str.")
+    key = key.strip(" \t")  # Blanks around it do not count, as over every protocol.
     if not re.fullmatch(r"[ -~]{1,255}", key):
-        raise ValueError("An Idempotency-Key has 1 to 255 printable ASCII characters.")
+        raise ValueError("An Idempotency-Key has 1 to 255 printable ASCII characters, without the blanks around it.")
     return key
 
 
