@@ -154,6 +154,30 @@ describe("a FIX session's manners", { concurrency: 8 }, () => {
     await up();
   });
 
+  it('take a Logout behind the Logon for a refusal until the session is up, and show at once that no other Logon is sent', async (context) => {
+    const settings = { logonTries: 1, refusedWaitMs: 600_000 };
+    const { exchange, session, troubles, up } = await begin(context, { settings });
+    let refuses = true;
+    exchange.intercept = (message) => {
+      if (message.type !== messageTypes.TestRequest || !refuses) return false;
+      exchange.nextIn = message.number + 1;
+      exchange.send(messageTypes.Logout, [tags.Text, 'the password has expired']);
+      return true;
+    };
+    await eventually(() => assert.ok(troubles.includes('logon_stopped')));
+    await eventually(() => assert.equal(session.status().state, 'stopped'));
+    assert.match(session.status().reason, /no further Logon is sent: .*the password has expired/);
+    assert.equal(session.status().logged, 'no further Logon is sent');
+    assert.equal(ofType(exchange, messageTypes.Logon).length, 1);
+    refuses = false;
+    session.resume();
+    await up();
+    exchange.send(messageTypes.Logout);
+    await eventually(() => assert.equal(ofType(exchange, messageTypes.Logon).length, 3));
+    await up();
+    assert.equal(troubles.filter((what) => what === 'logon_refused').length, 1);
+  });
+
   it('begin again with another password after refused Logons', async (context) => {
     let password = 'old';
     const { exchange, session, up } = await begin(context, { settings: { logonTries: 1, password: () => password } });

@@ -45,8 +45,6 @@ export interface ConnectionOptions<Message> {
   /** Whether an earlier connection ended before `missed` could be called. */
   readonly hasMissed: boolean;
   readonly events: SessionEvents;
-  /** The other side answered the Logon. */
-  readonly onLogon: () => void;
   readonly log: Logger;
   /** Notes each message in both directions; absent: nobody does. */
   readonly tap?: MessageTap | undefined;
@@ -377,7 +375,7 @@ export class Connection<Message extends Outgoing> {
   }
 
   async #handleLogon(message: FixMessage): Promise<void> {
-    const { log, events, resets, settings, numbers, onLogon } = this.options;
+    const { log, events, resets, settings, numbers } = this.options;
     const honoursNextExpected = settings.sendsNextExpected;
     const ownNumber = numbers.nextOut;
     const answer = readLogonAnswer(message, { resets, nextIn: this.nextIn, ownNumber, honoursNextExpected });
@@ -391,7 +389,6 @@ export class Connection<Message extends Outgoing> {
       throw new LogonRefused('the Logon was refused', answer.text);
     }
     this.#isLoggedOn = true;
-    onLogon();
     const now = performance.now();
     if (answer.isEarly) {
       this.#miss(message.number, true);
@@ -409,11 +406,15 @@ export class Connection<Message extends Outgoing> {
     const text = message.get(tags.Text) ?? '';
     await this.#store();
     if (!this.#isLeaving) {
-      this.options.log.warn('the other side logs out');
+      const { log, events } = this.options;
+      log.warn('the other side logs out');
       this.#answer(messageTypes.Logout);
       this.#isEnding = true;
       await atMost(this.options.settings.logoutTimeoutMs, this.#sender.drained());
-      throw new Disconnect('the other side logged out', text);
+      if (this.#isUp) throw new Disconnect('the other side logged out', text);
+      // Some check the password after they have answered the Logon, and lock users who try on.
+      events.trouble('logon_refused');
+      throw new LogonRefused('the other side logged out before the session was up', text);
     }
     this.#loggedOut();
   }

@@ -120,11 +120,7 @@ export class Session<Message extends Outgoing> {
           continue;
         }
         if (!this.#tries.mayTry({ password: settings.password(), startedAt })) {
-          this.#idle = {
-            state: 'stopped',
-            reason: `no further Logon is sent: ${this.#tries.reason}`,
-            logged: 'no further Logon is sent',
-          };
+          this.#stop();
           await this.#wait(pollIntervalMs, signal);
           continue;
         }
@@ -139,12 +135,15 @@ export class Session<Message extends Outgoing> {
           const told = error instanceof Disconnect ? error.told : (error as Error).message;
           if (wasRefused) this.#refused(told, startedAt);
           this.#idle = { state: 'waiting', reason: told, logged: (error as Error).message };
+          if (wasRefused && this.#tries.areUsedUp) this.#stop();
         }
         this.#connection = undefined;
         this.#addresses.ended(this.#wasUp);
         const wasGood = performance.now() - began > goodAfterMs;
         // A session that comes up and breaks is no sign that the other side is away, and orders wait for it.
         const longestMs = this.#wasUp ? settings.longestReconnectAfterUpMs : settings.longestReconnectMs;
+        // Another password is tried at once.
+        if (wasRefused && this.#tries.areUsedUp) continue;
         waitMs = wasGood ? settings.firstReconnectMs : Math.min(waitMs * 2, longestMs);
         await this.#wait(wasRefused ? Math.max(waitMs, settings.refusedWaitMs) : waitMs, signal);
       }
@@ -158,6 +157,11 @@ export class Session<Message extends Outgoing> {
     this.#resumed = new AbortController();
     await pause(ms, AbortSignal.any([signal, this.#resumed.signal]));
     this.#resumed = undefined;
+  }
+
+  #stop(): void {
+    const logged = 'no further Logon is sent';
+    this.#idle = { state: 'stopped', reason: `${logged}: ${this.#tries.reason}`, logged };
   }
 
   #refused(text: string, startedAt: number): void {
@@ -210,10 +214,10 @@ export class Session<Message extends Outgoing> {
         ...events,
         up: () => {
           this.#wasUp = true;
+          this.#tries.accepted();
           events.up();
         },
       },
-      onLogon: () => this.#tries.accepted(),
       // A new session day is a new connection too.
       isInHours: () => sessionStartAt(this.options.schedule, now()) === started,
     });
