@@ -1,0 +1,4 @@
+import { refusalHabits } from './habits/refusals.ts';
+import { describeSessionHabits } from './suite.ts';
+
+describeSessionHabits(refusalHabits);
