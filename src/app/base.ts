@@ -29,9 +29,13 @@ import { openSecret } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogOutput } from '../lib/log-output.ts';
 import { Metrics } from '../lib/metrics.ts';
-import { Nats, Notifications } from '../lib/nats.ts';
+import { Nats } from '../lib/nats.ts';
+import { Notifications } from '../lib/notifications.ts';
 import { Cursors } from '../lib/paging.ts';
+import { PeerMac } from '../lib/peer-mac.ts';
+import { PeerMessages } from '../lib/peer-messages.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
+import { countUntrusted } from '../lib/untrusted.ts';
 import { version } from '../lib/version.ts';
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
 import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '../reconciliation/table.ts';
@@ -76,7 +80,11 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
   const operatorTokens = await openSecret({ name: 'operator tokens', secret: config.operators, log });
   const keys = (use: string) => keysFor(ring, use);
   const acceptsUnsealed = (config.unsealedRows ?? unsealedByDefault[config.environment]) === 'accepted';
+  const metrics = new Metrics();
   const nats = new Nats({ access: () => links.nats.current, log });
+  const peerMac = new PeerMac(keys('peers'));
+  const distrust = countUntrusted(metrics.untrusted, log);
+  const peers = new PeerMessages(nats, peerMac, distrust);
   return {
     config,
     log,
@@ -89,9 +97,13 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     holder,
     /** Real time. */
     startedAt: Date.now(),
-    metrics: new Metrics(),
+    metrics,
     nats,
-    notifications: new Notifications(nats, config.natsPrefix),
+    /** The messages, and the MAC, of the gateway's processes. */
+    peers,
+    peerMac,
+    distrust,
+    notifications: new Notifications(peers, nats, config.natsPrefix),
     ids: new IdMaker(clock),
     ring,
     /** Derives separate keys for each use of the secrets. */

@@ -81,13 +81,15 @@ export function createParts(base: Base) {
   };
 }
 
-function createCallers({ config, log, database, clock, keyMacKeys: macKeys, keySeals: seals, nats }: Base) {
+function createCallers(base: Base) {
+  const { config, log, database, clock, nats, peers, peerMac, distrust } = base;
+  const { keyMacKeys: macKeys, keySeals: seals } = base;
   const { environment, natsPrefix: prefix, natsReplicas } = config;
   const keyUses = new KeyUses(database, clock);
   const authenticator = new Authenticator({ database, environment, macKeys, seals, log, uses: keyUses });
   const replica = randomUUID();
-  const store = new CounterStore(nats, prefix, replica, natsReplicas);
-  const sharing = new Sharing({ nats, store, prefix, replica, log });
+  const store = new CounterStore(nats, prefix, replica, { mac: peerMac, distrust, copies: natsReplicas });
+  const sharing = new Sharing({ nats: peers, store, distrust, prefix, replica, log });
   const slots = new SharedSlots(sharing);
   const limits = new CallerLimits(slots, new SharedBuckets(sharing));
   const reads = new ReadQueue(slots, config.recordsTimeoutMs);
@@ -96,8 +98,9 @@ function createCallers({ config, log, database, clock, keyMacKeys: macKeys, keyS
 
 /** The path of events: the feed, which is written with each change, and from the outbox through NATS to the webhooks. */
 function createEvents(base: Base) {
-  const { config, database, nats } = base;
-  const stream = new EventStream(nats, config.natsPrefix, config.natsReplicas);
+  const { config, database, nats, peerMac: mac, distrust } = base;
+  const { natsPrefix: prefix, natsReplicas: replicas } = config;
+  const stream = new EventStream({ nats, mac, distrust, prefix, replicas });
   const feedWatch = new FeedWatch(database);
   const webhooks = createWebhooks(base);
   const consumers = [feedConsumer(database, base.log), webhooks.consumer];

@@ -2,7 +2,7 @@ import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Notifications } from '../lib/nats.ts';
+import type { Notifications } from '../lib/notifications.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
 import { type EventKey, type OutboxConsumer, type OutboxEvent, readOutbox } from './outbox.ts';
 import type { EventStream } from './stream.ts';

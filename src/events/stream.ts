@@ -1,11 +1,9 @@
 import {
   AckPolicy,
   type Consumer,
-  headers,
   type JetStreamClient,
   type JetStreamManager,
   type JsMsg,
-  type MsgHdrs,
   NatsError,
   nanos,
   RetentionPolicy,
@@ -14,8 +12,11 @@ import {
 } from 'nats';
 import { coalesce } from '../lib/coalesce.ts';
 import { type Nats, offlineMs } from '../lib/nats.ts';
+import type { PeerMac } from '../lib/peer-mac.ts';
+import type { Distrust } from '../lib/untrusted.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import type { OutboxConsumer, OutboxEvent } from './outbox.ts';
+import { eventHeaders, eventKeyOf } from './event-headers.ts';
+import type { EventKey, OutboxConsumer, OutboxEvent } from './outbox.ts';
 
 type EventConsumer = Pick<OutboxConsumer, 'name' | 'consume'>;
 
@@ -29,8 +30,6 @@ const keptMs = 10 * 60_000;
 const mostBytes = 64 * 1024 * 1024;
 /** How long JetStream counts as failing after it did not store an event. */
 const failureLastsMs = 60_000;
-const partnerHeader = 'Marina-Partner';
-const versionHeader = 'Marina-Version';
 
 /**
  * How long a consumer gathers messages, in milliseconds. The relay has made batches of them already, so it waits for the rest
@@ -38,6 +37,16 @@ const versionHeader = 'Marina-Version';
  */
 function gatheringWindow(eventsBefore: number): number {
   return eventsBefore >= 64 ? 10 : 2;
+}
+
+export interface EventStreamOptions {
+  readonly nats: Nats;
+  readonly mac: PeerMac;
+  readonly distrust: Distrust;
+  /** The prefix of the names of stream, subjects and consumers, so that gateways can share a NATS. */
+  readonly prefix: string;
+  /** On how many servers of a cluster the stream is kept. */
+  readonly replicas: number;
 }
 
 /**
@@ -55,13 +64,8 @@ export class EventStream {
   #failedAt = Number.NEGATIVE_INFINITY;
   readonly #consumers = new Set<string>();
 
-  constructor(
-    private readonly nats: Nats,
-    /** The prefix of the names of stream, subjects and consumers, so that gateways can share a NATS. */
-    private readonly prefix: string,
-    /** On how many servers of a cluster the stream is kept. */
-    private readonly replicas = 1,
-  ) {
+  constructor(private readonly options: EventStreamOptions) {
+    const { nats, prefix } = options;
     this.#stream = `${prefix}EVENTS`;
     this.#subjects = `${prefix}events`;
     // NATS may come back without the stream.
@@ -83,7 +87,7 @@ export class EventStream {
       this.#failedAt = Number.NEGATIVE_INFINITY;
       return published;
     } catch (error) {
-      if (this.nats.connection !== undefined) this.#failedAt = performance.now();
+      if (this.options.nats.connection !== undefined) this.#failedAt = performance.now();
       this.#backsOffUntil = performance.now() + backoffMs;
       throw error;
     }
@@ -91,7 +95,8 @@ export class EventStream {
 
   /** Tries to find the stream, or to make it, when there are no events to publish. */
   async restore(): Promise<void> {
-    if (this.#isStreamKnown || this.nats.connection === undefined || performance.now() < this.#backsOffUntil) return;
+    if (this.#isStreamKnown || this.options.nats.connection === undefined || performance.now() < this.#backsOffUntil)
+      return;
     await this.#ready(true).catch(() => {
       this.#backsOffUntil = performance.now() + backoffMs;
     });
@@ -102,7 +107,11 @@ export class EventStream {
     const results = await Promise.allSettled(
       events.map(async (event) => {
         const subject = `${this.#subjects}.${event.partnerId}.${event.type}`;
-        const options = { msgID: event.id, headers: headersOf(event), timeout: publishTimeoutMs };
+        const options = {
+          msgID: event.id,
+          headers: eventHeaders(this.options.mac, subject, event),
+          timeout: publishTimeoutMs,
+        };
         await jetStream.publish(subject, event.body, options);
         return event;
       }),
@@ -126,7 +135,7 @@ export class EventStream {
   async #consume(to: EventConsumer, signal: AbortSignal) {
     const { name } = to;
     this.#consumers.add(name);
-    const consumer = await this.#durableConsumer(await this.#ready(), `${this.prefix}${name}`);
+    const consumer = await this.#durableConsumer(await this.#ready(), `${this.options.prefix}${name}`);
     const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
     const stop = () => messages.stop();
     signal.addEventListener('abort', stop, { once: true });
@@ -134,7 +143,7 @@ export class EventStream {
     const watch = watchStatus(messages, stop);
     try {
       const gather = (before: number) => pause(gatheringWindow(before), signal);
-      for await (const batch of coalesce(each(messages), mostAtOnce, gather)) await consumeBatch(batch, to);
+      for await (const batch of coalesce(each(messages), mostAtOnce, gather)) await this.#consumeBatch(batch, to);
     } finally {
       signal.removeEventListener('abort', stop);
       stop();
@@ -143,13 +152,32 @@ export class EventStream {
     if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
   }
 
+  /** A message that no gateway sent is dropped: the relay hands over the event of one that came from version 0.1.0. */
+  async #consumeBatch(messages: readonly JsMsg[], to: EventConsumer): Promise<void> {
+    const { mac, distrust } = this.options;
+    const events = messages.flatMap((message): EventKey[] => {
+      const key = eventKeyOf(mac, message);
+      if (typeof key !== 'string') return [key];
+      distrust('event', key);
+      return [];
+    });
+    try {
+      if (events.length > 0) await to.consume(events);
+    } catch (error) {
+      // The relay hands over what stays; this is faster.
+      for (const message of messages) message.nak(1_000);
+      throw error;
+    }
+    for (const message of messages) message.ack();
+  }
+
   /** How many messages each consumer that NATS knows has not acknowledged yet. */
   async pending(): Promise<ReadonlyMap<string, number>> {
     const pending = new Map<string, number>();
-    if (this.nats.connection === undefined) return pending;
+    if (this.options.nats.connection === undefined) return pending;
     const { consumers } = await this.#manager();
     for (const name of this.#consumers) {
-      const info = await consumers.info(this.#stream, `${this.prefix}${name}`).catch(() => undefined);
+      const info = await consumers.info(this.#stream, `${this.options.prefix}${name}`).catch(() => undefined);
       if (info !== undefined) pending.set(name, info.num_pending + info.num_ack_pending);
     }
     return pending;
@@ -157,7 +185,7 @@ export class EventStream {
 
   /** Ensures that the stream exists. Throws at once without a connection. Only the relay replaces one that is offline. */
   async #ready(mayReplace = false): Promise<JetStreamClient> {
-    const jetStream = this.nats.requireConnection().jetstream({ timeout: publishTimeoutMs });
+    const jetStream = this.options.nats.requireConnection().jetstream({ timeout: publishTimeoutMs });
     if (!this.#isStreamKnown) {
       await this.#ensureStream(await this.#manager(), mayReplace);
     }
@@ -175,7 +203,7 @@ export class EventStream {
       return found?.config;
     } catch (error) {
       this.#offlineSince ??= performance.now();
-      if (!mayReplace || performance.now() - this.#offlineSince < offlineMs(this.replicas)) throw error;
+      if (!mayReplace || performance.now() - this.#offlineSince < offlineMs(this.options.replicas)) throw error;
       await manager.getAccountInfo(); // Throws unless the cluster has a leader, who alone can delete it.
       // The servers that have the stream would answer, so that this fails even when it is done.
       await manager.streams.delete(this.#stream).catch(() => undefined);
@@ -185,7 +213,7 @@ export class EventStream {
   }
 
   #manager(): Promise<JetStreamManager> {
-    return this.nats.requireConnection().jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
+    return this.options.nats.requireConnection().jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
   }
 
   async #ensureStream(manager: JetStreamManager, mayReplace: boolean): Promise<void> {
@@ -194,8 +222,8 @@ export class EventStream {
     const config = await this.#find(manager, mayReplace);
     // Versions up to 0.1.0 made a stream in files.
     if (config?.storage === StorageType.File) await streams.delete(this.#stream);
-    else if (config !== undefined && config.num_replicas < this.replicas) {
-      await streams.update(this.#stream, { ...config, num_replicas: this.replicas });
+    else if (config !== undefined && config.num_replicas < this.options.replicas) {
+      await streams.update(this.#stream, { ...config, num_replicas: this.options.replicas });
     }
     if (config?.storage !== StorageType.Memory) {
       await streams.add({
@@ -204,7 +232,7 @@ export class EventStream {
         retention: RetentionPolicy.Limits,
         // NATS 2.9 with a full disk hangs while it writes to a file, until it is restarted.
         storage: StorageType.Memory,
-        num_replicas: this.replicas,
+        num_replicas: this.options.replicas,
         max_age: nanos(keptMs),
         max_bytes: mostBytes,
         duplicate_window: nanos(duplicateWindowMs),
@@ -231,35 +259,8 @@ export class EventStream {
   }
 }
 
-/** The headers of an event's message (docs/EVENTS-NATS.md). Earlier versions read the first two. */
-function headersOf({ partnerId, version, type, objectKind, objectId }: OutboxEvent): MsgHdrs {
-  const head = headers();
-  head.set(partnerHeader, partnerId);
-  head.set(versionHeader, version.toString());
-  head.set('Marina-Type', type);
-  if (objectKind !== null) head.set('Marina-Object-Kind', objectKind);
-  if (objectId !== null) head.set('Marina-Object-Id', objectId);
-  return head;
-}
-
 async function* each<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
   for await (const item of items) yield [item];
-}
-
-async function consumeBatch(messages: readonly JsMsg[], to: EventConsumer): Promise<void> {
-  const events = messages.flatMap((message) => {
-    const version = message.headers?.get(versionHeader) ?? '';
-    const partnerId = message.headers?.get(partnerHeader) ?? '';
-    return /^\d{1,18}$/.test(version) && partnerId !== '' ? [{ partnerId, version: BigInt(version) }] : [];
-  });
-  try {
-    await to.consume(events);
-  } catch (error) {
-    // The relay hands over what stays; this is faster.
-    for (const message of messages) message.nak(1_000);
-    throw error;
-  }
-  for (const message of messages) message.ack();
 }
 
 async function watchStatus(messages: Awaited<ReturnType<Consumer['consume']>>, stop: () => void): Promise<void> {

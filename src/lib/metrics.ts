@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { untrustedKinds, untrustedReasons } from './untrusted.ts';
 
 /** The most partners that a metric names at once. */
 export const mostPartnersNamed = 20;
@@ -163,6 +164,11 @@ export class Metrics {
     'How long ago the oldest event that waits for a consumer was committed; 0 when none waits.',
     ['consumer'],
   );
+  readonly untrusted = this.#counter(
+    'marina_nats_untrusted_total',
+    'What came from NATS and was not believed, because no gateway of this ring can have sent it, by kind and reason.',
+    ['kind', 'reason'],
+  );
   readonly streamPending = this.#gauge(
     'marina_stream_pending_messages',
     'Messages NATS holds for a consumer that has not acknowledged them; absent while NATS is away.',
@@ -287,6 +293,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     // A series that begins with its first count shows no increase, and this one must be seen at once.
     for (const outcome of ['survived', 'stopped']) this.uncaughtErrors.inc({ outcome }, 0);
+    for (const kind of untrustedKinds) for (const reason of untrustedReasons) this.untrusted.inc({ kind, reason }, 0);
   }
 
   /** The label of a partner in counters: its id for the first 20 that this process counts something of, then `other`. */

@@ -1,9 +1,9 @@
-import { connect, type Msg, type NatsConnection } from 'nats';
+import { connect, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
 import type { Logger } from './log.ts';
 import { connectionOptions, type NatsAccess, plainNatsAccess } from './nats-access.ts';
 import { pause } from './worker.ts';
 
-type Receive = (text: string, message: Msg) => void;
+type Receive = (message: Msg) => void;
 
 /** Short, so that all processes reconnect to NATS at nearly the same time. */
 const connectAgainMs = 100;
@@ -67,13 +67,15 @@ export class Nats {
   }
 
   /** Publishes a message if NATS is connected. */
-  publish(subject: string, text = ''): void {
-    this.connection?.publish(subject, text);
+  publish(subject: string, text = '', headers?: MsgHdrs): void {
+    this.connection?.publish(subject, text, headers && { headers });
   }
 
   /** Sends a question and waits for an answer, at most the given time. Never throws. */
-  async ask(subject: string, text: string, timeoutMs: number): Promise<void> {
-    await this.connection?.request(subject, text, { timeout: timeoutMs }).catch(() => undefined);
+  async ask(subject: string, text: string, timeoutMs: number, headers?: MsgHdrs): Promise<void> {
+    await this.connection
+      ?.request(subject, text, { timeout: timeoutMs, ...(headers && { headers }) })
+      .catch(() => undefined);
   }
 
   /** Waits until NATS has received all earlier messages, at most 500 ms. Never throws. */
@@ -164,30 +166,7 @@ export class Nats {
 function subscribeOn(connection: NatsConnection, { subject, receive }: { subject: string; receive: Receive }): void {
   connection.subscribe(subject, {
     callback: (error, message) => {
-      if (error === null) receive(message.string(), message);
+      if (error === null) receive(message);
     },
   });
-}
-
-/** Notifications between the gateway's processes. One can be lost, so it only speeds up what polling finds out. */
-export class Notifications {
-  constructor(
-    private readonly nats: Nats,
-    private readonly prefix: string,
-  ) {}
-
-  /** Calls `receive` with each notification of a name, from other processes and this one. */
-  subscribe(name: string, receive: (text: string) => void): void {
-    this.nats.subscribe(this.#subject(name), receive);
-  }
-
-  /** Notifies all processes if NATS is connected. */
-  publish(name: string, text = ''): void {
-    this.nats.publish(this.#subject(name), text);
-  }
-
-  /** Older versions use the same subjects. */
-  #subject(name: string): string {
-    return `${this.prefix}say.${name}`;
-  }
 }

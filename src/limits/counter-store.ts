@@ -1,5 +1,9 @@
-import { type KV, type KvStatus, NatsError, StorageType } from 'nats';
+import { randomUUID } from 'node:crypto';
+import { type KV, type KvEntry, type KvStatus, NatsError, StorageType } from 'nats';
 import { type Nats, offlineMs } from '../lib/nats.ts';
+import type { PeerMac } from '../lib/peer-mac.ts';
+import type { Distrust, UntrustedReason } from '../lib/untrusted.ts';
+import { maxEntryBytes, openEntry, sealEntry, UntrustedEntryError } from './sealed-entry.ts';
 
 /** An entry's JSON value and its revision. An entry that does not exist has the value undefined and revision 0. */
 export interface Entry<Value = unknown> {
@@ -23,15 +27,35 @@ const wrongRevision = 10_071;
 const readingKeptMs = 30_000;
 /** The server's times are cut to whole milliseconds. */
 const grainMs = 1;
+/** An entry that was seen and is gone was removed by somebody, if it was written within this time. */
+const neverGoneMs = keptMs - 10_000;
+/** Entries whose last stamp is remembered. */
+const maxSeen = 20_000;
 
 /** The bucket lost its entries while it was open: its one server started again, or it was made again. */
 export class StoreLostError extends Error {
   override readonly name = 'StoreLostError';
 }
 
+/** An entry as it was last read or written here. */
+interface Seen {
+  readonly revision: number;
+  readonly stamp: number;
+  /** By the server's clock. */
+  readonly writtenAt: number;
+}
+
+export interface CounterStoreOptions {
+  readonly mac: PeerMac;
+  readonly distrust: Distrust;
+  /** On how many servers of a NATS cluster the bucket is kept. */
+  readonly copies?: number;
+}
+
 /**
  * The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. Replicas use the NATS
- * server's clock instead of comparing theirs. Its error is the round trip of the fastest answer in the last 30 s.
+ * server's clock instead of comparing theirs. Its error is the round trip of the fastest answer in the last 30 s. An entry
+ * carries a MAC and a stamp that only grows, so that nobody without the ring can write one, or bring back a former one.
  */
 export class CounterStore {
   #bucket: KV | undefined;
@@ -41,6 +65,7 @@ export class CounterStore {
   #revision = 0;
   /** When the bucket was created, in milliseconds of the server's clock. */
   createdAt = 0;
+  readonly #seen = new Map<string, Seen>();
   /** How far the server's clock is ahead of this process's monotonic clock, between two bounds. */
   #ahead: (Instant & { readonly readAt: number }) | undefined;
 
@@ -48,9 +73,12 @@ export class CounterStore {
     private readonly nats: Nats,
     private readonly prefix: string,
     private readonly replica: string,
-    /** On how many servers of a NATS cluster the bucket is kept. */
-    private readonly copies = 1,
+    private readonly options: CounterStoreOptions,
   ) {}
+
+  get #copies(): number {
+    return this.options.copies ?? 1;
+  }
 
   /** The time of the server's clock. Throws if it was never read. */
   get now(): Instant {
@@ -76,6 +104,7 @@ export class CounterStore {
     await this.#raiseCopies(status);
     this.#bucket = bucket;
     this.#revision = 0;
+    this.#seen.clear();
     // NATS may run on another server than before.
     this.#ahead = undefined;
     const now = await this.readClock();
@@ -94,7 +123,7 @@ export class CounterStore {
       return bucket;
     } catch (error) {
       this.#offlineSince ??= performance.now();
-      if (performance.now() - this.#offlineSince < offlineMs(this.copies)) throw error;
+      if (performance.now() - this.#offlineSince < offlineMs(this.#copies)) throw error;
       const manager = await this.#manager();
       await manager.getAccountInfo(); // Throws unless the cluster has a leader, who alone can delete it.
       // The servers that have the bucket would answer, so that this fails even when it is done.
@@ -105,9 +134,9 @@ export class CounterStore {
   }
 
   async #raiseCopies({ streamInfo: { config } }: KvStatus): Promise<void> {
-    if (config.num_replicas >= this.copies) return;
+    if (config.num_replicas >= this.#copies) return;
     const { streams } = await this.#manager();
-    await streams.update(this.#streamName, { ...config, num_replicas: this.copies });
+    await streams.update(this.#streamName, { ...config, num_replicas: this.#copies });
   }
 
   #manager() {
@@ -125,7 +154,8 @@ export class CounterStore {
       storage: StorageType.Memory,
       ttl: keptMs,
       max_bytes: mostBytes,
-      replicas: this.copies,
+      maxValueSize: maxEntryBytes,
+      replicas: this.#copies,
       // A follower's answer could be old.
       allow_direct: false,
       timeout: timeoutMs,
@@ -135,11 +165,14 @@ export class CounterStore {
   /** Reads the server's clock from the time of an entry that this replica writes. */
   async readClock(): Promise<number> {
     const key = `replica.${this.replica}`;
+    const word = randomUUID();
     const sentAt = performance.now();
-    await this.#put(key, '');
+    await this.#put(key, word);
     const answeredAt = performance.now();
     const entry = await this.#opened.get(key);
     if (entry === null) throw new Error('the shared counter store was lost');
+    // The time would be that of another's write.
+    if (entry.length !== word.length || entry.string() !== word) throw new Error('the clock entry was overwritten');
     const created = entry.created.getTime();
     this.#learn({ atLeast: created - answeredAt, atMost: created + grainMs - sentAt, readAt: answeredAt });
     return created;
@@ -157,21 +190,69 @@ export class CounterStore {
     if (isBetter) this.#ahead = next;
   }
 
+  /** Reads an entry. Throws an `UntrustedEntryError` if no gateway of the ring wrote it, or it was replaced by a former one. */
   async read(key: string): Promise<Entry> {
     const entry = await this.#opened.get(key);
-    return entry === null
-      ? { value: undefined, revision: 0 }
-      : { value: parse(entry.string()), revision: entry.revision };
+    if (entry !== null && entry.operation === 'PUT') return this.#open(key, entry);
+    const seen = this.#seen.get(key);
+    const isRemoved = entry !== null || (seen !== undefined && this.now.atMost - seen.writtenAt < neverGoneMs);
+    if (isRemoved) throw await this.#removed(entry?.revision ?? 0);
+    return { value: undefined, revision: 0 };
+  }
+
+  #open(key: string, entry: KvEntry): Entry {
+    const { revision } = entry;
+    const writtenAt = entry.created.getTime();
+    const opened = openEntry(this.options.mac, this.#subjectOf(key), entry.value, writtenAt);
+    if (typeof opened === 'string') throw this.untrusted(opened, revision);
+    const { text, stamp } = opened;
+    const seen = this.#seen.get(key);
+    if (seen !== undefined && revision > seen.revision && stamp <= seen.stamp) {
+      throw this.untrusted('repeated', revision);
+    }
+    if (revision >= (seen?.revision ?? 0)) this.#remember(key, { revision, stamp, writtenAt });
+    return { value: parse(text), revision };
+  }
+
+  /** Counts an entry that is not believed, and returns the error to throw. */
+  untrusted(reason: UntrustedReason, revision: number): UntrustedEntryError {
+    this.options.distrust('entry', reason);
+    return new UntrustedEntryError(reason, revision);
+  }
+
+  /** The error of an entry that is gone: somebody removed it, unless the bucket is another one than before. */
+  async #removed(revision: number): Promise<Error> {
+    const { streamInfo } = await this.#opened.status();
+    if (Date.parse(streamInfo.created) === this.createdAt) return this.untrusted('removed', revision);
+    return new StoreLostError('the shared counter store was made again');
   }
 
   /** Writes an entry unless another replica changed it. Returns the new revision, or undefined. */
-  async write(key: string, { value, revision }: Entry): Promise<number | undefined> {
+  async write(key: string, { value, revision: previous }: Entry): Promise<number | undefined> {
+    const writtenAt = Math.round(this.now.atMost);
+    const stamp = Math.max((this.#seen.get(key)?.stamp ?? 0) + 1, writtenAt);
+    const text = sealEntry(this.options.mac, this.#subjectOf(key), { text: JSON.stringify(value), stamp });
     try {
-      return await this.#put(key, JSON.stringify(value), revision);
+      const revision = await this.#put(key, text, previous);
+      this.#remember(key, { revision, stamp, writtenAt });
+      return revision;
     } catch (error) {
       if (error instanceof NatsError && error.api_error?.err_code === wrongRevision) return undefined;
       throw error;
     }
+  }
+
+  #remember(key: string, seen: Seen): void {
+    this.#seen.delete(key);
+    this.#seen.set(key, seen);
+    for (const oldest of this.#seen.keys()) {
+      if (this.#seen.size <= maxSeen) break;
+      this.#seen.delete(oldest);
+    }
+  }
+
+  #subjectOf(key: string): string {
+    return `${this.prefix}SLOTS.${key}`;
   }
 
   /** Writes, and finds out that the bucket lost its entries: a revision is then one that was there before. */

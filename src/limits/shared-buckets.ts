@@ -1,4 +1,5 @@
 import { type Instant, keptMs } from './counter-store.ts';
+import { isReplicaName, maxReplicas } from './peers.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
 import type { Purpose, Sharing } from './sharing.ts';
 
@@ -90,7 +91,7 @@ class BucketCounter extends SharedCounter<Bucket> {
   #uncharged = 0;
 
   constructor(sharing: Sharing, name: string) {
-    super(sharing, 'buckets', name);
+    super(sharing, 'tokens', name);
   }
 
   takeAt(rate: Rate): boolean | Promise<boolean> {
@@ -106,7 +107,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     this.#stock = 0;
   }
 
-  needs(purpose: Purpose): boolean {
+  protected hasChange(purpose: Purpose): boolean {
     const now = this.sharing.time.now();
     if (purpose === 'settle') return this.#chargeAt(now) > 0;
     return purpose === 'leave' && this.#stockAt(now) > 0;
@@ -145,9 +146,17 @@ class BucketCounter extends SharedCounter<Bucket> {
     return now < this.#emptyUntil || this.waiting.length >= this.#rate.burst;
   }
 
-  protected valueFrom(read: unknown): Bucket {
+  protected valueFrom(read: unknown): Bucket | undefined {
     const found = bucketFrom(read);
-    if (found !== undefined) return found;
+    if (found === undefined || !isOfNow(found, this.sharing.store.now)) return undefined;
+    // Replicas never owe more than they can take from their shares and in a second, and a token each.
+    const { perSecond, burst } = this.#rate;
+    return { ...found, level: Math.max(found.level, -(burst + perSecond + this.sharing.replicas)) };
+  }
+
+  protected newValue(isUntrusted: boolean): Bucket {
+    // Nobody knows how many tokens there were, so it fills from now on.
+    if (isUntrusted) return { level: 0, at: this.sharing.store.now.atLeast, held: {} };
     // It may have been filling since the store began, or since its entry was deleted.
     const { now, createdAt } = this.sharing.store;
     const isNew = this.sharing.isFirst && now.atMost - createdAt < keptMs;
@@ -272,20 +281,30 @@ function fill({ level, at, held }: Bucket, { perSecond, burst }: Rate, by: Draw)
   const isAhead = (time: number) => time > now.atMost + mostAheadMs;
   let filledTo = isAhead(at) ? now.atLeast : at;
   let filled = level;
-  let left = Object.entries(held)
+  const stocks = Object.entries(held)
     .filter(([, { until }]) => !isAhead(until))
     .map(([id, { tokens, until }]): [string, Stock] => {
       const isOwn = id === replica;
       return [id, isOwn ? { tokens: Math.max(0, tokens - own), until: Math.min(until, ownSince) } : { tokens, until }];
     });
-  const ends = left.map(([, { until }]) => until).filter((until) => until <= now.atLeast);
-  for (const end of [...ends.sort((one, other) => one - other), now.atLeast]) {
-    const room = burst - own - sum(left);
+  const fillTo = (end: number, room: number) => {
     filled = Math.min(Math.max(filled, room), filled + (Math.max(0, end - filledTo) * perSecond) / 1_000);
     filledTo = Math.max(filledTo, end);
-    left = left.filter(([, { until }]) => until > end);
+  };
+  let rest = sum(stocks);
+  const expired = stocks
+    .filter(([, { until }]) => until <= now.atLeast)
+    .sort(([, one], [, other]) => one.until - other.until);
+  for (const [, { tokens, until }] of expired) {
+    fillTo(until, burst - own - rest);
+    rest -= tokens;
   }
-  return { level: filled, at: filledTo, held: Object.fromEntries(left) };
+  fillTo(now.atLeast, burst - own - rest);
+  return {
+    level: filled,
+    at: filledTo,
+    held: Object.fromEntries(stocks.filter(([, { until }]) => until > now.atLeast)),
+  };
 }
 
 function sum(held: readonly [string, Stock][]): number {
@@ -302,11 +321,25 @@ export function holdersBut(replica: string, { held }: Bucket, now: Instant): str
   return Object.keys(held).filter((id) => id !== replica && (held[id]?.until ?? 0) > now.atLeast);
 }
 
-/** Checks an entry's value; undefined if it is no bucket. */
+/** No bucket holds more tokens, or owes more: a partner's rate and burst are at most 1,000,000. */
+const maxTokens = 4_000_000;
+
+/** Checks an entry's value; undefined if it is no bucket, or one that cannot be. */
 export function bucketFrom(value: unknown): Bucket | undefined {
   const { level, at, held } = (value ?? {}) as Partial<Bucket>;
-  const isStock = (stock: Partial<Stock> | null) =>
-    typeof stock?.tokens === 'number' && stock.tokens >= 0 && typeof stock.until === 'number';
-  if (typeof level !== 'number' || typeof at !== 'number' || typeof held !== 'object' || held === null) return;
-  return Object.values(held).every(isStock) ? { level, at, held } : undefined;
+  const isTime = (time: unknown): time is number => Number.isFinite(time);
+  const isStock = ([replica, stock]: [string, Partial<Stock> | null]) => {
+    const { tokens, until } = stock ?? {};
+    return isReplicaName(replica) && typeof tokens === 'number' && tokens >= 0 && tokens <= maxTokens && isTime(until);
+  };
+  if (typeof level !== 'number' || !(Math.abs(level) <= maxTokens) || !isTime(at)) return undefined;
+  if (typeof held !== 'object' || held === null || Array.isArray(held)) return undefined;
+  const stocks = Object.entries(held);
+  return stocks.length <= maxReplicas && stocks.every(isStock) ? { level, at, held } : undefined;
+}
+
+/** Whether no time of a bucket is further ahead than replicas can differ about the server's clock. */
+export function isOfNow({ at, held }: Bucket, { atMost }: Instant): boolean {
+  const last = atMost + mostAheadMs;
+  return at <= last && Object.values(held).every(({ until }) => until <= last + stockMs);
 }

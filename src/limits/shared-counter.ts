@@ -1,4 +1,5 @@
 import type { Entry } from './counter-store.ts';
+import { UntrustedEntryError } from './sealed-entry.ts';
 import type { Counter, Purpose, Sharing } from './sharing.ts';
 
 /** The result of changing an entry. */
@@ -28,6 +29,8 @@ export abstract class SharedCounter<Value> implements Counter {
   #turn: Promise<unknown> = Promise.resolve();
   #isDrawing = false;
   #takenAt = 0;
+  /** Whether the entry is not believed, and must be written again before the replicas count together. */
+  #isUntrusted = false;
   /** Whether the waiting requests ask repeatedly until they get some. */
   protected isInLine = false;
 
@@ -43,14 +46,21 @@ export abstract class SharedCounter<Value> implements Counter {
   protected abstract takeOfShare(now: number): boolean | Promise<boolean>;
   /** Whether it is known that nothing can be drawn. */
   protected abstract isEmpty(now: number): boolean;
-  /** Checks a value that was read. Returns a new one if it is absent or of an unknown form. */
-  protected abstract valueFrom(read: unknown): Value;
+  /** Checks a value that was read; undefined if it makes no sense. */
+  protected abstract valueFrom(read: unknown): Value | undefined;
+  /** The value of an entry that does not exist; `isUntrusted`: or that is replaced, because it is not believed. */
+  protected abstract newValue(isUntrusted: boolean): Value;
   /** Decides how much of its part this replica keeps. */
   protected abstract prepare(purpose: Purpose, now: number): void;
   protected abstract change(value: Value, purpose: Purpose, now: number): Change<Value>;
   /** The other replicas that hold some and can be asked now. */
   protected abstract othersToAsk(value: Value, now: number): string[];
-  abstract needs(purpose: Purpose): boolean;
+  /** Whether this replica has anything to change in the entry. */
+  protected abstract hasChange(purpose: Purpose): boolean;
+
+  needs(purpose: Purpose): boolean {
+    return (purpose === 'settle' && this.#isUntrusted) || this.hasChange(purpose);
+  }
 
   get isUnused(): boolean {
     const isIdle = !this.isBusy && this.sharing.time.now() - this.#takenAt > idleMs;
@@ -134,22 +144,44 @@ export abstract class SharedCounter<Value> implements Counter {
     if (purpose !== 'draw') this.#entry = undefined;
     this.prepare(purpose, time.now());
     for (const end = time.now() + writeWithinMs; time.now() < end; ) {
-      const entry = this.#entry ?? (await this.read());
+      const entry = this.#entry ?? (await this.#readFor(purpose));
       checkLosses();
       this.#entry = entry;
       const { value, done } = this.change(entry.value, purpose, time.now());
-      if (value === undefined) return done();
-      const revision = await store.write(this.#key, { value, revision: entry.revision });
+      if (value === undefined && !this.#isUntrusted) return done();
+      const next = value ?? entry.value;
+      const revision = await store.write(this.#key, { value: next, revision: entry.revision });
       checkLosses();
-      this.#entry = revision === undefined ? undefined : { value, revision };
-      if (revision !== undefined) return done();
+      this.#entry = revision === undefined ? undefined : { value: next, revision };
+      if (revision === undefined) continue;
+      this.#isUntrusted = false;
+      return done();
     }
     return false;
   }
 
+  /** An entry that is not believed counts as absent before the replicas count together: each writes what it took. */
+  async #readFor(purpose: Purpose): Promise<Entry<Value>> {
+    try {
+      const entry = await this.read();
+      this.#isUntrusted = false;
+      return entry;
+    } catch (error) {
+      if (!(error instanceof UntrustedEntryError)) throw error;
+      this.#isUntrusted = true;
+      if (purpose !== 'settle') throw error;
+      return { value: this.newValue(true), revision: error.revision };
+    }
+  }
+
+  /** Throws an `UntrustedEntryError` if the entry is not believed. */
   protected async read(): Promise<Entry<Value>> {
-    const { value, revision } = await this.sharing.store.read(this.#key);
-    return { value: this.valueFrom(value), revision };
+    const { store } = this.sharing;
+    const { value, revision } = await store.read(this.#key);
+    if (revision === 0) return { value: this.newValue(false), revision };
+    const found = this.valueFrom(value);
+    if (found === undefined) throw store.untrusted('nonsense', revision);
+    return { value: found, revision };
   }
 
   get #key(): string {

@@ -1,4 +1,5 @@
 import { once } from '../lib/counts.ts';
+import { isReplicaName, maxReplicas } from './peers.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
 import type { Purpose, Sharing } from './sharing.ts';
 
@@ -14,6 +15,8 @@ type Reservations = Readonly<Record<string, number>>;
 const keptIdleMs = 2_000;
 /** An entry is written again before the store deletes it. */
 const refreshMs = 200_000;
+/** No replica reserves more: a partner may have 10,000 requests in progress. */
+const maxSlots = 1_000_000;
 /** How long a replica yields to another one that waits in line, which asks again well within this time. */
 const yieldMs = 100;
 
@@ -70,7 +73,7 @@ class SlotCounter extends SharedCounter<Reservations> {
   #yieldsUntil = 0;
 
   constructor(sharing: Sharing, name: string) {
-    super(sharing, 'places', name);
+    super(sharing, 'slots', name);
   }
 
   acquire(most: number, isInLine: boolean): boolean | Promise<boolean> {
@@ -108,7 +111,7 @@ class SlotCounter extends SharedCounter<Reservations> {
     this.#written = undefined;
   }
 
-  needs(purpose: Purpose): boolean {
+  protected hasChange(purpose: Purpose): boolean {
     if (purpose !== 'sweep') return this.#used > 0 || this.#written !== 0;
     const now = this.sharing.time.now();
     const isIdle = this.#reserved > this.#used && now - this.#idleSince >= keptIdleMs;
@@ -136,9 +139,12 @@ class SlotCounter extends SharedCounter<Reservations> {
     return this.#used + this.waiting.length >= this.#most || this.#mustYield(now);
   }
 
-  protected valueFrom(read: unknown): Reservations {
-    if (typeof read !== 'object' || read === null) return {};
-    return Object.fromEntries(Object.entries(read).filter(([, count]) => Number.isSafeInteger(count) && count > 0));
+  protected valueFrom(read: unknown): Reservations | undefined {
+    return reservationsFrom(read);
+  }
+
+  protected newValue(): Reservations {
+    return {};
   }
 
   protected prepare(purpose: Purpose): void {
@@ -190,6 +196,15 @@ class SlotCounter extends SharedCounter<Reservations> {
     this.#used += 1;
     return true;
   }
+}
+
+/** Checks an entry's value; undefined if it makes no sense. A later version may add members that are no numbers. */
+export function reservationsFrom(value: unknown): Reservations | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const entries = Object.entries(value).filter(([, count]) => typeof count === 'number');
+  const makesSense = ([replica, count]: [string, number]) =>
+    isReplicaName(replica) && Number.isSafeInteger(count) && count > 0 && count <= maxSlots;
+  return entries.length <= maxReplicas && entries.every(makesSense) ? Object.fromEntries(entries) : undefined;
 }
 
 function sum(reservations: Reservations): number {

@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../lib/log.ts';
-import type { Nats } from '../lib/nats.ts';
+import type { PeerMessages } from '../lib/peer-messages.ts';
+import type { Distrust } from '../lib/untrusted.ts';
 import { type CounterStore, StoreLostError } from './counter-store.ts';
+import { Peers, parseHeartbeat, parsePause } from './peers.ts';
+import { SharedPause } from './shared-pause.ts';
 
 /** Why a counter's entry is changed. */
 export type Purpose =
@@ -36,8 +39,9 @@ export interface MonotonicTime {
 }
 
 export interface SharingParts {
-  readonly nats: Pick<Nats, 'ask' | 'flush' | 'onChange' | 'publish' | 'subscribe'>;
-  readonly store: Pick<CounterStore, 'createdAt' | 'now' | 'open' | 'read' | 'readClock' | 'write'>;
+  readonly nats: Pick<PeerMessages, 'ask' | 'flush' | 'onChange' | 'publish' | 'subscribe'>;
+  readonly store: Pick<CounterStore, 'createdAt' | 'now' | 'open' | 'read' | 'readClock' | 'untrusted' | 'write'>;
+  readonly distrust: Distrust;
   /** The prefix of all subjects, so that several gateways can share a NATS. */
   readonly prefix: string;
   /** This replica's unique name: letters, digits, hyphens. */
@@ -87,8 +91,7 @@ export class Sharing {
   readonly #heartbeatMs: number;
   readonly #kinds: Map<string, Counter>[] = [];
   readonly #stopping = new AbortController();
-  /** When each other replica's last heartbeat came. */
-  readonly #heartbeatAt = new Map<string, number>();
+  readonly #peers = new Peers();
   #listeningSince = 0;
   /** When the latest heartbeat that came back was sent. */
   #echoedAt = Number.NEGATIVE_INFINITY;
@@ -97,6 +100,7 @@ export class Sharing {
   #isShared = false;
   #lostAt = Number.NEGATIVE_INFINITY;
   #isNew = true;
+  readonly #pause = new SharedPause();
   #joining: Promise<void> | undefined;
 
   constructor(private readonly parts: SharingParts) {
@@ -119,14 +123,14 @@ export class Sharing {
 
   /** The number of replicas; while NATS is away, their last number. */
   get replicas(): number {
-    return 1 + this.#heartbeatAt.size;
+    return 1 + this.#peers.count;
   }
 
   /** Whether a replica is dead, so that others may have its part. */
   isDead(replica: string): boolean {
     const now = this.time.now();
     if (replica === this.replica || now - this.#listeningSince < this.#leaseMs) return false;
-    return now - (this.#heartbeatAt.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.#leaseMs;
+    return now - this.#peers.heardAt(replica) >= this.#leaseMs;
   }
 
   /** Registers a kind of counter. The result returns the counter of a name, and makes it if there is none. */
@@ -145,9 +149,10 @@ export class Sharing {
   /** Joins the other replicas once NATS is connected. */
   start(): void {
     const { nats, prefix } = this.parts;
-    nats.subscribe(`${prefix}slots.here`, (text) => this.#onHeartbeat(text));
-    nats.subscribe(`${prefix}slots.gone`, (replica) => this.#heartbeatAt.delete(replica));
-    nats.subscribe(`${prefix}slots.ask.${this.replica}`, (text, message) => {
+    nats.subscribe(`${prefix}peers.here`, (text) => this.#onHeartbeat(text));
+    nats.subscribe(`${prefix}peers.gone`, (replica) => this.#peers.remove(replica));
+    nats.subscribe(`${prefix}peers.alone`, (text) => this.#onPause(text));
+    nats.subscribe(`${prefix}peers.ask.${this.replica}`, (text, message) => {
       const [name = '', line] = text.split(' ');
       const asked = this.#kinds.map((counters) => counters.get(name)?.give(line !== undefined));
       void Promise.all(asked).then(() => message.respond());
@@ -162,7 +167,7 @@ export class Sharing {
   async ask(replicas: readonly string[], name: string, isInLine: boolean): Promise<void> {
     const { nats, prefix } = this.parts;
     const text = isInLine ? `${name} line` : name;
-    await Promise.all(replicas.map((replica) => nats.ask(`${prefix}slots.ask.${replica}`, text, askTimeoutMs)));
+    await Promise.all(replicas.map((replica) => nats.ask(`${prefix}peers.ask.${replica}`, text, askTimeoutMs)));
   }
 
   /** Each replica keeps to its share until NATS works again. A failure of work that began before a loss is ignored. */
@@ -170,6 +175,10 @@ export class Sharing {
     // Everybody writes what they took into a store that lost it, as after NATS was away.
     if (error instanceof StoreLostError) this.#wasAway = true;
     if (this.losses !== lossesBefore) return;
+    if (this.#pause.isNeededFor(error, this.time.now())) {
+      this.#pauseAll();
+      return;
+    }
     if (this.#isShared) this.parts.log.warn({ err: error }, 'limits are not counted across replicas now');
     this.#lose();
     this.#join();
@@ -183,7 +192,7 @@ export class Sharing {
     // Parts that are not given back expire.
     if (this.isShared) await this.#updateAll('leave').catch(() => undefined);
     this.#lose();
-    nats.publish(`${prefix}slots.gone`, this.replica);
+    nats.publish(`${prefix}peers.gone`, this.replica);
     await nats.flush();
   }
 
@@ -216,21 +225,24 @@ export class Sharing {
   #sendHeartbeat(): void {
     if (!this.#isConnected) return;
     const now = this.time.now();
-    for (const [replica, at] of this.#heartbeatAt) {
-      if (now - at >= this.#leaseMs && this.#isHeard) this.#heartbeatAt.delete(replica);
-    }
-    this.parts.nats.publish(`${this.parts.prefix}slots.here`, `${this.replica} ${now}`);
+    if (this.#isHeard) this.#peers.removeSilent(this.#leaseMs, now);
+    this.parts.nats.publish(`${this.parts.prefix}peers.here`, `${this.replica} ${now.toFixed(3)}`);
   }
 
   #onHeartbeat(text: string): void {
-    const [replica = '', sentAt] = text.split(' ');
+    const { replica, sentAt } = parseHeartbeat(text) ?? {};
+    const now = this.time.now();
+    if (replica === undefined || sentAt === undefined) {
+      this.parts.distrust('message', 'nonsense');
+      return;
+    }
     if (replica !== this.replica) {
-      this.#heartbeatAt.set(replica, this.time.now());
+      if (!this.#peers.heard(replica, now)) this.#refuseReplica();
       return;
     }
     // Its own heartbeat came back, so NATS sent it to the others too.
     const wasHeard = this.#isHeard;
-    this.#echoedAt = Math.max(this.#echoedAt, Number(sentAt));
+    this.#echoedAt = Math.max(this.#echoedAt, Math.min(sentAt, now));
     if (wasHeard || !this.#isHeard) return;
     // No heartbeat came back for long, perhaps because the process was frozen. Others may have taken its part.
     this.#lose();
@@ -238,11 +250,17 @@ export class Sharing {
     this.#join();
   }
 
+  /** There are more than can be, and the share of each would be nearly nothing. */
+  #refuseReplica(): void {
+    this.parts.distrust('replica', 'too_many');
+    this.#pauseAll();
+  }
+
   /** Known replicas count as running until each has had the time to send a heartbeat. */
   #startListening(): void {
     const now = this.time.now();
     this.#listeningSince = now;
-    for (const replica of this.#heartbeatAt.keys()) this.#heartbeatAt.set(replica, now);
+    this.#peers.startListening(now);
   }
 
   #connectionChanged(isConnected: boolean): void {
@@ -255,6 +273,35 @@ export class Sharing {
       this.#wasAway = true;
       this.#lose();
     }
+  }
+
+  /**
+   * What the replicas share makes no sense. So each keeps to its share for a while, all at the same time: one that went on
+   * counting together would have what the others take from their shares in addition.
+   */
+  #pauseAll(): void {
+    if (this.#isPaused) return;
+    const ms = this.#pause.next(this.time.now());
+    this.#keepToShare(ms);
+    this.parts.nats.publish(`${this.parts.prefix}peers.alone`, `${this.replica} ${ms}`);
+  }
+
+  #onPause(text: string): void {
+    const asked = parsePause(text);
+    if (asked === undefined) this.parts.distrust('message', 'nonsense');
+    else if (asked.replica !== this.replica) this.#keepToShare(asked.pauseMs);
+  }
+
+  #keepToShare(ms: number): void {
+    if (this.#isShared) this.parts.log.warn({ ms }, 'limits are not counted across replicas for a while');
+    this.#pause.begin(this.time.now(), ms);
+    // Everybody writes what they took, as after NATS was away.
+    this.#wasAway = true;
+    this.#lose();
+  }
+
+  get #isPaused(): boolean {
+    return this.#pause.isOn(this.time.now());
   }
 
   async #sweep(): Promise<void> {
@@ -273,7 +320,7 @@ export class Sharing {
   }
 
   #join(): void {
-    if (this.#isShared || this.#joining !== undefined || !this.#isHeard) return;
+    if (this.#isShared || this.#joining !== undefined || !this.#isHeard || this.#isPaused) return;
     this.#joining = this.#keepJoining().finally(() => {
       this.#joining = undefined;
     });
@@ -284,7 +331,7 @@ export class Sharing {
 
   async #keepJoining(): Promise<void> {
     const { signal } = this.#stopping;
-    while (!signal.aborted && !this.#isShared && this.#isHeard) {
+    while (!signal.aborted && !this.#isShared && this.#isHeard && !this.#isPaused) {
       try {
         await this.#joinOnce(signal);
       } catch (error) {

@@ -322,7 +322,7 @@ describe('what a newer version stored with names this version does not know', { 
     // A newer version's messages, and its entries in the bucket of the limits.
     await nats.jetstream().publish(`${gateway.natsPrefix}events.batch.v2`, '{"version":2,"events":[]}');
     const bucket = await nats.jetstream().views.kv(`${gateway.natsPrefix}SLOTS`);
-    const entries = [`places.requests.${partner.id}`, `buckets.rate.${partner.id}`];
+    const entries = [`slots.requests.${partner.id}`, `tokens.rate.${partner.id}`];
     for (const entry of entries) await bucket.put(entry, 'v2;level=3');
     const bodies = [1, 2].map(
       (version) =>

@@ -1,4 +1,5 @@
 import { createLogger } from '../../src/lib/log.ts';
+import { UntrustedEntryError } from '../../src/limits/sealed-entry.ts';
 import type { Rate } from '../../src/limits/shared-buckets.ts';
 import { SharedBuckets } from '../../src/limits/shared-buckets.ts';
 import { SharedSlots } from '../../src/limits/shared-slots.ts';
@@ -119,7 +120,9 @@ export class Replica {
       now: () => this.world.now + this.#offset,
       wait: (ms: number) => new Promise<void>((resolve) => this.later(ms, resolve)),
     };
-    this.sharing = new Sharing({ nats: this.#nats(), store: this.#store(), prefix: '', replica: name, log, time });
+    const distrust = () => {};
+    const parts = { nats: this.#nats(), store: this.#store(), distrust, log, time };
+    this.sharing = new Sharing({ ...parts, prefix: '', replica: name });
     this.buckets = new SharedBuckets(this.sharing);
     this.slots = new SharedSlots(this.sharing);
     this.sharing.start();
@@ -189,6 +192,7 @@ export class Replica {
       open: () => this.#request(() => world.now - world.createdAt),
       readClock: () => this.#request(() => world.now),
       read: (key) => this.#request(() => world.entries.get(key) ?? { revision: 0, value: undefined }),
+      untrusted: (reason, revision) => new UntrustedEntryError(reason, revision),
       write: (key, { value, revision }) => this.#request(() => world.write(key, value, revision)),
     };
   }

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach } from 'node:test';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Nats } from '../../src/lib/nats.ts';
+import { PeerMac } from '../../src/lib/peer-mac.ts';
+import { PeerMessages } from '../../src/lib/peer-messages.ts';
+import type { Distrust } from '../../src/lib/untrusted.ts';
 import { CounterStore } from '../../src/limits/counter-store.ts';
 import { SharedBuckets } from '../../src/limits/shared-buckets.ts';
 import { SharedSlots, type Slot } from '../../src/limits/shared-slots.ts';
@@ -10,6 +14,8 @@ import { Sharing } from '../../src/limits/sharing.ts';
 import { eventually } from './eventually.ts';
 
 const log = createLogger({ name: 'slots', level: 'silent' });
+/** The MAC of replicas of tests. */
+export const testMac = new PeerMac(onlyKey(Buffer.alloc(32, 7)));
 const running = new Set<Replica>();
 
 /** Ends the replicas of each test of a file. */
@@ -25,6 +31,9 @@ export interface Together {
   readonly url: string;
   readonly prefix: string;
   readonly leaseMs?: number;
+  /** Absent: that of all replicas of tests. */
+  readonly mac?: PeerMac;
+  readonly distrust?: Distrust;
 }
 
 /** A replica: its slots, its buckets, and whether they are counted together with the others'. */
@@ -33,6 +42,8 @@ export interface Replica {
   readonly used: SharedSlots['used'];
   readonly take: SharedBuckets['take'];
   readonly isShared: boolean;
+  /** How many replicas it knows of, with itself. */
+  readonly replicas: number;
   close(): Promise<void>;
 }
 
@@ -48,6 +59,9 @@ export async function startReplica({ url, ...together }: Together): Promise<Repl
     take: buckets.take.bind(buckets),
     get isShared() {
       return sharing.isShared;
+    },
+    get replicas() {
+      return sharing.replicas;
     },
     close: async () => {
       await sharing.close();
@@ -67,9 +81,14 @@ export async function startSharing(together: Together): Promise<Replica> {
   return replica;
 }
 
-function newSharing(nats: Nats, { prefix, ...settings }: Omit<Together, 'url'>): Sharing {
+function newSharing(
+  nats: Nats,
+  { prefix, mac = testMac, distrust = () => {}, ...settings }: Omit<Together, 'url'>,
+): Sharing {
   const replica = randomUUID();
-  return new Sharing({ nats, store: new CounterStore(nats, prefix, replica), prefix, replica, log, ...settings });
+  const store = new CounterStore(nats, prefix, replica, { mac, distrust });
+  const peers = new PeerMessages(nats, mac, distrust);
+  return new Sharing({ nats: peers, store, distrust, prefix, replica, log, ...settings });
 }
 
 /** The slots of a single replica that never connects to NATS. */

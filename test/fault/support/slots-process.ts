@@ -6,8 +6,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { onlyKey } from '../../../src/lib/key-ring.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import { Nats } from '../../../src/lib/nats.ts';
+import { PeerMac } from '../../../src/lib/peer-mac.ts';
+import { PeerMessages } from '../../../src/lib/peer-messages.ts';
 import { CounterStore } from '../../../src/limits/counter-store.ts';
 import { SharedSlots } from '../../../src/limits/shared-slots.ts';
 import { Sharing } from '../../../src/limits/sharing.ts';
@@ -18,9 +21,12 @@ const log = createLogger({ name: 'slots', level: 'silent' });
 const nats = new Nats({ url: SLOTS_NATS_URL ?? '', log });
 const replica = randomUUID();
 const prefix = SLOTS_PREFIX ?? '';
+const mac = new PeerMac(onlyKey(Buffer.alloc(32, 7)));
+const distrust = () => {};
 const sharing = new Sharing({
-  nats,
-  store: new CounterStore(nats, prefix, replica),
+  nats: new PeerMessages(nats, mac, distrust),
+  store: new CounterStore(nats, prefix, replica, { mac, distrust }),
+  distrust,
   prefix,
   replica,
   log,

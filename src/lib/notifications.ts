@@ -1,0 +1,26 @@
+import type { Nats } from './nats.ts';
+import type { PeerMessages } from './peer-messages.ts';
+
+/** The longest notification: the ids of the partners of a batch of 500 events. */
+const maxBytes = 16_384;
+
+/** Notifications between the gateway's processes. One can be lost, so it only speeds up what polling finds out. */
+export class Notifications {
+  constructor(
+    private readonly peers: PeerMessages,
+    private readonly nats: Pick<Nats, 'publish'>,
+    private readonly prefix: string,
+  ) {}
+
+  /** Calls `receive` with each notification of a name, from other processes and this one. */
+  subscribe(name: string, receive: (text: string) => void): void {
+    this.peers.subscribe(`${this.prefix}peers.say.${name}`, receive, maxBytes);
+  }
+
+  /** Notifies all processes if NATS is connected. */
+  publish(name: string, text = ''): void {
+    this.peers.publish(`${this.prefix}peers.say.${name}`, text);
+    // Version 0.1.0 listens here. This version believes nothing that comes this way.
+    this.nats.publish(`${this.prefix}say.${name}`, text);
+  }
+}
