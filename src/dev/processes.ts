@@ -73,7 +73,7 @@ export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort
     MARINA_DRAIN_MS: '0',
     MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
     MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
-    ...ofGateway(settings.given),
+    ...gatewayVariables(settings.given),
     MARINA_ENVIRONMENT: 'sandbox',
     MARINA_WEBHOOK_CA_FILE: needs.authorityFile,
     MARINA_DATABASE_URL: needs.databaseUrl,
@@ -162,11 +162,14 @@ export function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('MARINA_')));
 }
 
-/** Variables that are about starting things, or for the simulator, are not the gateway's business. */
-function ofGateway(given: Readonly<Record<string, string>>): Record<string, string> {
+/** What programs for partners read, as the guides export it. `MARINA_BASE_URL` too: a sandbox's links lead to where it listens. */
+const ofClients = /^MARINA_(KEY|GRPC|TLS|BASE_URL|ACCOUNT|WEBHOOK_PORT|WEBHOOK_SECRET)$/;
+
+/** The variables that go through to the gateway: none that starts things, is the simulator's, or is read by programs for partners. */
+export function gatewayVariables(given: Readonly<Record<string, string>>): Record<string, string> {
   const others =
     /^MARINA_(DATA_DIR|SERVERS|(DATABASE|TEST)_SERVER|ADMIN_ADDRESS|OPERATOR_TOKEN|OWNER_DATABASE_URL|SIMULATOR_(?!ADDRESS$).*)$/;
-  return Object.fromEntries(Object.entries(given).filter(([name]) => !others.test(name)));
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !others.test(name) && !ofClients.test(name)));
 }
 
 function ofSimulator(given: Readonly<Record<string, string>>): Record<string, string> {
