@@ -1,23 +1,51 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
+import type { PngOptions } from 'sharp';
 import { ImageChecker } from '../../src/applications/images/checker.ts';
 import { readJpeg } from '../../src/applications/images/jpeg.ts';
+import { readPng } from '../../src/applications/images/png.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { badJpegs, badPngs } from '../support/bad-images.ts';
 import { eventually } from '../support/eventually.ts';
 import { goodJpegs, goodPngs, largePng } from '../support/good-images.ts';
-import { layeredJpeg, noiseJpeg, noisePng, plain } from '../support/images.ts';
-import { makeJpeg } from '../support/jpeg-maker.ts';
+import { chunk, handmadePng, layeredJpeg, noise, noiseJpeg, noisePng, plain } from '../support/images.ts';
+import { endOfImage, makeJpeg } from '../support/jpeg-maker.ts';
 import { patient } from '../support/patience.ts';
 
 const log = createLogger({ name: 'test', level: 'silent' });
-const [png, jpeg] = await Promise.all([noisePng(64, 48), noiseJpeg(64, 48)]);
+const png = await noisePng(64, 48);
 const corpus = [
   { mediaType: 'image/jpeg', good: goodJpegs, bad: badJpegs },
   { mediaType: 'image/png', good: goodPngs, bad: badPngs },
 ];
+
+const jpegOf = (make: () => Promise<Buffer> | Buffer) => ({ make, mediaType: 'image/jpeg' });
+const pngOf = (options: PngOptions) => ({
+  make: () => noise(48, 36).png(options).toBuffer(),
+  mediaType: 'image/png',
+});
+
+/** Pictures as encoders write them in their different ways. */
+const encoded = {
+  'a JPEG of 4:2:0': jpegOf(() => noiseJpeg(48, 36)),
+  'a JPEG of 4:4:4': jpegOf(() => noiseJpeg(48, 36, { chromaSubsampling: '4:4:4', quality: 100 })),
+  'a progressive JPEG': jpegOf(() => noiseJpeg(48, 36, { progressive: true })),
+  'a progressive JPEG of mozjpeg': jpegOf(() => noiseJpeg(48, 36, { mozjpeg: true, quality: 70 })),
+  'a progressive JPEG with long runs of empty blocks': jpegOf(() => plain(200, 160).jpeg({ mozjpeg: true }).toBuffer()),
+  'a grey JPEG': jpegOf(() => noise(48, 36).greyscale().jpeg().toBuffer()),
+  'a JPEG of four colours': jpegOf(() => noise(48, 36).toColourspace('cmyk').jpeg().toBuffer()),
+  'a JPEG with restart markers': jpegOf(() => makeJpeg({ width: 80, height: 80, restartInterval: 3 })),
+  'a JPEG whose colours come one after another': jpegOf(() => makeJpeg({ layered: true, width: 35, height: 19 })),
+  'a PNG of 8 bits': pngOf({}),
+  'an interlaced PNG': pngOf({ progressive: true }),
+  'a PNG with a palette': pngOf({ palette: true, colours: 16 }),
+  'a PNG of 16 bits': {
+    make: () => noise(48, 36).toColourspace('rgb16').png().toBuffer(),
+    mediaType: 'image/png',
+  },
+};
 
 /** Checks a file as a partner's upload is checked. */
 async function check(checker: ImageChecker, file: Buffer, mediaType: string, partnerId = 'partner'): Promise<void> {
@@ -51,21 +79,30 @@ describe('the check of images', () => {
     assert.equal(readJpeg(await plain(8_000, 8_000).jpeg().toBuffer()).decodingBytes, 0);
   });
 
-  it('refuses a file that is cut at any place', async () => {
-    const progressive = await noiseJpeg(64, 48, { progressive: true });
-    for (const [file, mediaType] of [
-      [png, 'image/png'],
-      [jpeg, 'image/jpeg'],
-      [progressive, 'image/jpeg'],
-    ] as const) {
-      const cuts = Array.from({ length: 40 }, (_, at) => Math.floor((at * file.length) / 40));
-      const refused = (cut: Buffer) => assert.rejects(async () => check(checker, cut, mediaType), isInvalid);
-      for (const cut of cuts) {
-        await refused(file.subarray(0, cut));
+  for (const [name, { make, mediaType }] of Object.entries(encoded)) {
+    it(`accepts ${name} whole, and refuses it cut at any place`, async () => {
+      const file = await make();
+      await check(checker, file, mediaType);
+      const end = mediaType === 'image/png' ? chunk('IEND') : endOfImage;
+      // The last cut leaves out the last byte of the pixels.
+      const cuts = Array.from({ length: 16 }, (_, at) => Math.floor((at * (file.length - end.length - 1)) / 15));
+      for (const at of cuts) {
+        const cut = file.subarray(0, at);
+        await assert.rejects(async () => check(checker, cut, mediaType), isInvalid, `${at} of ${file.length} bytes`);
         // The same with an end, as a program that repairs files would write it.
-        if (mediaType === 'image/jpeg')
-          await refused(Buffer.concat([file.subarray(0, cut), Buffer.from([0xff, 0xd9])]));
+        const ended = Buffer.concat([cut, end]);
+        await assert.rejects(async () => check(checker, ended, mediaType), isInvalid, `${at} bytes and an end`);
       }
+    });
+  }
+
+  it('refuses a PNG whose compressed pixels are cut, with correct checksums around them', async () => {
+    const file = await noisePng(40, 30);
+    const { chunks } = readPng(file);
+    const data = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map((each) => each.data));
+    for (let at = 0; at < data.length; at += 97) {
+      const cut = handmadePng({ width: 40, height: 30, data: data.subarray(0, at) });
+      await assert.rejects(async () => check(checker, cut, 'image/png'), isInvalid, `${at} of ${data.length} bytes`);
     }
   });
 

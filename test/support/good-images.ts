@@ -13,6 +13,7 @@ import {
   withSegments,
   xmp,
 } from './jpeg-maker.ts';
+import { betweenSegments } from './jpeg-parts.ts';
 
 export type MakeFile = () => Promise<Buffer> | Buffer;
 
@@ -209,7 +210,57 @@ export const goodJpegs: Record<string, MakeFile> = {
       withSegments(second, xmp('<rdf:Description HDRGainMap:HDRGainMapVersion="65536"/>')),
     ),
   'a photograph of an older camera, with a preview behind it that no index names': () => join(picture, second),
+  'a photograph with a stray byte behind its last pixel': () => makeJpeg({ behindScan: text('x') }),
+  'a photograph with a text behind its last pixel': () => makeJpeg({ behindScan: text('a text') }),
+  'a photograph with bytes behind its last pixel that look like a reserved marker': () =>
+    makeJpeg({ behindScan: Buffer.from([0xff, 0x41, 0xff, 0x00, 0xff, 0x02, 9]) }),
+  'a photograph with a thousand zeros behind its last pixel': () => makeJpeg({ behindScan: Buffer.alloc(1_000) }),
+  'a photograph with blocks behind its last pixel': () => makeJpeg({ extraBlocks: 6 }),
+  'a photograph with more rows than it says': () => makeJpeg({ height: 24, saidHeight: 16 }),
+  'a photograph with restart markers behind its last pixel': () =>
+    makeJpeg({ behindScan: Buffer.from([0xff, 0xd0, 0xff, 0xd1, 0xff, 0xd5]) }),
+  'a photograph with more restart markers than it has intervals, and bytes between them': () =>
+    makeJpeg({ restartInterval: 2, behindScan: Buffer.from([0xff, 0xd2, 0, 0, 0xff, 0xd3, 1]) }),
+  'a photograph with zeros before each of its restart markers': () =>
+    withStray(makeJpeg({ width: 160, height: 160, restartInterval: 10 }), Buffer.alloc(30)),
+  'a photograph with text between its segments': () => makeJpeg({ before: [text('text')] }),
+  'a photograph with bytes between all its segments': () => betweenSegments(picture, Buffer.from([0, 0, 7])),
+  'a photograph with a restart marker between its segments': () => makeJpeg({ before: [Buffer.from([0xff, 0xd3])] }),
+  'a photograph of which a segment is marked 00 E1': () => {
+    const file = Buffer.from(picture);
+    file[2] = 0;
+    return file;
+  },
+  'a progressive picture with a stray byte before its end': async () => {
+    const file = await noiseJpeg(64, 64, { progressive: true });
+    return join(file.subarray(0, -2), text('x'), file.subarray(-2));
+  },
+  'a progressive picture with bytes behind all its segments and scans': async () =>
+    betweenSegments(await noiseJpeg(64, 64, { progressive: true }), Buffer.from([0, 1, 0xff, 0, 2])),
+  'a picture whose colours come one after another, with zeros behind each': () =>
+    makeJpeg({ layered: true, behindScan: Buffer.alloc(40) }),
+  'a photograph with one byte behind its end': () => join(picture, text('x')),
+  'a photograph with three bytes behind its end': () => join(picture, Buffer.from([0x80, 0x3b, 0x9a])),
+  'a photograph with a byte behind its padding': () => join(picture, Buffer.alloc(20), text('x')),
+  'a photograph with a byte before its padding': () => join(picture, text('x'), Buffer.alloc(20)),
+  'a photograph with a byte behind its second picture': () =>
+    join(makeJpeg({ before: [exif(), multiPictureIndex(2)] }), second, text('x')),
+  'a photograph with a byte behind its trailer': () =>
+    join(picture, samsungTrailer(['Image_UTC_Data', '1']), text('x')),
 };
+
+/** A JPEG with stray bytes before each restart marker. */
+function withStray(file: Buffer, stray: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let begin = 0;
+  for (let at = 0; at < file.length; at += 1) {
+    const next = file[at + 1] ?? 0;
+    if (file[at] !== 0xff || next < 0xd0 || next > 0xd7) continue;
+    parts.push(file.subarray(begin, at), stray);
+    begin = at;
+  }
+  return join(...parts, file.subarray(begin));
+}
 
 const rows = (width: number, height: number, bits: number, value = 0) => {
   const row = Buffer.alloc(1 + Math.ceil((width * bits) / 8), value);
@@ -217,6 +268,13 @@ const rows = (width: number, height: number, bits: number, value = 0) => {
   return join(...new Array<Buffer>(height).fill(row));
 };
 const palette = chunk('PLTE', Buffer.alloc(12, 120));
+
+/** A chunk with a wrong checksum. */
+function wrong(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.writeUInt32BE((copy.readUInt32BE(copy.length - 4) ^ 1) >>> 0, copy.length - 4);
+  return copy;
+}
 
 /** PNG files as phones, scanners and programs write them. */
 export const goodPngs: Record<string, MakeFile> = {
@@ -296,6 +354,33 @@ export const goodPngs: Record<string, MakeFile> = {
   'a picture without compression': () =>
     handmadePng({ width: 40, height: 40, data: deflateSync(rows(40, 40, 24), { level: 0 }) }),
   'a picture of one pixel': () => handmadePng({ width: 1, height: 1 }),
+  'a picture with zeros behind its compressed pixels': () =>
+    handmadePng({ width: 9, height: 9, data: join(deflateSync(rows(9, 9, 24)), Buffer.alloc(50)) }),
+  'a picture with bytes behind its compressed pixels': () =>
+    handmadePng({ width: 9, height: 9, data: join(deflateSync(rows(9, 9, 24)), text('more')) }),
+  'a picture with an IDAT too many': () =>
+    handmadePng({ width: 9, height: 9, after: [chunk('IDAT'), chunk('IDAT', randomBytes(99))] }),
+  'a picture with an IDAT too many behind a text': () =>
+    handmadePng({ width: 9, height: 9, after: [chunk('tEXt', text('a\0b')), chunk('IDAT', text('more'))] }),
+  'a picture with a row too many': () => handmadePng({ width: 9, height: 9, rows: rows(9, 10, 24) }),
+  'an interlaced picture with bytes too many': () =>
+    handmadePng({ width: 8, height: 8, interlace: 1, rows: Buffer.alloc(8 * 8 * 3 + 15 + 40) }),
+  'a picture with a wrong checksum in a text': () =>
+    handmadePng({ width: 9, height: 9, before: [wrong(chunk('tEXt', text('a\0b')))] }),
+  'a picture with wrong checksums in its profile, its texts and its time': () =>
+    handmadePng({
+      width: 9,
+      height: 9,
+      before: ['iCCP', 'gAMA', 'pHYs', 'eXIf'].map((type) => wrong(chunk(type, Buffer.alloc(9)))),
+      after: ['tEXt', 'zTXt', 'iTXt', 'tIME'].map((type) => wrong(chunk(type, Buffer.alloc(9)))),
+    }),
+  'a picture with two suggested palettes': () => handmadePng({ width: 9, height: 9, before: [palette, palette] }),
+  'a picture with a colour profile of some megabytes': () =>
+    handmadePng({
+      width: 9,
+      height: 9,
+      before: [chunk('iCCP', join(text('profile\0\0'), deflateSync(Buffer.alloc(3_000_000))))],
+    }),
   'a picture 8,000 pixels wide and high': () => plain(8_000, 8_000).png().toBuffer(),
   'a picture 8,000 pixels wide and high, of 16 bits': () => largePng(),
 };

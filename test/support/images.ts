@@ -13,7 +13,8 @@ export async function noiseJpeg(width = 64, height = 64, options: JpegOptions = 
     .toBuffer();
 }
 
-function noise(width: number, height: number): Sharp {
+/** Noise, to be encoded in some way. */
+export function noise(width: number, height: number): Sharp {
   return sharp(randomBytes(width * height * 3), { raw: { width, height, channels: 3 } });
 }
 

@@ -1,4 +1,4 @@
-import { standardTables } from '../../src/applications/images/huffman.ts';
+import { standardTables } from './jpeg-tables.ts';
 
 /** A segment of a JPEG, with its marker and length. */
 export function segment(code: number, ...parts: readonly (Uint8Array | string)[]): Buffer {

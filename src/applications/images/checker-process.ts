@@ -1,15 +1,12 @@
 import sharp from 'sharp';
 import { type Checked, readChecks, readyLine, toLine } from './checker-protocol.ts';
-import { checkEntropy } from './jpeg-entropy.ts';
-import { InvalidImage, mostPixels } from './jpeg-segments.ts';
-import { arePixelsWhole, readPng } from './png.ts';
+import { isWholeJpeg } from './jpeg-pixels.ts';
+import { InvalidImage } from './jpeg-segments.ts';
+import { isWholePng } from './png-pixels.ts';
 
 // One picture at a time, in one thread, without a cache.
 sharp.cache(false);
 sharp.concurrency(1);
-
-/** Side of the scaled result, in pixels: the whole file is decoded, but the result takes little memory. */
-const sidePixels = 16;
 
 // The gateway gets the signals, and ends this process when it no longer needs it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
@@ -28,24 +25,9 @@ process.exit();
 /** Whether all pixels of an image are there and can be shown. Its headers were checked before. */
 async function canDecode(file: Buffer, mediaType: string): Promise<boolean> {
   try {
-    return mediaType === 'image/png' ? await arePixelsWhole(readPng(file)) : await isWholeJpeg(file);
+    return mediaType === 'image/png' ? await isWholePng(file) : await isWholeJpeg(file);
   } catch (error) {
     if (error instanceof InvalidImage) return false;
     throw error;
-  }
-}
-
-/**
- * Whether a JPEG is complete. A decoder shows incomplete pictures too, and warns even of complete ones. So `checkEntropy`
- * looks for missing parts. It cannot read arithmetic coding: there every warning counts.
- */
-async function isWholeJpeg(file: Buffer): Promise<boolean> {
-  const failOn = checkEntropy(file) ? 'error' : 'warning';
-  try {
-    const picture = sharp(file, { failOn, limitInputPixels: mostPixels * mostPixels, sequentialRead: true });
-    await picture.resize(sidePixels, sidePixels, { fit: 'fill' }).raw().toBuffer();
-    return true;
-  } catch {
-    return false;
   }
 }

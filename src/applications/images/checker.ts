@@ -46,6 +46,8 @@ const smallestJpeg = Buffer.from(
     'FAABAAAAAAAAAAAAAAAAAAAAB//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AP3//2Q==',
   'base64',
 );
+/** The same without the byte of its pixel. A decoder that only warns of it would pass cut files. */
+const cutJpeg = Buffer.concat([smallestJpeg.subarray(0, -3), smallestJpeg.subarray(-2)]);
 /** After each file a decoder rests this many times as long as it worked, because orders come first. */
 const restFactor = 2;
 const mostRestMs = 50;
@@ -96,8 +98,9 @@ export class ImageChecker {
   /** Logs an error if decoders do not work here, before the first document needs one. Never throws. */
   async #tryDecoder(): Promise<void> {
     try {
-      const isWhole = await this.#trial.check({ file: smallestJpeg, mediaType: 'image/jpeg' });
-      if (!isWhole) throw new Error('the decoder does not decode an image of one pixel');
+      const isWhole = (file: Buffer) => this.#trial.check({ file, mediaType: 'image/jpeg' });
+      if (!(await isWhole(smallestJpeg))) throw new Error('the decoder does not decode an image of one pixel');
+      if (await isWhole(cutJpeg)) throw new Error('the decoder takes a cut image for a whole one');
     } catch (error) {
       if (!this.#isClosed) this.options.log.error({ err: error }, 'images cannot be decoded on this machine');
     } finally {

@@ -2,7 +2,6 @@ export const marker = {
   start: 0xd8,
   end: 0xd9,
   scan: 0xda,
-  quantizationTables: 0xdb,
   restartInterval: 0xdd,
   baseline: 0xc0,
   extended: 0xc1,
@@ -16,7 +15,11 @@ export const marker = {
   arithmeticTables: 0xcc,
   firstRestart: 0xd0,
   lastRestart: 0xd7,
+  firstApplication: 0xe0,
   application1: 0xe1,
+  lastApplication: 0xef,
+  comment: 0xfe,
+  temporary: 0x01,
 } as const;
 
 export interface Segment {
@@ -24,7 +27,7 @@ export interface Segment {
   readonly code: number;
   /** The bytes after its length. */
   readonly body: Buffer;
-  /** The compressed pixels after the header of a scan; empty for any other segment. */
+  /** The bytes between the header of a scan and the next marker; empty for any other segment. */
   readonly data: Buffer;
   readonly end: number;
 }
@@ -32,19 +35,22 @@ export interface Segment {
 const nothing = Buffer.alloc(0);
 
 /** Encoders write some dozens. */
-const mostSegments = 4_096;
+const maxSegments = 4_096;
 
-/** Reads the segments of the picture at `from`, to its end marker. Throws `InvalidImage` if the file ends first. */
+/**
+ * Reads the segments of the picture at `from`, to its end marker. As decoders do, it skips all bytes before a marker, and
+ * markers without content. Throws `InvalidImage` if the file ends first.
+ */
 export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, undefined> {
   if (file[from] !== 0xff || file[from + 1] !== marker.start) throw new InvalidImage('The file is not a JPEG image.');
   let at = from + 2;
-  for (let count = 0; count < mostSegments; count += 1) {
-    at = skipFill(file, at);
-    const code = file[at] ?? 0;
-    at += 1;
+  for (let count = 0; count < maxSegments; count += 1) {
+    at = findMarker(file, at) + 1;
+    const code = file[at - 1] ?? 0;
     if (code === marker.end) return yield { code, body: nothing, data: nothing, end: at };
-    // Restart markers occur only inside scans, and codes below the first frame are reserved.
-    if (code < marker.firstFrame || (code >= marker.firstRestart && code <= marker.start)) throw damagedJpeg();
+    if (isRestart(code) || code === marker.temporary) continue;
+    // Decoders end at a code below the first frame, which is reserved, and at a second start.
+    if (code < marker.firstFrame || code === marker.start) throw damagedJpeg();
     const bodyEnd = segmentEnd(file, at);
     const end = code === marker.scan ? scanEnd(file, bodyEnd) : bodyEnd;
     yield { code, body: file.subarray(at + 2, bodyEnd), data: file.subarray(bodyEnd, end), end };
@@ -58,18 +64,23 @@ export function isFrame(code: number): boolean {
   return code >= marker.firstFrame && code <= marker.lastFrame && !isTable;
 }
 
+export function isRestart(code: number): boolean {
+  return code >= marker.firstRestart && code <= marker.lastRestart;
+}
+
 export function damagedJpeg(): InvalidImage {
   return new InvalidImage('The JPEG file is damaged, not whole, or has something behind its end.');
 }
 
-/** Skips fill bytes, and the zero bytes of some cameras. Returns the position of the marker's code. */
-function skipFill(file: Buffer, from: number): number {
-  let at = from;
-  while (file[at] === 0) at += 1;
-  if (file[at] !== 0xff) throw damagedJpeg();
-  while (file[at] === 0xff) at += 1;
-  if (at >= file.length) throw damagedJpeg();
-  return at;
+/** The position of the next marker's code. 0xff 0x00 is no marker, and further 0xff bytes may precede a code. */
+function findMarker(file: Buffer, from: number): number {
+  for (let at = from; ; at += 1) {
+    at = file.indexOf(0xff, at);
+    if (at === -1) throw damagedJpeg();
+    while (file[at] === 0xff) at += 1;
+    if (at >= file.length) throw damagedJpeg();
+    if (file[at] !== 0) return at;
+  }
 }
 
 function segmentEnd(file: Buffer, at: number): number {
@@ -79,16 +90,13 @@ function segmentEnd(file: Buffer, at: number): number {
   return at + length;
 }
 
-/** Compressed pixels end at a marker that is neither a stuffed byte nor a restart. */
+/** Compressed pixels, and stray bytes behind them, end at a marker that is neither a restart nor reserved. */
 function scanEnd(file: Buffer, from: number): number {
-  for (let at = from; at + 1 < file.length; at += 1) {
-    if (file[at] !== 0xff) continue;
-    const next = file[at + 1] ?? 0;
-    if (next === 0xff) continue;
-    if (next !== 0 && (next < marker.firstRestart || next > marker.lastRestart)) return at;
-    at += 1;
+  for (let at = from; ; at += 1) {
+    at = findMarker(file, at);
+    const code = file[at] ?? 0;
+    if (code >= marker.firstFrame && !isRestart(code)) return at - 1;
   }
-  throw damagedJpeg();
 }
 
 export interface Component {
@@ -164,10 +172,10 @@ function unusual(): InvalidImage {
 }
 
 /** The largest width and height of an image, in pixels. */
-export const mostPixels = 8_000;
+export const maxPixels = 8_000;
 
 /** The most memory that the decoding of one image may take. */
-const mostDecodingBytes = 400_000_000;
+const maxDecodingBytes = 400_000_000;
 
 /** The facts in an image's headers, before any pixel is decoded. */
 export interface ImageShape {
@@ -184,10 +192,10 @@ export class InvalidImage extends Error {
 
 /** Throws `InvalidImage` if an image is too wide, too high, or needs too much memory to decode. */
 export function checkShape({ width, height, decodingBytes }: ImageShape): void {
-  if (width > mostPixels || height > mostPixels) {
+  if (width > maxPixels || height > maxPixels) {
     throw new InvalidImage('The image is more than 8,000 pixels wide or high.');
   }
-  if (decodingBytes > mostDecodingBytes) {
+  if (decodingBytes > maxDecodingBytes) {
     throw new InvalidImage('The image takes too much memory to show. Save it as an ordinary JPEG.');
   }
 }

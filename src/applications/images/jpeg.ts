@@ -10,15 +10,21 @@ import {
 } from './jpeg-segments.ts';
 
 /** The most scans of an image. Encoders write about ten; thousands would mean decoding it thousands of times. */
-const mostScans = 100;
+const maxScans = 100;
 /** The most pixels in all scans together: ten times the largest image allowed. */
-const mostScannedPixels = 640_000_000;
+const maxScannedPixels = 640_000_000;
+
+/** Some cameras and programs write up to three bytes more than there are, which are nothing. */
+const maxStrayBytes = 3;
 
 /** Reads a whole JPEG of one picture and a bounded number of scans, and what follows it. Throws `InvalidImage`. */
 export function readJpeg(file: Buffer): Frame {
   const { frame, end } = readPicture(file, 0);
-  if (!isKnownTrailer(file, end)) throw damagedJpeg();
-  return frame;
+  for (let strayBytes = 0; strayBytes <= maxStrayBytes && end + strayBytes <= file.length; strayBytes += 1) {
+    const rest = file.subarray(0, file.length - strayBytes);
+    if (isKnownTrailer(rest, end, maxStrayBytes - strayBytes)) return frame;
+  }
+  throw damagedJpeg();
 }
 
 /** Reads the picture that begins at `from`. Returns its frame and its end. */
@@ -37,7 +43,7 @@ function readPicture(file: Buffer, from: number): { readonly frame: Frame; reado
       // The first scan decides whether a decoder must hold all coefficients until the last one.
       if (scans === 0) frame = readFirstScan(frame, body);
       scans += 1;
-      if (scans > mostScans || scans * frame.width * frame.height > mostScannedPixels) {
+      if (scans > maxScans || scans * frame.width * frame.height > maxScannedPixels) {
         throw new InvalidImage('The image comes in too many scans. Save it as an ordinary JPEG.');
       }
     }
@@ -60,26 +66,30 @@ type FindTrailer = (file: Buffer, from: number, end: number) => number | undefin
 const trailers: readonly FindTrailer[] = [findSamsung, findVivo, findOnePlus, findCanon, findHuawei];
 
 /** The most pictures and trailers after a picture. */
-const mostParts = 100;
+const maxParts = 100;
 
 /**
  * Whether everything after the end of a JPEG is what cameras, phones and galleries write there: padding, further whole
- * pictures (multi-picture files, gain maps, previews), and trailers of makers whose form is publicly described.
+ * pictures (multi-picture files, gain maps, previews), and trailers of makers whose form is publicly described. So many stray
+ * bytes may be between them.
  */
-function isKnownTrailer(file: Buffer, pictureEnd: number): boolean {
+function isKnownTrailer(file: Buffer, pictureEnd: number, strayBytes: number): boolean {
   let trailersBegin = file.length;
   let end = dropPadding(file, pictureEnd, trailersBegin);
-  for (let part = 0; part < mostParts; part += 1) {
+  for (let part = 0; part < maxParts; part += 1) {
     const begin = trailers.map((find) => find(file, pictureEnd, end)).find((each) => each !== undefined);
     if (begin === undefined) break;
     trailersBegin = begin;
     end = dropPadding(file, pictureEnd, begin);
   }
   let from = skipPadding(file, pictureEnd, end);
-  for (let part = 0; part < mostParts && from < end; part += 1) {
+  let straysLeft = strayBytes;
+  for (let part = 0; part < maxParts && from < end; part += 1) {
     if (isMotionPhoto(file, from, trailersBegin)) return true;
-    if (file[from] !== 0xff || file[from + 1] !== marker.start) return false;
-    from = skipPadding(file, readPicture(file, from).end, end);
+    const isPicture = file[from] === 0xff && file[from + 1] === marker.start;
+    if (!isPicture && straysLeft === 0) return false;
+    if (!isPicture) straysLeft -= 1;
+    from = skipPadding(file, isPicture ? readPicture(file, from).end : from + 1, end);
   }
   return from >= end;
 }
@@ -129,7 +139,7 @@ function findVivo(file: Buffer, from: number, end: number): number | undefined {
   return begins.filter((begin) => begin >= from && begin < end).sort((one, other) => one - other)[0];
 }
 
-const mostListBytes = 65_536;
+const maxListBytes = 65_536;
 
 /** OnePlus and OPPO: parts, a list of them in JSON, then `jxrs` and the length of the list with these eight bytes. */
 function findOnePlus(file: Buffer, from: number, end: number): number | undefined {
@@ -137,7 +147,7 @@ function findOnePlus(file: Buffer, from: number, end: number): number | undefine
   for (const last of [end, end + 1, end + 2, end + 3]) {
     if (last - 8 < from || last > file.length || file.toString('latin1', last - 8, last - 4) !== 'jxrs') continue;
     const list = last - file.readUInt32LE(last - 4);
-    if (list < from || list > last - 8 || last - list > mostListBytes) return undefined;
+    if (list < from || list > last - 8 || last - list > maxListBytes) return undefined;
     return beginOfParts(file.toString('utf8', list, last - 8), from, list);
   }
   return undefined;

@@ -1,0 +1,26 @@
+import sharp from 'sharp';
+import { type ImageShape, InvalidImage, maxPixels } from './jpeg-segments.ts';
+
+/** Decodes all pixels of an image. Returns what libvips warns of. Throws `InvalidImage` if it cannot decode the image. */
+export async function decode(file: Buffer, { height }: ImageShape): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  const picture = sharp(file, {
+    failOn: 'error',
+    limitInputPixels: maxPixels * maxPixels,
+    sequentialRead: true,
+    ignoreIcc: true,
+    // Else the hundredth warning of a JPEG is an error. Sizes and scans are bounded before.
+    unlimited: true,
+  });
+  picture.on('warning', (warning: string) => warnings.push(warning));
+  try {
+    // libvips decodes all rows before the last one, and the result takes little memory.
+    await picture
+      .extract({ left: 0, top: height - 1, width: 1, height: 1 })
+      .raw()
+      .toBuffer();
+  } catch {
+    throw new InvalidImage('The image cannot be decoded.');
+  }
+  return warnings;
+}

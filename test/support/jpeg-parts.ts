@@ -1,0 +1,15 @@
+import { marker, readSegments } from '../../src/applications/images/jpeg-segments.ts';
+
+/** A JPEG with stray bytes behind each of its segments and scans. */
+export function betweenSegments(file: Buffer, stray: Buffer): Buffer {
+  const ends = [...readSegments(file)].slice(0, -1).map(({ end }) => end);
+  const begins = [0, ...ends];
+  const parts = begins.map((begin, index) => file.subarray(begin, begins[index + 1] ?? file.length));
+  return Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [stray, part])));
+}
+
+/** A JPEG without the last bytes of one of its scans. */
+export function withoutScanEnd(file: Buffer, scan: number, bytes: number): Buffer {
+  const end = [...readSegments(file)].filter(({ code }) => code === marker.scan)[scan]?.end ?? 0;
+  return Buffer.concat([file.subarray(0, end - bytes), file.subarray(end)]);
+}
