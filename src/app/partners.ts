@@ -20,6 +20,7 @@ import { IdentityCredentials } from '../lib/server-identity.ts';
 import { limitHandlers } from '../limits/handlers.ts';
 import { orderHandlers } from '../orders/handlers.ts';
 import { referenceHandlers } from '../reference/handlers.ts';
+import { Instruments } from '../reference/instruments.ts';
 import { sandboxHandlers } from '../sandbox/handlers.ts';
 import { ConnectionLimits } from '../transport/bounds.ts';
 import { ConnectProtocol } from '../transport/connect/protocol.ts';
@@ -40,8 +41,12 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
   const { broker, records, simulator } = parts.upstream;
   const { kinds, allKinds, submitter, canceller, contexts, images, documents } = parts.submissions;
   const submitted = { database, submitter, cursors, digestKeys: base.keys('request digests') };
+  const instruments = new Instruments(records, reads);
   return [
-    ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
+    ...defineOperations(
+      Orders,
+      orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts, instruments }),
+    ),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
     ...defineOperations(Wallet, walletHandlers(database, cursors)),
     ...defineOperations(
@@ -49,7 +54,10 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
       applicationHandlers({ ...submitted, kind: kinds.application, clock, images, sender: documents }),
     ),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
-    ...defineOperations(Reference, referenceHandlers({ records, reads, cursors, clock, readTimeoutMs, environment })),
+    ...defineOperations(
+      Reference,
+      referenceHandlers({ records, reads, cursors, clock, readTimeoutMs, environment, instruments }),
+    ),
     ...defineOperations(
       EventsService,
       eventHandlers({

@@ -12,12 +12,16 @@ import {
   OrderFeeSchema,
   type Orders,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
+import type { Instrument } from '../gen/marina/gateway/v1/reference_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import { roundKoboDecimal } from '../lib/money.ts';
+import type { Origin } from '../lib/origin.ts';
 import { shownMessage, storedFields } from '../lib/shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
 import type { Canceller } from './cancel.ts';
 import type { OrderKind, TradingContexts, WantedOrder } from './kind.ts';
+import { reasonByBand, reasonByList } from './placeable.ts';
+import { rejectSentences } from './rules.ts';
 import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
 
 interface OrderHandlerParts extends SubmissionHandlerParts {
@@ -25,6 +29,8 @@ interface OrderHandlerParts extends SubmissionHandlerParts {
   readonly canceller: Canceller;
   readonly kind: OrderKind;
   readonly contexts: TradingContexts;
+  /** The exchange's list of instruments. Throws an ApiError if it cannot be read. */
+  readonly instruments: { list(origin: Origin): Promise<readonly Instrument[]> };
 }
 
 /** The operations on orders. */
@@ -36,6 +42,17 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
     toMessage: toOrderMessage,
     notFound: 'order_not_found',
   });
+
+  /** Without the list nothing is certain of ticks and lots, so an error of that read is no error of the estimate. */
+  async function findListed(symbol: string, origin: Origin): Promise<Instrument | undefined> {
+    try {
+      const list = await parts.instruments.list(origin);
+      return list.find((each) => each.symbol === symbol);
+    } catch (error) {
+      if (error instanceof ApiError) return undefined;
+      throw error;
+    }
+  }
 
   return {
     createOrder: of.create,
@@ -50,7 +67,10 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
       const { account, symbol } = wanted;
       const [known] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
       if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
-      await parts.contexts.instrument(origin, account, symbol);
+      const instrument = await parts.contexts.instrument(origin, account, symbol);
+      refuse(reasonByBand(wanted, instrument));
+      const listed = await findListed(symbol, origin);
+      refuse(listed && reasonByList(wanted, listed));
       const estimate = await parts.broker.estimateOrder(wanted, origin);
       const { fees, totalKoboDecimal } = estimate;
       return shownMessage(OrderEstimateSchema, {
@@ -79,4 +99,11 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
       return create(GetOrderHistoryResponseSchema, { ...page, data: page.data.map(toStepMessage) });
     },
   };
+}
+
+/** Throws `order_rejected` for an order that was not stored or sent, because the exchange would reject it. */
+function refuse(rejectReason: keyof typeof rejectSentences | undefined): void {
+  if (rejectReason === undefined) return;
+  const message = `The exchange would reject the order. ${rejectSentences[rejectReason]}`;
+  throw new ApiError('order_rejected', { message, rejectReason });
 }

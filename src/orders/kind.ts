@@ -23,7 +23,7 @@ import type { ReportedKind } from '../submission/reports.ts';
 import { checkDayLimit } from '../submission/rules.ts';
 import { isSimilarUnsettled } from '../submission/similar.ts';
 import { type ReportedStep, usage } from '../submission/table.ts';
-import { countedKobo, orderStates } from './rules.ts';
+import { countedKobo, orderStates, shownRejectReason } from './rules.ts';
 import { applyReport } from './settled/rules.ts';
 import {
   notedOrder,
@@ -138,6 +138,7 @@ export class OrderKind
   readonly absent = { state: 'refused', reason: 'It never reached the exchange.' } as const;
   readonly noted = notedOrder;
   readonly applyReport = applyReport<StoredOrder>;
+  readonly shownRejectReason = shownRejectReason;
   readonly blank = {
     ...{ filledQuantity: 0n, filledValueKobo: 0n, exchangeOrderId: null, filledAt: null },
     ...{ lastReport: 0n, missedReport: 0n, cancelUntil: null },

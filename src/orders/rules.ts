@@ -173,7 +173,7 @@ function applyEnd<Row extends OrderFacts>(order: Row, report: Report, now: numbe
   if (!transitions[order.state].includes(state)) return contradiction(order, detail);
   if (state !== 'rejected') return changed(move(order, state, end.reason, now), detail);
   const { word, sentence } = rejectReasonOf(report.rejectReason);
-  const rejected = { ...move(order, 'rejected', sentence, now), rejectReason: word };
+  const rejected = { ...move(order, 'rejected', sentence, now), rejectReason: storedRejectReason(word) };
   return changed(rejected, `${detail}: ${word}`);
 }
 
@@ -191,7 +191,29 @@ export const rejectSentences: Readonly<Record<EnumName<typeof OrderRejectReason>
   symbol_not_tradable: 'The symbol cannot be traded now.',
   account_not_at_broker: 'The broker does not have the account.',
   rejected_by_exchange: 'The exchange rejected the order.',
+  price_off_tick: 'The price is no multiple of the tick.',
+  price_outside_band: "The price is outside the day's band.",
+  quantity_off_lot: 'The quantity is no multiple of the lot.',
 };
+
+type RejectReasonName = keyof typeof rejectSentences;
+
+/** Release 0.1.0 cannot read rows with these. It shows such an order as rejected for a general reason, with the sentence. */
+const storedAsGeneral: readonly RejectReasonName[] = ['price_off_tick', 'price_outside_band', 'quantity_off_lot'];
+
+/** A reject reason as it is stored. */
+export function storedRejectReason(name: RejectReasonName): RejectReasonName {
+  return storedAsGeneral.includes(name) ? 'rejected_by_exchange' : name;
+}
+
+/** The reject reason of a row. One that is stored as the general reason is known by its sentence, which only it has. */
+export function shownRejectReason({
+  rejectReason,
+  reason,
+}: Pick<OrderFacts, 'rejectReason' | 'reason'>): string | null {
+  if (rejectReason !== 'rejected_by_exchange') return rejectReason;
+  return storedAsGeneral.find((name) => rejectSentences[name] === reason) ?? rejectReason;
+}
 
 /** Our name and sentence for a rejection. */
 export const rejectReasonOf = rejectReasons<typeof RejectReason, keyof typeof rejectSentences>(

@@ -35,6 +35,7 @@ import {
   type SimilarTo,
   stepColumns,
 } from '../submission/table.ts';
+import { shownRejectReason } from './rules.ts';
 
 /** Orders. Instants marked real are not business time; amounts are in kobo. */
 export const orders = defineSubmissions(
@@ -151,7 +152,8 @@ export function toOrderMessage(order: ShownOrder): Order {
   const { filledQuantity, filledValueKobo } = order;
   const averageFillPriceKoboDecimal =
     filledQuantity === 0n ? undefined : divideToKoboDecimal(filledValueKobo, filledQuantity);
-  return shownMessage(OrderSchema, order, { averageFillPriceKoboDecimal });
+  const rejectReason = shownRejectReason(order);
+  return shownMessage(OrderSchema, order, { averageFillPriceKoboDecimal, rejectReason });
 }
 
 /** One step of an order's history as partners see it. */

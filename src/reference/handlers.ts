@@ -23,13 +23,14 @@ import type { Origin } from '../lib/origin.ts';
 import type { Cursors } from '../lib/paging.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 import { type Calendar, calendarRange, toMarketDay } from './calendar.ts';
-import { Instruments } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 
 interface ReferenceHandlerParts {
   readonly records: RecordsBroker;
   readonly reads: ReadQueue;
   readonly cursors: Cursors;
   readonly clock: Clock;
+  readonly instruments: Instruments;
   /** The deadline for reading the exchange's session. */
   readonly readTimeoutMs: number;
   /** Whether trading is paused, as far as this process knows. */
@@ -40,8 +41,7 @@ const sessionOf = translateEnum(BrokerSession, MarketSession, MarketSessionSchem
 
 /** The operations on the reference lists, the instruments, and the exchange's session and calendar. */
 export function referenceHandlers(parts: ReferenceHandlerParts): HandlersOf<typeof Reference> {
-  const { records, reads, cursors, clock, readTimeoutMs, environment } = parts;
-  const instruments = new Instruments(records, reads);
+  const { records, reads, cursors, clock, readTimeoutMs, environment, instruments } = parts;
   let marketRead: Promise<GetMarketResponse> | undefined;
 
   /** The session is the same for all, so concurrent callers share one read. */

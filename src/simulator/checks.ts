@@ -24,7 +24,8 @@ const checks: readonly (readonly [RejectReason, (checked: Checked) => boolean])[
     RejectReason.LIMIT_ORDERS_ETF_ONLY,
     ({ instrument, submission }) => instrument?.kind === InstrumentKind.ETF && submission.type === OrderType.MARKET,
   ],
-  [RejectReason.REJECTED_BY_EXCHANGE, ({ instrument, submission }) => !isPriceAllowed(submission, instrument)],
+  [RejectReason.PRICE_OUTSIDE_BAND, ({ instrument, submission }) => isOutsideBand(submission, instrument)],
+  [RejectReason.PRICE_OFF_TICK, ({ submission: { priceKobo } }) => priceKobo !== null && !isOnTick(priceKobo)],
   [RejectReason.REJECTED_BY_EXCHANGE, ({ hasRoom }) => !hasRoom],
 ];
 
@@ -33,7 +34,7 @@ export function reasonToReject(checked: Checked): RejectReason | undefined {
   return checks.find(([, fails]) => fails(checked))?.[0];
 }
 
-function isPriceAllowed({ priceKobo }: Submission, instrument: InstrumentState | undefined): boolean {
-  if (priceKobo === null || instrument === undefined) return true;
-  return priceKobo >= instrument.lowerKobo && priceKobo <= instrument.upperKobo && isOnTick(priceKobo);
+function isOutsideBand({ priceKobo }: Submission, instrument: InstrumentState | undefined): boolean {
+  if (priceKobo === null || instrument === undefined) return false;
+  return priceKobo < instrument.lowerKobo || priceKobo > instrument.upperKobo;
 }

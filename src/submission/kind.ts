@@ -85,6 +85,8 @@ export interface CreatedKind<Row extends Submission, Report, Request, Facts> ext
   check(row: Row, facts: Facts, partner: PartnerTransaction): void;
   /** Sends once. Does not throw. Request data that is not in the row is dropped when this returns. */
   send(row: Row, request: Request, note: Buffer): Promise<Sent<Report>>;
+  /** The reject reason of a row as partners see it, if that is not the stored one. */
+  readonly shownRejectReason?: (row: Row) => string | null;
 }
 
 /** A kind, for code that does not use its reports. */

@@ -167,17 +167,21 @@ function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string
   return whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), false);
 }
 
-type FirstAnswers = Pick<CreatedKind<never, never, never, never>, 'codes' | 'path'>;
+interface FirstAnswers<Row> extends Pick<CreatedKind<never, never, never, never>, 'codes' | 'path'> {
+  /** The reject reason of a row as partners see it, if that is not the stored one. */
+  readonly shownRejectReason?: (row: Row) => string | null;
+}
 
 /** Repeats the first answer. It does not depend on trading, limits or the upstream, and never sends. */
-function replay<Row extends Submission>(kind: FirstAnswers, row: Row, digest: KeyedDigest): Submitted<Row> {
+function replay<Row extends Submission>(kind: FirstAnswers<Row>, row: Row, digest: KeyedDigest): Submitted<Row> {
   if (!digest.matches(row.requestDigest)) throw new ApiError(kind.codes.duplicate, { param: 'Idempotency-Key' });
   throwFirstError(kind, row);
   return { row, replayed: true };
 }
 
-function throwFirstError({ codes, path }: FirstAnswers, row: Submission): void {
-  const { id, state, firstAnswer, rejectReason, reason, param } = row;
+function throwFirstError<Row extends Submission>(kind: FirstAnswers<Row>, row: Row): void {
+  const { codes, path } = kind;
+  const { id, state, firstAnswer, reason, param } = row;
   const location = `${path}/${id}`;
   if (firstAnswer === 'not_sent') throw new ApiError(codes.notSent, { location });
   if (firstAnswer !== 'rejected') return;
@@ -185,6 +189,7 @@ function throwFirstError({ codes, path }: FirstAnswers, row: Submission): void {
   // A broker that contradicts itself later can give the row another state, whose reason is not that of the rejection.
   const says = state === 'rejected' && reason !== null && reason !== usual;
   const message = says ? `${usual} ${reason}` : usual;
-  const details = { message, location, rejectReason: rejectReason ?? undefined, param: param ?? undefined };
+  const rejectReason = kind.shownRejectReason?.(row) ?? row.rejectReason ?? undefined;
+  const details = { message, location, rejectReason, param: param ?? undefined };
   throw new ApiError(codes.rejected, details);
 }

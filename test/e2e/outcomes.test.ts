@@ -104,6 +104,27 @@ describe('what is refused after all checks of form', { concurrency: 8 }, () => {
       });
     }
 
+    for (const [name, price, rejectReason] of [
+      ['above the band', 1105, 'price_outside_band'],
+      ['below the band', 895, 'price_outside_band'],
+      ['off its tick', 1001, 'price_off_tick'],
+      ['off its tick and outside the band', 1101, 'price_outside_band'],
+    ] as const) {
+      it(`${protocol}: a price ${name} is rejected as ${rejectReason} by the exchange and in the estimate`, async () => {
+        const partner = await suite.gateway.newPartner();
+        const body = { ...goodBody(partner.account), symbol: 'SIM-REST', price_kobo: price };
+        const estimate: Call = { operation: 'estimateOrder', key: partner.key, body };
+        await suite.protocols.refuses(protocol, estimate, { code: 'order_rejected', rejectReason });
+        assert.deepEqual(await tracesOf(suite.gateway, partner), noTraces);
+        const refusal: Refusal = { code: 'order_rejected', rejectReason, location: true };
+        await suite.protocols.refuses(protocol, { ...create(partner), body }, refusal);
+        for (const again of protocols) await suite.protocols.refuses(again, { ...create(partner), body }, refusal);
+        const list = await suite.protocols.answers('REST', { operation: 'listOrders', key: partner.key });
+        assert.equal(list.body.data[0].reject_reason, rejectReason);
+        assert.match(list.body.data[0].reason, rejectReason === 'price_off_tick' ? /tick/ : /band/);
+      });
+    }
+
     it(`${protocol}: an order past the day's limit is answered limit_exceeded, one at the limit is taken`, async () => {
       const partner = await suite.gateway.newPartner({ limits: { ordersKoboPerDay: 100_000n } });
       const past = { ...create(partner), body: { ...goodBody(partner.account), price_kobo: 1001 } };

@@ -106,9 +106,9 @@ describe('an order at the simulated exchange', () => {
       [{ symbol: 'NOSUCH' }, RejectReason.UNKNOWN_SYMBOL],
       [{ symbol: 'WEMABANK', priceKobo: 1_530n }, RejectReason.SYMBOL_NOT_TRADABLE],
       [{ symbol: 'NEWGOLD', type: OrderType.MARKET }, RejectReason.LIMIT_ORDERS_ETF_ONLY],
-      [{ priceKobo: 1_105n }, RejectReason.REJECTED_BY_EXCHANGE],
-      [{ priceKobo: 895n }, RejectReason.REJECTED_BY_EXCHANGE],
-      [{ priceKobo: 1_001n }, RejectReason.REJECTED_BY_EXCHANGE],
+      [{ priceKobo: 1_105n }, RejectReason.PRICE_OUTSIDE_BAND],
+      [{ priceKobo: 895n }, RejectReason.PRICE_OUTSIDE_BAND],
+      [{ priceKobo: 1_001n }, RejectReason.PRICE_OFF_TICK],
     ] as const;
     for (const [fields, reason] of cases) {
       const order = newOrder(fields);

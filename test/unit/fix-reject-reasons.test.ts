@@ -21,14 +21,18 @@ const context = { ...weighing, at: 1_000, startedAt: 7, executed: new Map() };
 
 describe("an exchange's reason for a rejection", () => {
   const standard: readonly [ordRejReason: string, reason: string][] = [
-    ...['0', '3', '5', '6', '7', '8', '9', '11', '12', '13', '14', '16', '17', '18', '99', 'x', ''].map(
-      (value): [string, string] => [value, 'rejected_by_exchange'],
-    ),
+    ...['0', '3', '5', '6', '7', '8', '9', '11', '12', '14', '17', '99', 'x', ''].map((value): [string, string] => [
+      value,
+      'rejected_by_exchange',
+    ]),
     ['1', 'unknown_symbol'],
     ['2', 'market_closed'],
     ['4', 'market_closed'],
     ['10', 'account_not_at_broker'],
     ['15', 'account_not_at_broker'],
+    ['13', 'quantity_off_lot'],
+    ['16', 'price_outside_band'],
+    ['18', 'price_off_tick'],
   ];
   it('is shown to partners by the standard values of OrdRejReason unless a file says otherwise', () => {
     for (const [value, reason] of standard) {

@@ -532,7 +532,7 @@ export interface ForceOrderRequest {
   /** What becomes of them. */
   readonly outcome: 'rest' | 'fill' | 'fill_half' | 'reject' | 'expire' | 'accept_then_reject';
   /** Why they are rejected; `rejected_by_exchange` when absent. Of no use with outcomes that reject nothing. */
-  readonly reject_reason?: 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | null | undefined;
+  readonly reject_reason?: 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | 'price_off_tick' | 'price_outside_band' | 'quantity_off_lot' | null | undefined;
   /** In how many parts they fill, 1 to 100; 1 when absent. */
   readonly parts?: number | bigint | null | undefined;
   /**
@@ -1060,10 +1060,13 @@ export interface OrderFee {
  * - `symbol_not_tradable`: The symbol cannot be traded now.
  * - `account_not_at_broker`: The broker does not have the account.
  * - `rejected_by_exchange`: Any other reason.
+ * - `price_off_tick`: The limit price is no multiple of the instrument's tick. See `tick_sizes` of the instrument.
+ * - `price_outside_band`: The limit price is outside the day's price band. See `lower_price_kobo` and `upper_price_kobo` of the instrument.
+ * - `quantity_off_lot`: The quantity is no multiple of the instrument's lot. See `lot_size` of the instrument.
  *
  * The list can grow: accept a value you do not know.
  */
-export type OrderRejectReason = 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | (string & {});
+export type OrderRejectReason = 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | 'price_off_tick' | 'price_outside_band' | 'quantity_off_lot' | (string & {});
 
 /**
  * Which way an order trades.
@@ -1188,7 +1191,7 @@ export interface Position {
 /** An order to give up. */
 export interface RejectOrderRequest {
   /** Why; `rejected_by_exchange` when absent. */
-  readonly reject_reason?: 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | null | undefined;
+  readonly reject_reason?: 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | 'price_off_tick' | 'price_outside_band' | 'quantity_off_lot' | null | undefined;
 }
 
 /** Whose report to repeat. */
@@ -2001,8 +2004,11 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
    * Estimates what an order would cost or bring, charges included. The broker computes it; nothing is stored, no
    * daily limit is used, and it works while trading is paused.
    *
-   * Errors: `unknown_account`, `unknown_symbol`, `account_not_at_broker`, `settlement_lockout`, `exchange_unavailable`
-   * (the broker cannot be reached), `exchange_error` (its answer makes no sense).
+   * An order that the exchange would certainly reject because of the instrument is answered with `order_rejected`, its
+   * `reject_reason` is `price_outside_band`, `price_off_tick` or `quantity_off_lot`, and there is no `Location`.
+   *
+   * Errors: `unknown_account`, `unknown_symbol`, `account_not_at_broker`, `settlement_lockout`, `order_rejected`,
+   * `exchange_unavailable` (the broker cannot be reached), `exchange_error` (its answer makes no sense).
    *
    * Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
    */

@@ -15,11 +15,9 @@ export interface ReasonRule {
 }
 
 const { UNKNOWN_SYMBOL, MARKET_CLOSED, ACCOUNT_NOT_AT_BROKER, REJECTED_BY_EXCHANGE } = RejectReason;
+const { PRICE_OFF_TICK, PRICE_OUTSIDE_BAND, QUANTITY_OFF_LOT } = RejectReason;
 
-/**
- * What the values of OrdRejReason (103) mean to partners. All others are rejected by the exchange, as are those whose reason
- * `RejectReason` does not have: a price outside its band, a price off its tick, a quantity off its lot.
- */
+/** What the values of OrdRejReason (103) mean to partners. All others are rejected by the exchange. */
 const orderReasons: Readonly<Record<string, RejectReason | undefined>> = {
   '0': REJECTED_BY_EXCHANGE, // broker or exchange option
   '1': UNKNOWN_SYMBOL,
@@ -34,11 +32,11 @@ const orderReasons: Readonly<Record<string, RejectReason | undefined>> = {
   '10': ACCOUNT_NOT_AT_BROKER, // invalid investor ID
   '11': REJECTED_BY_EXCHANGE, // unsupported order characteristic
   '12': REJECTED_BY_EXCHANGE, // surveillance option
-  '13': REJECTED_BY_EXCHANGE, // incorrect quantity
+  '13': QUANTITY_OFF_LOT, // incorrect quantity
   '14': REJECTED_BY_EXCHANGE, // incorrect allocated quantity
   '15': ACCOUNT_NOT_AT_BROKER, // unknown account
-  '16': REJECTED_BY_EXCHANGE, // price exceeds the current price band
-  '18': REJECTED_BY_EXCHANGE, // invalid price increment
+  '16': PRICE_OUTSIDE_BAND, // price exceeds the current price band
+  '18': PRICE_OFF_TICK, // invalid price increment
   '99': REJECTED_BY_EXCHANGE, // other
 };
 

@@ -230,8 +230,11 @@ class AsyncOperations:
         """Estimates what an order would cost or bring, charges included. The broker computes it; nothing is stored, no
         daily limit is used, and it works while trading is paused.
 
-        Errors: `unknown_account`, `unknown_symbol`, `account_not_at_broker`, `settlement_lockout`, `exchange_unavailable`
-        (the broker cannot be reached), `exchange_error` (its answer makes no sense).
+        An order that the exchange would certainly reject because of the instrument is answered with `order_rejected`, its
+        `reject_reason` is `price_outside_band`, `price_off_tick` or `quantity_off_lot`, and there is no `Location`.
+
+        Errors: `unknown_account`, `unknown_symbol`, `account_not_at_broker`, `settlement_lockout`, `order_rejected`,
+        `exchange_unavailable` (the broker cannot be reached), `exchange_error` (its answer makes no sense).
 
         Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
 
@@ -974,7 +977,7 @@ class AsyncOperations:
         account: str,
         outcome: Literal["rest", "fill", "fill_half", "reject", "expire", "accept_then_reject"],
         symbol: Optional[str] = None,
-        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange"]] = None,
+        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange", "price_off_tick", "price_outside_band", "quantity_off_lot"]] = None,
         parts: Optional[int] = None,
         delay_ms: Optional[int] = None,
         times: Optional[int] = None,
@@ -1038,7 +1041,7 @@ class AsyncOperations:
         self,
         *,
         id: str,
-        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange"]] = None,
+        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange", "price_off_tick", "price_outside_band", "quantity_off_lot"]] = None,
         deadline: Optional[float] = None,
     ) -> ExchangeReport:
         """Ends an order now, as if the exchange gave it up: it is rejected, or, when a part has traded, cancelled.

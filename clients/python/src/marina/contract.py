@@ -141,9 +141,12 @@ MarketSession = Union[Literal["open", "closed", "paused", "halted"], str]
 # - `symbol_not_tradable`: The symbol cannot be traded now.
 # - `account_not_at_broker`: The broker does not have the account.
 # - `rejected_by_exchange`: Any other reason.
+# - `price_off_tick`: The limit price is no multiple of the instrument's tick. See `tick_sizes` of the instrument.
+# - `price_outside_band`: The limit price is outside the day's price band. See `lower_price_kobo` and `upper_price_kobo` of the instrument.
+# - `quantity_off_lot`: The quantity is no multiple of the instrument's lot. See `lot_size` of the instrument.
 #
 # The list can grow: accept a value you do not know.
-OrderRejectReason = Union[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange"], str]
+OrderRejectReason = Union[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange", "price_off_tick", "price_outside_band", "quantity_off_lot"], str]
 
 
 # Which way an order trades.
@@ -1572,8 +1575,11 @@ class Operations:
         """Estimates what an order would cost or bring, charges included. The broker computes it; nothing is stored, no
         daily limit is used, and it works while trading is paused.
 
-        Errors: `unknown_account`, `unknown_symbol`, `account_not_at_broker`, `settlement_lockout`, `exchange_unavailable`
-        (the broker cannot be reached), `exchange_error` (its answer makes no sense).
+        An order that the exchange would certainly reject because of the instrument is answered with `order_rejected`, its
+        `reject_reason` is `price_outside_band`, `price_off_tick` or `quantity_off_lot`, and there is no `Location`.
+
+        Errors: `unknown_account`, `unknown_symbol`, `account_not_at_broker`, `settlement_lockout`, `order_rejected`,
+        `exchange_unavailable` (the broker cannot be reached), `exchange_error` (its answer makes no sense).
 
         Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
 
@@ -2316,7 +2322,7 @@ class Operations:
         account: str,
         outcome: Literal["rest", "fill", "fill_half", "reject", "expire", "accept_then_reject"],
         symbol: Optional[str] = None,
-        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange"]] = None,
+        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange", "price_off_tick", "price_outside_band", "quantity_off_lot"]] = None,
         parts: Optional[int] = None,
         delay_ms: Optional[int] = None,
         times: Optional[int] = None,
@@ -2380,7 +2386,7 @@ class Operations:
         self,
         *,
         id: str,
-        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange"]] = None,
+        reject_reason: Optional[Literal["insufficient_funds", "market_closed", "settlement_lockout", "limit_orders_etf_only", "unknown_symbol", "symbol_not_tradable", "account_not_at_broker", "rejected_by_exchange", "price_off_tick", "price_outside_band", "quantity_off_lot"]] = None,
         deadline: Optional[float] = None,
     ) -> ExchangeReport:
         """Ends an order now, as if the exchange gave it up: it is rejected, or, when a part has traded, cancelled.
