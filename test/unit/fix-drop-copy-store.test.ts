@@ -19,6 +19,7 @@ const now = 1_000_000;
 
 const copy = (more: Partial<DropCopyTrade>): DropCopyTrade => ({
   ...{ id: 1n, named: '', exchangeOrderId: '', execId: 'e1', quantity: 100n, priceKobo: 250n, at: 0, compared: true },
+  ...{ kind: 'trade', execRefId: '', reportId: '' },
   ...more,
 });
 const booked = (more: Partial<FixReport>): FixReport => ({
@@ -37,6 +38,7 @@ describe('the record of the drop copy', () => {
   let whileReading: () => void;
 
   const rowsOf = ({ sql }: Statement): SqlRow[] => {
+    if (sql.includes('WHERE id = 0')) return [];
     if (sql.includes('FROM fix_drop_copy_numbers')) return [storedRow(dropCopyNumbers, numbers)];
     if (sql.includes('FROM fix_numbers')) return [{ last_report: String(lastReport) }];
     if (sql.includes('FROM fix_reports')) {
@@ -47,7 +49,16 @@ describe('the record of the drop copy', () => {
   };
 
   beforeEach(() => {
-    numbers = { id: 1n, fence: 3n, nextOut: 1n, nextIn: 1n, startedAt: 0, bookedTo: 10n };
+    numbers = {
+      id: 1n,
+      fence: 3n,
+      nextOut: 1n,
+      nextIn: 1n,
+      startedAt: 5,
+      bookedTo: 10n,
+      changedTo: 0n,
+      passedOverTo: 0n,
+    };
     [copies, reports, written, whileReading] = [[], [], [], () => {}];
     const database: Partial<Database> = {
       transaction: async (reads, decide) => {
@@ -68,12 +79,24 @@ describe('the record of the drop copy', () => {
   };
   const faults = async () => (await store.compareBooked(20n, now)).map(({ orderId, execId }) => `${orderId} ${execId}`);
 
-  it('holds no trade against the drop copy that was booked before messages were passed over', async () => {
+  const details = async () => (await store.compareBooked(20n, now)).map(({ detail }) => detail);
+
+  it('finds each trade without a copy that was booked before messages were passed over, and says that it is not confirmed', async () => {
     await store.received([], now, 2, true);
-    assert.equal(bookedTo(), lastReport);
+    assert.equal(bookedTo(), undefined);
+    numbers = { ...numbers, passedOverTo: lastReport };
+    reports = [booked({})];
+    const [detail = ''] = await details();
+    assert.match(detail, /lacks a trade .*passed over messages, so the trade is not confirmed$/);
   });
 
-  it('holds no trade against the drop copy that was booked before a new numbering', async () => {
+  it('goes on comparing what was booked before a new numbering', async () => {
+    await store.startDay(now);
+    assert.equal(bookedTo(), undefined);
+  });
+
+  it('compares nothing that was booked before the first numbering, because there was no drop copy', async () => {
+    numbers = { ...numbers, startedAt: 0 };
     await store.startDay(now);
     assert.equal(bookedTo(), lastReport);
   });
@@ -97,7 +120,7 @@ describe('the record of the drop copy', () => {
     assert.deepEqual(await faults(), ['ord_a e1']);
   });
 
-  it('does not go back if messages were passed over while it compared', async () => {
+  it('does not go back if more was compared meanwhile', async () => {
     reports = [booked({})];
     copies = [copy({ named: 'ord_a' })];
     whileReading = () => {

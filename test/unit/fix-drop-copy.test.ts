@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  dueNumber,
+  dueMark,
   faultOfBooked,
   faultOfCopied,
   isOver,
@@ -35,14 +35,14 @@ function run(happenings: readonly Happening[], ticks: readonly number[]): string
   let bookedTo = 0n;
   for (const now of ticks) {
     const known = booked.filter(({ bookedAt = 0 }) => bookedAt <= now);
-    marks = withMark(marks, { number: BigInt(known.length), at: now }, grace);
+    marks = withMark(marks, { number: BigInt(known.length), changed: 0n, at: now }, grace);
     for (const { copied, copiedAt } of happenings) {
       if (copiedAt === undefined || !isOver(copiedAt, now, grace) || isCompared.has(copied.execId)) continue;
       isCompared.add(copied.execId);
       const own = known.find((each) => each.booked.execId === copied.execId)?.booked;
       if (faultOfCopied(copied, own) !== undefined) found.push(copied.execId);
     }
-    const due = dueNumber(marks, 0, now, grace) ?? 0n;
+    const due = dueMark(marks, 0, now, grace)?.number ?? 0n;
     for (const one of booked.slice(Number(bookedTo), Number(due))) {
       const has = happenings.filter(
         ({ copied, copiedAt }) => copied.execId === one.booked.execId && copiedAt !== undefined && copiedAt <= now,
@@ -51,6 +51,7 @@ function run(happenings: readonly Happening[], ticks: readonly number[]): string
         faultOfBooked(
           one.booked,
           has.map(({ copied }) => copied),
+          false,
         ) !== undefined
       )
         found.push(one.booked.execId);
@@ -98,16 +99,23 @@ describe('the rules of the drop copy', () => {
   }
 
   it('a booked trade is a finding only if no copy has its ExecID', () => {
-    assert.equal(faultOfBooked(trade, [trade]), undefined);
-    assert.equal(faultOfBooked(trade, [{ ...trade, quantity: 1n }]), undefined);
-    assert.notEqual(faultOfBooked(trade, []), undefined);
+    assert.equal(faultOfBooked(trade, [trade], true), undefined);
+    assert.equal(faultOfBooked(trade, [{ ...trade, quantity: 1n }], false), undefined);
+    assert.notEqual(faultOfBooked(trade, [], false), undefined);
+    assert.match(String(faultOfBooked(trade, [], true)), /passed over messages, so the trade is not confirmed$/);
+  });
+
+  it('a trade that is taken back is marked, though no report came', () => {
+    const marks = withMark([{ number: 5n, changed: 1n, at: 0 }], { number: 5n, changed: 2n, at: 9 }, grace);
+    assert.deepEqual(marks.at(-1), { number: 5n, changed: 2n, at: 9 });
+    assert.equal(withMark(marks, { number: 5n, changed: 2n, at: 10 }, grace).length, 2);
   });
 
   it('nothing is due while the drop copy is down, and the grace begins anew when it comes up', () => {
-    const marks = [{ number: 5n, at: 0 }];
-    assert.equal(dueNumber(marks, undefined, 9_000, grace), undefined);
-    assert.equal(dueNumber(marks, 8_001, 9_000, grace), undefined);
-    assert.equal(dueNumber(marks, 8_000, 9_000, grace), 5n);
+    const marks = [{ number: 5n, changed: 0n, at: 0 }];
+    assert.equal(dueMark(marks, undefined, 9_000, grace), undefined);
+    assert.equal(dueMark(marks, 8_001, 9_000, grace), undefined);
+    assert.equal(dueMark(marks, 8_000, 9_000, grace)?.number, 5n);
   });
 
   it('any interleaving of the two sides within the grace gives no finding', () => {
@@ -145,7 +153,17 @@ describe('what a message of the drop copy brings', () => {
     });
     return tradesIn(new FixMessage(fields), (price) => toKobo(price, 'naira'));
   };
-  const terms = { execId: 'e1', quantity: 100n, priceKobo: 25_050n };
+  const terms = {
+    ...{
+      kind: 'trade',
+      execId: 'e1',
+      execRefId: '',
+      reportId: '',
+      reportRefId: '',
+      quantity: 100n,
+      priceKobo: 25_050n,
+    },
+  };
 
   it('a trade of an ExecutionReport', () => {
     assert.deepEqual(read('35=8|37=X1|11=ord_2|17=e1|150=F|32=100|31=250.50'), [
@@ -153,19 +171,49 @@ describe('what a message of the drop copy brings', () => {
     ]);
   });
 
-  it('nothing of an acceptance, an answer, a bust or another message', () => {
-    for (const text of ['35=8|17=e1|150=0', '35=8|17=e1|150=I', '35=8|17=e1|150=H|32=100', '35=9|17=e1|150=F']) {
+  it('nothing of an acceptance, an answer, a status of a busted trade, a release or another message', () => {
+    const texts = [
+      '35=8|17=e1|150=0',
+      '35=8|17=e1|150=I',
+      '35=8|17=e1|150=H|790=q1',
+      '35=9|17=e1|150=F',
+      '35=AE|487=3|17=e1',
+    ];
+    for (const text of texts) {
       assert.deepEqual(read(text), []);
     }
   });
 
-  it('a trade for each side of a TradeCaptureReport, and none of one that changes another', () => {
+  it('a bust and a correction of an ExecutionReport, by the trade that it refers to', () => {
+    const changed = { ...terms, execId: 'e2', execRefId: 'e1', named: 'ord_2', exchangeOrderId: 'X1' };
+    assert.deepEqual(read('35=8|37=X1|11=ord_2|17=e2|19=e1|150=H|32=100|31=250.50'), [
+      { ...changed, kind: 'cancelled', quantity: 0n, priceKobo: 0n },
+    ]);
+    assert.deepEqual(read('35=8|37=X1|11=ord_2|17=e2|19=e1|150=G|32=40|31=250.50'), [
+      { ...changed, kind: 'corrected', quantity: 40n },
+    ]);
+  });
+
+  for (const [transType, kind] of [
+    ['1', 'cancelled'],
+    ['2', 'corrected'],
+    ['4', 'cancelled'],
+    ['5', 'cancelled'],
+  ] as const) {
+    it(`a trade that is ${kind} by a TradeCaptureReport with 487=${transType}`, () => {
+      const [found] = read(`35=AE|571=t2|572=t1|487=${transType}|17=e1|32=40|31=250.50|552=1|54=1|37=X1|11=ord_2`);
+      const amounts = kind === 'cancelled' ? { quantity: 0n, priceKobo: 0n } : { quantity: 40n };
+      const ids = { reportId: 't2', reportRefId: 't1', named: 'ord_2', exchangeOrderId: 'X1' };
+      assert.deepEqual(found, { ...terms, ...ids, kind, ...amounts });
+    });
+  }
+
+  it('a trade for each side of a TradeCaptureReport', () => {
     const sides = '35=AE|571=t1|17=e1|32=100|31=250.50|552=2|54=1|37=X1|11=ord_2|54=2|37=X2';
     assert.deepEqual(read(sides), [
-      { ...terms, named: 'ord_2', exchangeOrderId: 'X1' },
-      { ...terms, named: '', exchangeOrderId: 'X2' },
+      { ...terms, reportId: 't1', named: 'ord_2', exchangeOrderId: 'X1' },
+      { ...terms, reportId: 't1', named: '', exchangeOrderId: 'X2' },
     ]);
-    assert.deepEqual(read(sides.replace('571=t1', '571=t1|487=1')), []);
   });
 
   it('0 for a quantity or a price that cannot be read', () => {

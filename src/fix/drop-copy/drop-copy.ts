@@ -9,7 +9,7 @@ import type { Outgoing, SessionSettings } from '../session/types.ts';
 import type { Finding } from '../store/table.ts';
 import type { FixMessage } from '../wire/message.ts';
 import { messageTypes } from '../wire/tags.ts';
-import { dueNumber, type Mark, withMark } from './rules.ts';
+import { dueMark, type Mark, withMark } from './rules.ts';
 import { DropCopyStore } from './store.ts';
 import { tradesIn } from './trades.ts';
 
@@ -71,7 +71,7 @@ export class DropCopy {
         },
         gapFilled: () => {},
         missed: () =>
-          log.warn('the drop copy passed over messages; what was booked before them is not held against it'),
+          log.warn('the drop copy passed over messages; each trade whose copy was among them will be a finding'),
         // The session logs each one. It is a control, so none rings as those of the order session do.
         trouble: () => {},
       },
@@ -102,15 +102,16 @@ export class DropCopy {
 
   async #compare(): Promise<void> {
     const { now, graceMs, onOthers } = this.options;
-    const number = await this.#store.lastReport();
+    const known = await this.#store.last();
     const at = now();
-    this.#marks = withMark(this.#marks, { number, at }, graceMs);
+    this.#marks = withMark(this.#marks, { ...known, at }, graceMs);
     const { findings, others } = await this.#store.compareCopied(at - graceMs, at);
     if (others > 0) onOthers(others);
     for (const finding of findings) this.#show(finding);
-    const due = dueNumber(this.#marks, this.#session.isUp ? this.#upSince : undefined, at, graceMs);
+    const due = dueMark(this.#marks, this.#session.isUp ? this.#upSince : undefined, at, graceMs);
     if (due === undefined) return;
-    for (const finding of await this.#store.compareBooked(due, at)) this.#show(finding);
+    for (const finding of await this.#store.compareBooked(due.number, at)) this.#show(finding);
+    for (const finding of await this.#store.compareChanged(due.changed, at)) this.#show(finding);
   }
 
   #show({ what, orderId, execId, detail }: Finding): void {

@@ -8,9 +8,12 @@ export interface Trade {
   readonly priceKobo: bigint;
 }
 
-/** The highest number of a report of the order session that was known at a time, in milliseconds. */
+/** What was known of the order session at a time, in milliseconds. */
 export interface Mark {
+  /** The highest number of a report. */
   readonly number: bigint;
+  /** The highest id of a trade that was taken back or corrected. */
+  readonly changed: bigint;
   readonly at: number;
 }
 
@@ -24,11 +27,13 @@ export function faultOfCopied(copied: Trade, booked: Trade | undefined): string 
 
 /**
  * What is wrong with a trade of the order session whose grace is over, by the trades of the drop copy with its order and ExecID.
- * One that is there with other terms is found as a trade of the drop copy.
+ * One that is there with other terms is found as a trade of the drop copy. `passedOver`: the copy may have been in a message that
+ * was passed over, so that the trade is not confirmed.
  */
-export function faultOfBooked(booked: Trade, copies: readonly Trade[]): string | undefined {
+export function faultOfBooked(booked: Trade, copies: readonly Trade[], passedOver: boolean): string | undefined {
   if (copies.length > 0) return undefined;
-  return `the drop copy lacks a trade that was booked: ${booked.quantity} at ${booked.priceKobo} kobo`;
+  const why = passedOver ? '; it passed over messages, so the trade is not confirmed' : '';
+  return `the drop copy lacks a trade that was booked: ${booked.quantity} at ${booked.priceKobo} kobo${why}`;
 }
 
 /** Whether the grace of a trade that came at this time is over. */
@@ -37,22 +42,24 @@ export function isOver(at: number, now: number, graceMs: number): boolean {
 }
 
 /**
- * The number up to which reports of the order session must be on the drop copy. Their grace begins anew when the drop copy comes
+ * The mark up to which reports and changes of the order session must be on the drop copy. Their grace begins anew when the drop copy comes
  * up. Undefined: none must.
  */
-export function dueNumber(
+export function dueMark(
   marks: readonly Mark[],
   upSince: number | undefined,
   now: number,
   graceMs: number,
-): bigint | undefined {
+): Mark | undefined {
   if (upSince === undefined) return undefined;
-  return marks.findLast(({ at }) => isOver(Math.max(at, upSince), now, graceMs))?.number;
+  return marks.findLast(({ at }) => isOver(Math.max(at, upSince), now, graceMs));
 }
 
-/** The marks with one more, and without those before the last that is over. A number is marked once. */
+/** The marks with one more, and without those before the last that is over. What has not changed is marked once. */
 export function withMark(marks: readonly Mark[], mark: Mark, graceMs: number): readonly Mark[] {
-  const all = marks.at(-1)?.number === mark.number ? marks : [...marks, mark];
+  const last = marks.at(-1);
+  const isSame = last?.number === mark.number && last.changed === mark.changed;
+  const all = isSame ? marks : [...marks, mark];
   const over = all.findLastIndex(({ at }) => isOver(at, mark.at, graceMs));
   return all.slice(Math.max(0, over));
 }

@@ -2,8 +2,16 @@ import type { Database } from '../../db/database.ts';
 import { fenced, type Lease } from '../../db/lease.ts';
 import { type SqlRow, type Statement, sql, statement } from '../../db/statement.ts';
 import { LeaseLost } from '../store/store.ts';
-import { type Finding, fixFindings, fixNumbers, fixOrders, fixReports } from '../store/table.ts';
-import { faultOfBooked, faultOfCopied } from './rules.ts';
+import { type Finding, fixFindings, fixNumbers, fixOrders, fixReports, fixTradeChanges } from '../store/table.ts';
+import {
+  type BookedChange,
+  bookedChange,
+  copiedChange,
+  faultOfBookedChange,
+  faultOfCopiedChange,
+  namesOfTrade,
+} from './changes.ts';
+import { faultOfBooked, faultOfCopied, type Mark } from './rules.ts';
 import { type DropCopyNumbers, type DropCopyTrade, dropCopyNumbers, dropCopyTrades } from './table.ts';
 import type { ReadTrade } from './trades.ts';
 
@@ -39,10 +47,15 @@ export class DropCopyStore {
     return this.#write([], (numbers) => ({ after: numbers, writes: [], result: numbers }));
   }
 
-  /** Begins a numbering. What was booked before may never come in it. */
+  /**
+   * Begins a numbering. Copies of what was booked before may never come in it, and what lacks one is found all the same. Only what
+   * was booked before the first numbering is not compared: there was no drop copy.
+   */
   startDay(startedAt: number): Promise<DropCopyNumbers> {
-    return this.#write([lastReport], (numbers, [rows = []]) => {
-      const after = { ...numbers, startedAt, nextOut: 1n, nextIn: 1n, bookedTo: reportOf(rows) };
+    return this.#write([lastReport, lastChange], (numbers, [reports = [], changes = []]) => {
+      const passedOverTo = reportOf(reports);
+      const compared = numbers.startedAt === 0 ? { bookedTo: passedOverTo, changedTo: changeOf(changes) } : {};
+      const after = { ...numbers, startedAt, nextOut: 1n, nextIn: 1n, passedOverTo, ...compared };
       return { after, writes: [], result: after };
     });
   }
@@ -53,25 +66,36 @@ export class DropCopyStore {
     }));
   }
 
-  /** Stores trades that came, once each. `passedOver`: others may have come, so that what was booked before proves nothing. */
+  /** Stores trades that came, once each. `passedOver`: others may have come, whose booked trades are not confirmed. */
   async received(trades: readonly ReadTrade[], at: number, nextIn: number, passedOver: boolean): Promise<void> {
     const execIds = [...new Set(trades.map(({ execId }) => execId))];
-    const reads = [lastReport, ...(execIds.length === 0 ? [] : [dropCopyTrades.find({ execId: execIds })])];
-    await this.#write(reads, (numbers, [reports = [], rows = []]) => {
+    const reportIds = unique(trades.map(({ reportRefId }) => reportRefId));
+    const some = (filter: Parameters<typeof dropCopyTrades.find>[0], ids: readonly string[]) =>
+      ids.length === 0 ? nothing : dropCopyTrades.find(filter);
+    const reads = [
+      ...[lastReport, some({ execId: execIds }, execIds)],
+      some({ reportId: reportIds, kind: 'trade' }, reportIds),
+    ];
+    await this.#write(reads, (numbers, [reports = [], rows = [], referred = []]) => {
       const known = new Set(rows.map((row) => keyOf(dropCopyTrades.all.read(row))));
-      const fresh = new Map(trades.map((trade) => [keyOf(trade), trade] as const));
+      const came = named(
+        trades,
+        referred.map((row) => dropCopyTrades.all.read(row)),
+      );
+      const fresh = new Map(came.map((trade) => [keyOf(trade), trade] as const));
       const added = [...fresh].flatMap(([key, trade]) =>
         known.has(key) ? [] : [{ ...trade, id: 0n, at, compared: false }],
       );
-      const bookedTo = passedOver ? reportOf(reports) : numbers.bookedTo;
+      const passedOverTo = passedOver ? reportOf(reports) : numbers.passedOverTo;
       const writes = added.length === 0 ? [] : [dropCopyTrades.insert(...added)];
-      return { after: { ...numbers, nextIn: BigInt(nextIn), bookedTo }, writes, result: undefined };
+      return { after: { ...numbers, nextIn: BigInt(nextIn), passedOverTo }, writes, result: undefined };
     });
   }
 
-  /** The number of the order session's last report. */
-  async lastReport(): Promise<bigint> {
-    return reportOf((await this.#read([lastReport]))[0] ?? []);
+  /** What is known of the order session. */
+  async last(): Promise<Omit<Mark, 'at'>> {
+    const [reports = [], changes = []] = await this.#read([lastReport, lastChange]);
+    return { number: reportOf(reports), changed: changeOf(changes) };
   }
 
   /** Compares trades of the drop copy that came by this time with what was booked, once each. */
@@ -85,10 +109,17 @@ export class DropCopyStore {
       const orderId = orderOf(copied);
       return orderId === undefined ? [] : [{ copied, orderId }];
     });
-    const booked = await this.#bookedOf(ours);
+    const booked = await this.#bookedOf(ours.filter(({ copied }) => copied.kind === 'trade'));
+    const changes = ours.filter(({ copied }) => copied.kind !== 'trade');
+    const changesOf = await this.#changesOf(changes.map(({ orderId }) => orderId));
     const findings = ours.flatMap(({ copied, orderId }) => {
-      const fault = faultOfCopied(copied, booked.get(`${orderId} ${copied.execId}`));
-      return fault === undefined ? [] : [findingOf(orderId, copied.execId, fault, now)];
+      const change = copiedChange(copied);
+      const fault =
+        change === undefined
+          ? faultOfCopied(copied, booked.get(`${orderId} ${copied.execId}`))
+          : faultOfCopiedChange(change, changesOf(orderId));
+      const execId = change === undefined || change.execRefId === '' ? copied.execId : change.execRefId;
+      return fault === undefined ? [] : [findingOf(orderId, execId, fault, now)];
     });
     const others = copies.filter((copied) => orderOf(copied) === undefined).map(({ id }) => id);
     const writes = [
@@ -103,7 +134,7 @@ export class DropCopyStore {
 
   /** Compares reports of the order session up to a number with the drop copy, once each. */
   async compareBooked(to: bigint, now: number): Promise<readonly Finding[]> {
-    const { bookedTo } = await this.numbers();
+    const { bookedTo, passedOverTo } = await this.numbers();
     if (to <= bookedTo) return [];
     const last = bookedTo + BigInt(mostAtOnce) < to ? bookedTo + BigInt(mostAtOnce) : to;
     const due = statement(
@@ -114,27 +145,81 @@ export class DropCopyStore {
     );
     const booked = ((await this.#read([due]))[0] ?? []).map((row) => fixReports.all.read(row));
     const execIds = booked.flatMap(({ execId }) => (execId === null ? [] : [execId]));
-    const [rows = []] = execIds.length === 0 ? [] : await this.#read([dropCopyTrades.find({ execId: execIds })]);
+    const [rows = []] =
+      execIds.length === 0 ? [] : await this.#read([dropCopyTrades.find({ execId: execIds, kind: 'trade' })]);
     const copies = rows.map((row) => dropCopyTrades.all.read(row));
-    const findings = booked.flatMap(({ orderId, exchangeOrderId, execId, quantity, priceKobo }) => {
+    const findings = booked.flatMap(({ number, orderId, exchangeOrderId, execId, quantity, priceKobo }) => {
       if (execId === null) return [];
-      const same = copies.filter(
-        (each) =>
-          each.execId === execId &&
-          (each.named === orderId || (exchangeOrderId !== '' && each.exchangeOrderId === exchangeOrderId)),
-      );
-      const fault = faultOfBooked({ execId, quantity: quantity ?? 0n, priceKobo: priceKobo ?? 0n }, same);
+      const same = copies.filter((each) => each.execId === execId && isOf(each, orderId, exchangeOrderId));
+      const trade = { execId, quantity: quantity ?? 0n, priceKobo: priceKobo ?? 0n };
+      const fault = faultOfBooked(trade, same, number <= passedOverTo);
       return fault === undefined ? [] : [findingOf(orderId, execId, fault, now)];
     });
-    await this.#find(findings, [], last);
+    await this.#find(findings, [], { bookedTo: last });
     return findings;
   }
 
-  /** Stores findings with the fact that what they are about was compared. */
-  async #find(findings: readonly Finding[], writes: readonly Statement[], bookedTo?: bigint): Promise<void> {
+  /** Compares trades that the order session took back or corrected, up to an id, with the drop copy, once each. */
+  async compareChanged(to: bigint, now: number): Promise<readonly Finding[]> {
+    const { changedTo } = await this.numbers();
+    if (to <= changedTo) return [];
+    const last = changedTo + BigInt(mostAtOnce) < to ? changedTo + BigInt(mostAtOnce) : to;
+    const due = statement(
+      `SELECT ${fixTradeChanges.all.list} FROM fix_trade_changes WHERE id > ? AND id <= ?`,
+      ...[changedTo, last],
+    );
+    const changes = ((await this.#read([due]))[0] ?? []).map((row) => fixTradeChanges.all.read(row));
+    const changesOf = await this.#changesOf(changes.map(({ orderId }) => orderId));
+    const copiesOf = await this.#copiesOf(
+      changes.map(({ orderId }) => orderId),
+      changes.flatMap((change) => namesOfTrade(bookedChange(change), changesOf(change.orderId))),
+    );
+    const findings = changes.flatMap((each) => {
+      const change = bookedChange(each);
+      const fault = faultOfBookedChange(change, changesOf(each.orderId), copiesOf(each.orderId));
+      return fault === undefined ? [] : [findingOf(each.orderId, each.execRefId, fault, now)];
+    });
+    await this.#find(findings, [], { changedTo: last });
+    return findings;
+  }
+
+  /** All changes of trades that the order session brought, by order. */
+  async #changesOf(orderIds: readonly string[]): Promise<(orderId: string) => readonly BookedChange[]> {
+    const orderId = unique(orderIds);
+    const [rows = []] = orderId.length === 0 ? [] : await this.#read([fixTradeChanges.find({ orderId })]);
+    const changes = rows.map((row) => fixTradeChanges.all.read(row));
+    return (id) => changes.filter((each) => each.orderId === id).map(bookedChange);
+  }
+
+  /** The changes on the drop copy of trades with some ExecIDs, by order. */
+  async #copiesOf(orderIds: readonly string[], execRefIds: readonly string[]) {
+    if (orderIds.length === 0) return () => [];
+    const shown = fixOrders.only('id', 'exchangeOrderId');
+    const [rows = [], orders = []] = await this.#read([
+      dropCopyTrades.find({ execRefId: [...new Set(execRefIds)], kind: ['cancelled', 'corrected'] }),
+      fixOrders.find({ id: unique(orderIds) }, shown),
+    ]);
+    const copies = rows.map((row) => dropCopyTrades.all.read(row));
+    const exchangeIds = new Map(orders.map((row) => shown.read(row)).map((row) => [row.id, row.exchangeOrderId]));
+    return (orderId: string) =>
+      copies
+        .filter((each) => isOf(each, orderId, exchangeIds.get(orderId) ?? ''))
+        .flatMap((each) => copiedChange(each) ?? []);
+  }
+
+  /** Stores findings with the fact that what they are about was compared, which never goes back. */
+  async #find(
+    findings: readonly Finding[],
+    writes: readonly Statement[],
+    { bookedTo = 0n, changedTo = 0n }: { readonly bookedTo?: bigint; readonly changedTo?: bigint } = {},
+  ): Promise<void> {
     const inserts = findings.length === 0 ? [] : [fixFindings.insert(...findings.map((row) => ({ ...row, id: 0n })))];
     await this.#write([], (numbers) => ({
-      after: bookedTo === undefined || bookedTo < numbers.bookedTo ? numbers : { ...numbers, bookedTo },
+      after: {
+        ...numbers,
+        bookedTo: bookedTo < numbers.bookedTo ? numbers.bookedTo : bookedTo,
+        changedTo: changedTo < numbers.changedTo ? numbers.changedTo : changedTo,
+      },
       writes: [...writes, ...inserts],
       result: undefined,
     }));
@@ -196,10 +281,15 @@ export class DropCopyStore {
 const nothing = statement('SELECT 1 FROM fix_drop_copy_numbers WHERE id = 0');
 const locked = dropCopyNumbers.find({ id: 1n }, dropCopyNumbers.all, statement('FOR UPDATE'));
 const lastReport = fixNumbers.find({ id: 1n }, fixNumbers.only('lastReport'));
+const lastChange = statement('SELECT COALESCE(MAX(id), 0) AS id FROM fix_trade_changes');
 
 function reportOf([row]: readonly SqlRow[]): bigint {
   if (row === undefined) throw new Error('the database has no numbers of a session: migrate it first');
   return fixNumbers.only('lastReport').read(row).lastReport;
+}
+
+function changeOf([row]: readonly SqlRow[]): bigint {
+  return BigInt(String(row?.id ?? 0));
 }
 
 function numbersOf(rows: readonly SqlRow[] | undefined): DropCopyNumbers {
@@ -208,8 +298,32 @@ function numbersOf(rows: readonly SqlRow[] | undefined): DropCopyNumbers {
   return dropCopyNumbers.all.read(row);
 }
 
-function keyOf({ named, exchangeOrderId, execId, quantity, priceKobo }: ReadTrade): string {
-  return JSON.stringify([named, exchangeOrderId, execId, String(quantity), String(priceKobo)]);
+type Came = Omit<DropCopyTrade, 'id' | 'at' | 'compared'>;
+
+/**
+ * What came, with the ExecID of the trade that it takes back or corrects: ExecRefID, otherwise that of the trade whose TradeReportID
+ * it refers to, otherwise its own.
+ */
+function named(trades: readonly ReadTrade[], stored: readonly DropCopyTrade[]): Came[] {
+  const byReportId = new Map(
+    [...stored, ...trades].flatMap(({ kind, reportId, execId }) =>
+      kind === 'trade' && reportId !== '' ? [[reportId, execId] as const] : [],
+    ),
+  );
+  return trades.map(({ reportRefId, ...trade }) => {
+    if (trade.kind === 'trade' || trade.execRefId !== '') return trade;
+    const referred = byReportId.get(reportRefId) ?? (trade.reportId === '' ? '' : trade.execId);
+    return { ...trade, execRefId: referred };
+  });
+}
+
+/** Whether a row of the drop copy is of an order. */
+function isOf(row: DropCopyTrade, orderId: string, exchangeOrderId: string): boolean {
+  return row.named === orderId || (exchangeOrderId !== '' && row.exchangeOrderId === exchangeOrderId);
+}
+
+function keyOf({ named, exchangeOrderId, kind, execId, execRefId, quantity, priceKobo }: Came): string {
+  return JSON.stringify([named, exchangeOrderId, kind, execId, execRefId, String(quantity), String(priceKobo)]);
 }
 
 function unique(ids: readonly string[]): string[] {

@@ -4,31 +4,60 @@ import type { Field } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import type { DropCopyTrade } from './table.ts';
 
-export type ReadTrade = Omit<DropCopyTrade, 'id' | 'at' | 'compared'>;
+/** A row of the drop copy as a message brings it. `reportRefId` is the TradeReportID of the trade that it changes; empty: none. */
+export type ReadTrade = Omit<DropCopyTrade, 'id' | 'at' | 'compared'> & { readonly reportRefId: string };
 
-/** ExecType (150) of a trade. 1 and 2 are those of FIX 4.2. */
-const tradeTypes = ['F', '1', '2'];
+type Kind = DropCopyTrade['kind'];
+
+/** ExecType (150) of a trade, and of what takes one back or corrects it. 1 and 2 are those of FIX 4.2. */
+const kindsOfExecType: Readonly<Record<string, Kind | undefined>> = {
+  F: 'trade',
+  '1': 'trade',
+  '2': 'trade',
+  H: 'cancelled',
+  G: 'corrected',
+};
+/** TradeReportTransType (487). Reversals and cancels by the back office take a trade back too. */
+const kindsOfTransType: Readonly<Record<string, Kind | undefined>> = {
+  '0': 'trade',
+  '1': 'cancelled',
+  '2': 'corrected',
+  '4': 'cancelled',
+  '5': 'cancelled',
+};
 const newTrade = '0';
 /** The longest id that the tables keep. */
 const longestId = 64;
 
 /**
- * The trades that a message of the drop copy brings: one of an ExecutionReport, one for each side of a TradeCaptureReport. What
- * takes a trade back or changes it brings none.
+ * The trades that a message of the drop copy brings, takes back or corrects: one of an ExecutionReport, one for each side of a
+ * TradeCaptureReport.
  */
 export function tradesIn(message: Message, toKobo: (text: string) => bigint | undefined): readonly ReadTrade[] {
+  const kind = kindOf(message);
+  if (kind === undefined) return [];
+  const isReport = message.type === messageTypes.ExecutionReport;
+  const isBust = kind === 'cancelled';
+  const idOf = (tag: number) => kept(message.get(tag) ?? '');
   const terms = {
+    kind,
     execId: execIdOf(message) ?? namelessId(message),
-    quantity: wholeOf(message.get(tags.LastQty)) ?? 0n,
-    priceKobo: toKobo(message.get(tags.LastPx) ?? '') ?? 0n,
+    execRefId: kind === 'trade' ? '' : idOf(tags.ExecRefID),
+    reportId: isReport ? '' : idOf(tags.TradeReportID),
+    reportRefId: isReport || kind === 'trade' ? '' : idOf(tags.TradeReportRefID),
+    quantity: isBust ? 0n : (wholeOf(message.get(tags.LastQty)) ?? 0n),
+    priceKobo: isBust ? 0n : (toKobo(message.get(tags.LastPx) ?? '') ?? 0n),
   };
-  if (message.type === messageTypes.ExecutionReport) {
-    const isTrade = tradeTypes.includes(message.get(tags.ExecType) ?? '') && !answersQuestion(message);
-    return isTrade ? [{ ...terms, ...orderOf((tag) => message.get(tag)) }] : [];
-  }
-  const isNew = (message.get(tags.TradeReportTransType) ?? newTrade) === newTrade;
-  if (message.type !== messageTypes.TradeCaptureReport || !isNew) return [];
+  if (isReport) return [{ ...terms, ...orderOf((tag) => message.get(tag)) }];
   return sidesOf(message).map((side) => ({ ...terms, ...orderOf((tag) => side.find(([each]) => each === tag)?.[1]) }));
+}
+
+function kindOf(message: Message): Kind | undefined {
+  if (message.type === messageTypes.TradeCaptureReport) {
+    return kindsOfTransType[message.get(tags.TradeReportTransType) ?? newTrade];
+  }
+  if (message.type !== messageTypes.ExecutionReport || answersQuestion(message)) return undefined;
+  return kindsOfExecType[message.get(tags.ExecType) ?? ''];
 }
 
 /** The fields of each side, which Side begins. Where there is no group of sides, the message is one. */

@@ -30,19 +30,27 @@ export async function setNumbers(
   });
 }
 
-/** Sets the numbers of the drop copy's session, and notes who did so and why. What was booked before them is compared all the same. */
+/**
+ * Sets the numbers of the drop copy's session, and notes who did so and why. What was booked before them is compared all the same,
+ * and is not confirmed where the copies were among the messages that the numbers pass over.
+ */
 export async function setDropCopyNumbers(
   database: Database,
   { nextOut, nextIn }: AgreedNumbers,
   by: ChangeAuthor = unnamedAuthor(),
 ): Promise<AgreedNumbers> {
   const locked = dropCopyNumbers.find({ id: 1n }, dropCopyNumbers.all, statement('FOR UPDATE'));
-  return database.transaction([adapterLease, locked], ([leases, rows]) => {
+  const lastReport = fixNumbers.find({ id: 1n }, fixNumbers.only('lastReport'));
+  return database.transaction([adapterLease, lastReport, locked], ([leases, reports, rows]) => {
     checkNoAdapter(leases);
     const [row] = rows ?? [];
-    if (row === undefined) throw new Error('the database has no numbers of a drop copy: migrate it first');
+    const [last] = reports ?? [];
+    if (row === undefined || last === undefined) {
+      throw new Error('the database has no numbers of a drop copy: migrate it first');
+    }
     const before = dropCopyNumbers.all.read(row);
-    const after = { ...before, nextOut: BigInt(nextOut), nextIn: BigInt(nextIn) };
+    const passedOverTo = fixNumbers.only('lastReport').read(last).lastReport;
+    const after = { ...before, nextOut: BigInt(nextOut), nextIn: BigInt(nextIn), passedOverTo };
     const result = { nextOut: Number(before.nextOut), nextIn: Number(before.nextIn) };
     const entry = auditOf(by, 'fix numbers --drop-copy', shownNumbers(before), shownNumbers(after));
     return { writes: [...dropCopyNumbers.update(before, after), entry], result };

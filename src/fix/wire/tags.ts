@@ -55,6 +55,7 @@ export const tags = {
   Username: 553,
   Password: 554,
   TradeReportID: 571,
+  TradeReportRefID: 572,
   MassStatusReqID: 584,
   MassStatusReqType: 585,
   NextExpectedMsgSeqNum: 789,
