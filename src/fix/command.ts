@@ -90,10 +90,12 @@ export async function fixCommand(
       return 0;
     }
     if (what === 'settle') {
-      await settleOrder(database, findingId, {
+      const count = await settleOrder(database, findingId, {
         ...{ at: Date.now(), operator: operator.slice(0, 64), note: words.join(' ') },
       });
-      console.log(`${findingId} and its findings are settled`);
+      console.log(
+        count === 0 ? `${findingId} is settled; it had no open finding` : `${findingId} and its findings are settled`,
+      );
       return 0;
     }
     const set = isOfDropCopy ? setDropCopyNumbers : setNumbers;

@@ -1,4 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { sessionTroubles } from './session/types.ts';
+import { findingKinds } from './store/table.ts';
 
 /** The adapter's Prometheus metrics. */
 export class FixMetrics {
@@ -82,6 +84,9 @@ export class FixMetrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
+    // An increase is only seen of a series that was there before it, so each one begins with 0.
+    for (const what of findingKinds) this.findings.inc({ what }, 0);
+    for (const what of sessionTroubles) this.troubles.inc({ what }, 0);
   }
 
   #gauge(name: string, help: string): Gauge {

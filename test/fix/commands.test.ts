@@ -172,10 +172,22 @@ describe('a time as an operator writes it', () => {
     ['2026-11-26T09:30:00.250', '2026-11-26T08:30:00.250Z'],
     ['2026-11-26T08:30:00Z', '2026-11-26T08:30:00Z'],
     ['2026-11-26T08:30+02:00', '2026-11-26T06:30:00Z'],
+    ['2028-02-29', '2028-02-28T23:00:00Z'],
   ] as const) {
     it(`is read from ${text}`, () => assert.equal(readTime(text, now), Date.parse(expected)));
   }
-  for (const text of ['', 'now', '25:00', '2026-13-01', '15', '1w', '2026-11-26T']) {
+  for (const text of [
+    '',
+    'now',
+    '25:00',
+    '2026-13-01',
+    '15',
+    '1w',
+    '2026-11-26T',
+    '2026-02-31',
+    '2026-02-29 09:30',
+    '2026-04-31T08:30:00Z',
+  ]) {
     it(`is none in "${text}"`, () => assert.equal(readTime(text, now), undefined));
   }
 });

@@ -125,7 +125,11 @@ describe("the FIX adapter's operators' port", () => {
     const { id, facts, settlement } = findings[0];
     assert.equal(JSON.parse(facts).ClOrdID, 'ord_not_ours');
     assert.equal(settlement, undefined);
-    await call('SettleFinding', { id, note: 'a test order of the exchange, ticket 7' });
+    // Of several operators at once one settles it, and the others are told that it is settled.
+    const note = 'a test order of the exchange, ticket 7';
+    const tries = await Promise.allSettled(Array.from({ length: 6 }, () => call('SettleFinding', { id, note })));
+    const refused = tries.flatMap((one) => (one.status === 'rejected' ? [(one.reason as ServiceError).code] : []));
+    assert.deepEqual(refused, Array(5).fill(status.FAILED_PRECONDITION));
     const [settled] = (await call('ListFindings', { orderId: 'ord_not_ours' })).findings;
     assert.deepEqual(
       [settled.settlement.operator, settled.settlement.note],

@@ -54,6 +54,24 @@ describe('an order that an operator settles', () => {
     );
   });
 
+  it('is settled once, and not if nobody asks about it and none of its findings is open', async () => {
+    const settleOne = (order: Parameters<typeof fixOrder>[0], findings: readonly SqlRow[]) => {
+      const { database, written } = begin({
+        fix_numbers: [storedRow(fixNumbers, numbers)],
+        fix_orders: [storedRow(fixOrders, fixOrder(order))],
+        fix_findings: findings,
+      });
+      return { written, done: settleOrder(database, 'ord_a', settlement) };
+    };
+    assert.equal(await settleOne({ state: 'sending' }, []).done, 0);
+    assert.equal(await settleOne({ state: 'final', settled: true }, [{ id: '4' }]).done, 1);
+    for (const order of [{ state: 'final' }, { state: 'unsent' }, { state: 'open', settled: true }] as const) {
+      const { written, done } = settleOne(order, []);
+      await assert.rejects(done, /^Error: there is nothing to settle: \w+ has no open finding, and (was|is) /);
+      assert.deepEqual(written, []);
+    }
+  });
+
   it('must be one that is stored', async () => {
     const { database, written } = begin({ fix_numbers: [storedRow(fixNumbers, numbers)] });
     await assert.rejects(settleOrder(database, 'ord_b', settlement), /no order ord_b/);

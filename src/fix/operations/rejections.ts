@@ -21,7 +21,10 @@ export const lookedThrough = 100_000;
 const shown = fixReports.only('number', 'at', 'orderId', 'kind', 'rejectReason', 'exchangeReason', 'exchangeText');
 const order = (id: string) => statement('order_id = ?', Buffer.from(id));
 
-/** Lists rejections, newest first: of an order all of its ends and refused cancels, and otherwise the rejected orders. */
+/**
+ * Lists rejections, newest first, at most `limit` in all: of an order all of its ends and refused cancels, and otherwise the
+ * rejected orders. A refused cancel stands where it was requested, and a report without a time behind the one before it.
+ */
 export async function listRejections(
   database: Database,
   orderId: string | undefined,
@@ -37,16 +40,36 @@ export async function listRejections(
     sql: `SELECT ${shown.list} FROM fix_reports WHERE ${where.sql} ORDER BY number DESC LIMIT ${limit}`,
     values: where.values,
   });
-  const cancels = orderId === undefined ? [] : await database.read(fixCancels.find({ orderId, state: 'refused' }));
-  return [
-    ...reports.map((row): Rejection => {
-      const { kind, rejectReason, ...report } = shown.read(row);
-      return { ...report, what: kind, shownReason: rejectReason };
-    }),
-    ...cancels.map((row): Rejection => {
-      const { id, orderId: of, requestedAt, exchangeReason, exchangeText } = fixCancels.all.read(row);
-      const what = `cancel ${id} refused`;
-      return { number: undefined, at: requestedAt, orderId: of, what, shownReason: null, exchangeReason, exchangeText };
-    }),
-  ];
+  const newest = statement(`ORDER BY requested_at DESC, id DESC LIMIT ${limit}`);
+  const cancels =
+    orderId === undefined
+      ? []
+      : await database.read(fixCancels.find({ orderId, state: 'refused' }, fixCancels.all, newest));
+  const refused = cancels.map((row): Rejection => {
+    const { id, orderId: of, requestedAt, exchangeReason, exchangeText } = fixCancels.all.read(row);
+    const what = `cancel ${id} refused`;
+    return { number: undefined, at: requestedAt, orderId: of, what, shownReason: null, exchangeReason, exchangeText };
+  });
+  const ends = reports.map((row): Rejection => {
+    const { kind, rejectReason, ...report } = shown.read(row);
+    return { ...report, what: kind, shownReason: rejectReason };
+  });
+  return newestFirst(ends, refused).slice(0, limit);
+}
+
+/** Merges reports, which stay in the order of their numbers, with refused cancels. Both are newest first. */
+export function newestFirst(ends: readonly Rejection[], refused: readonly Rejection[]): readonly Rejection[] {
+  let last = 0;
+  const placed = [...ends].reverse().map((end) => {
+    last = Math.max(last, end.at ?? 0);
+    return { end, at: last };
+  });
+  const merged: Rejection[] = [];
+  let cancels = [...refused];
+  for (const { end, at } of placed.reverse()) {
+    const later = cancels.filter((cancel) => (cancel.at ?? 0) > at);
+    merged.push(...later, end);
+    cancels = cancels.slice(later.length);
+  }
+  return [...merged, ...cancels];
 }

@@ -11,8 +11,8 @@ import {
 } from '../../gen/marina/fix/v1/operations_pb.ts';
 import { findMessages, type MessageFilter, maxNumbers, newestId } from '../messages/find.ts';
 import { RpcError } from '../service/rpc.ts';
-import { settleFinding } from '../store/operator-writes.ts';
-import { type FixOrder, fixFindingSettlements, fixFindings, fixNumbers, fixOrders } from '../store/table.ts';
+import { FindingNotOpen, settleFinding } from '../store/operator-writes.ts';
+import { type FixOrder, fixNumbers, fixOrders } from '../store/table.ts';
 import { setNumbersLoggedOut, wishSession } from './changes.ts';
 import { listFindings } from './findings.ts';
 import { type Overview, readOverview } from './overview.ts';
@@ -64,11 +64,13 @@ export function operationsService(parts: OperationsParts) {
     },
 
     async settleFinding({ id, note }, { operator }) {
-      const [row] = await database.read(fixFindings.find({ id }, fixFindings.only('id')));
-      if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such finding');
-      const isSettled = async () => (await database.read(fixFindingSettlements.find({ findingId: id }))).length > 0;
-      if (await isSettled()) throw new AdminError(status.FAILED_PRECONDITION, 'the finding is settled');
-      await settleFinding(database, { findingId: id, at: now(), operator, note });
+      try {
+        await settleFinding(database, { findingId: id, at: now(), operator, note });
+      } catch (error) {
+        if (!(error instanceof FindingNotOpen)) throw error;
+        if (error.why === 'missing') throw new AdminError(status.NOT_FOUND, 'there is no such finding');
+        throw new AdminError(status.FAILED_PRECONDITION, 'the finding is settled');
+      }
       return {};
     },
 

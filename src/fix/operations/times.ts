@@ -18,7 +18,7 @@ export function readTime(text: string, now: number): number | undefined {
   }
   const [, day, rest, zone] =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text) ?? [];
-  return day === undefined ? undefined : parsed(`${day}T${rest ?? '00:00'}${zone ?? '+01:00'}`);
+  return day === undefined || !isDay(day) ? undefined : parsed(`${day}T${rest ?? '00:00'}${zone ?? '+01:00'}`);
 }
 
 /** An instant in Lagos: `2026-11-26 09:30:00.123`. */
@@ -37,6 +37,12 @@ export function duration(ms: number): string {
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
+/** Whether a month has the day: `Date.parse` takes 31 February for one of March. */
+function isDay(day: string): boolean {
+  const ms = Date.parse(`${day}T00:00:00Z`);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day);
 }
 
 function parsed(text: string): number | undefined {

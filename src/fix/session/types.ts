@@ -123,26 +123,29 @@ export interface SessionEvents {
 }
 
 /** A fault, as the metric `marina_fix_session_troubles_total` names it. */
-export type SessionTrouble =
+export const sessionTroubles = [
   /** The other side refused a Logon. */
-  | 'logon_refused'
+  'logon_refused',
   /** No further Logon is sent, because so many were refused. Again in every minute. */
-  | 'logon_stopped'
+  'logon_stopped',
   /** The session does not come up. Again in every minute. */
-  | 'not_up'
-  | 'number_too_low'
-  | 'number_too_high'
-  | 'reset_not_asked_for'
-  | 'numbers_reset'
-  | 'garbage'
+  'not_up',
+  'number_too_low',
+  'number_too_high',
+  'reset_not_asked_for',
+  'numbers_reset',
+  'garbage',
   /** A message is longer than any that is read, or did not come to its end. */
-  | 'too_long'
-  | 'not_ours'
-  | 'silent'
+  'too_long',
+  'not_ours',
+  'silent',
   /** The other side rejected a message. */
-  | 'rejected'
+  'rejected',
   /** The other side sent a message of a type that is not supported. */
-  | 'unsupported';
+  'unsupported',
+] as const;
+
+export type SessionTrouble = (typeof sessionTroubles)[number];
 
 /**
  * What a session does. `outside_hours`: there is none now. `stopped`: Logons were refused, and no other one is sent. `waiting`:

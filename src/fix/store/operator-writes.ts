@@ -1,7 +1,14 @@
 import type { Database } from '../../db/database.ts';
-import { statement } from '../../db/statement.ts';
+import { type SqlRow, statement } from '../../db/statement.ts';
 import { auditOf, type ChangeAuthor, unnamedAuthor } from './audit.ts';
-import { type FindingSettlement, fixFindingSettlements, fixFindings, fixNumbers, fixOrders } from './table.ts';
+import {
+  type FindingSettlement,
+  type FixOrder,
+  fixFindingSettlements,
+  fixFindings,
+  fixNumbers,
+  fixOrders,
+} from './table.ts';
 
 /**
  * Notes that the database came back from a backup, so that nothing is proven absent, or that an operator has compared it with the
@@ -25,16 +32,31 @@ export async function setRestored(
   });
 }
 
-/** Settles a finding: it is not open any more. Throws if there is no such finding, or somebody has settled it. */
+/** There is no such finding (`missing`), or somebody has settled it. */
+export class FindingNotOpen extends Error {
+  override readonly name = 'FindingNotOpen';
+
+  constructor(
+    readonly why: 'missing' | 'settled',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Settles a finding: it is not open any more. Throws `FindingNotOpen` if it is not. Of two at once one settles it. */
 export async function settleFinding(database: Database, settlement: FindingSettlement): Promise<void> {
   const { findingId } = settlement;
+  // A lock that all who settle take: a settlement that is not there yet cannot be locked.
+  const locked = fixNumbers.find({ id: 1n }, fixNumbers.only('id'), statement('FOR UPDATE'));
   const found = fixFindings.find({ id: findingId }, fixFindings.only('id'));
-  const settled = fixFindingSettlements.find({ findingId }, fixFindingSettlements.all, statement('FOR UPDATE'));
-  await database.transaction([found, settled], ([findings = [], settlements = []]) => {
-    if (findings.length === 0) throw new Error(`there is no finding ${findingId}`);
+  const settled = fixFindingSettlements.find({ findingId });
+  await database.transaction([locked, found, settled], ([, findings = [], settlements = []]) => {
+    if (findings.length === 0) throw new FindingNotOpen('missing', `there is no finding ${findingId}`);
     const [row] = settlements;
     if (row !== undefined) {
-      throw new Error(`${fixFindingSettlements.all.read(row).operator} has settled finding ${findingId}`);
+      const { operator } = fixFindingSettlements.all.read(row);
+      throw new FindingNotOpen('settled', `${operator} has settled finding ${findingId}`);
     }
     return { writes: [fixFindingSettlements.insert(settlement)], result: undefined };
   });
@@ -42,13 +64,14 @@ export async function settleFinding(database: Database, settlement: FindingSettl
 
 /**
  * Notes that an operator has settled an order with the broker's desk: nobody asks about it any more, and its findings are settled.
- * A report of the exchange still counts. Throws if there is no such order.
+ * A report of the exchange still counts. Returns how many findings were settled. Throws if there is no such order, or if there is
+ * nothing to settle: it has no open finding, and nobody asks about it.
  */
 export async function settleOrder(
   database: Database,
   orderId: string,
   { at, operator, note }: Omit<FindingSettlement, 'findingId'>,
-): Promise<void> {
+): Promise<number> {
   const numbers = fixNumbers.find({ id: 1n }, fixNumbers.all, statement('FOR UPDATE'));
   const order = fixOrders.find({ id: orderId }, fixOrders.all, statement('FOR UPDATE'));
   const open = statement(
@@ -56,11 +79,12 @@ export async function settleOrder(
       AND NOT EXISTS (SELECT 1 FROM fix_finding_settlements s WHERE s.finding_id = f.id)`,
     Buffer.from(orderId),
   );
-  await database.transaction([numbers, order, open], ([rows = [], orders = [], findings = []]) => {
+  return database.transaction([numbers, order, open], ([rows = [], orders = [], findings = []]) => {
     const [row] = orders;
     const [own] = rows;
     if (row === undefined || own === undefined) throw new Error(`there is no order ${orderId}`);
     const before = fixOrders.all.read(row);
+    checkToSettle(before, findings);
     const known = fixNumbers.all.read(own);
     const settlements = findings.map(({ id }) => ({ findingId: BigInt(String(id)), at, operator, note }));
     const writes = [
@@ -70,6 +94,13 @@ export async function settleOrder(
       auditOf({ at, operator, reason: note }, 'fix settle', orderId, `settled with ${findings.length} findings`),
       ...(settlements.length === 0 ? [] : [fixFindingSettlements.insert(...settlements)]),
     ];
-    return { writes, result: undefined };
+    return { writes, result: findings.length };
   });
+}
+
+function checkToSettle({ id, state, settled, mustAsk }: FixOrder, findings: readonly SqlRow[]): void {
+  const isLive = state === 'sending' || state === 'open';
+  if (findings.length > 0 || (!settled && (isLive || mustAsk))) return;
+  const why = settled ? 'was settled before' : 'is not asked about';
+  throw new Error(`there is nothing to settle: ${id} has no open finding, and ${why}`);
 }

@@ -31,34 +31,37 @@ export type FixEnd = 'cancelled' | 'expired' | 'rejected';
 export type FixReportKind = 'accepted' | 'rejected' | 'trade' | 'cancelled' | 'expired';
 
 /** Why an operator must look: docs/FIX-EVIDENCE.md has what each means and what to do. */
-export type FindingKind =
-  | 'unknown_order'
-  | 'trade_cancelled'
-  | 'trade_corrected'
-  | 'restated'
-  | 'terms_differ'
-  | 'identity_differs'
-  | 'order_id_differs'
-  | 'worse_than_limit'
-  | 'price_implausible'
-  | 'average_differs'
-  | 'exec_id_reused'
-  | 'overfilled'
-  | 'counted_twice'
-  | 'trades_missing'
-  | 'counts_disagree'
-  | 'end_unproven'
-  | 'end_contradicted'
-  | 'rejection_unproven'
-  | 'status_rejected'
-  | 'order_forgotten'
-  | 'absence_unproven'
-  | 'revived'
-  | 'not_ended'
-  | 'drop_copy_differs'
-  | 'unsupported'
-  | 'unreadable'
-  | 'not_understood';
+export const findingKinds = [
+  'unknown_order',
+  'trade_cancelled',
+  'trade_corrected',
+  'restated',
+  'terms_differ',
+  'identity_differs',
+  'order_id_differs',
+  'worse_than_limit',
+  'price_implausible',
+  'average_differs',
+  'exec_id_reused',
+  'overfilled',
+  'counted_twice',
+  'trades_missing',
+  'counts_disagree',
+  'end_unproven',
+  'end_contradicted',
+  'rejection_unproven',
+  'status_rejected',
+  'order_forgotten',
+  'absence_unproven',
+  'revived',
+  'not_ended',
+  'drop_copy_differs',
+  'unsupported',
+  'unreadable',
+  'not_understood',
+] as const;
+
+export type FindingKind = (typeof findingKinds)[number];
 
 /**
  * The session's next numbers since its numbering began, and the last numbers of what counts for ever. One row, which every
