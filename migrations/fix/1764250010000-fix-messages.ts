@@ -18,6 +18,7 @@ export class FixMessages1764250010000 implements MigrationInterface {
 const statements = [
   `CREATE TABLE fix_messages (
     id BIGINT NOT NULL PRIMARY KEY,
+    session VARCHAR(9) NOT NULL,
     at DATETIME(3) NOT NULL,
     started_at DATETIME(3) NOT NULL,
     direction VARCHAR(3) NOT NULL,
@@ -29,6 +30,7 @@ const statements = [
     position BIGINT NOT NULL,
     text TEXT NOT NULL,
     KEY fix_messages_at (at),
+    KEY fix_messages_session (session, id),
     KEY fix_messages_order (order_id, id),
     KEY fix_messages_cl_ord_id (cl_ord_id, id),
     KEY fix_messages_number (number, id),

@@ -28,7 +28,7 @@ import type { Live } from '../lib/watched-files.ts';
 import { pause, periodic, Supervisor, type Worker } from '../lib/worker.ts';
 import type { FixConfig } from './config.ts';
 import { DropCopy } from './drop-copy/drop-copy.ts';
-import { openMessageLog } from './messages/open.ts';
+import { type OpenMessageLog, openMessageLog } from './messages/open.ts';
 import { FixMetrics } from './metrics.ts';
 import { SessionControl } from './operations/control.ts';
 import type { Operators, OperatorsOptions } from './operations/server.ts';
@@ -266,7 +266,8 @@ async function activate(config: FixConfig, parts: ActiveParts) {
 
   const messages = openMessageLog({
     settings: { ...config, maskedTags: [...config.maskedTags, ...personalTags(config.orderTemplate)] },
-    ...{ database: parts.database, fence: lease.fence, passwords: [parts.password, parts.newPassword], now, log },
+    ...{ database: parts.database, fence: lease.fence, now, log },
+    passwords: [parts.password, parts.newPassword, parts.dropCopyPassword],
     onDropped: (count) => metrics.messagesDropped.inc(count),
   });
 
@@ -384,7 +385,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   });
   await control.open();
 
-  const dropCopy = dropCopyOf(config, parts, spoken);
+  const dropCopy = dropCopyOf(config, parts, spoken, messages.dropCopyTap);
 
   const service = ordersService({ trading, store, backOffice: orders, now });
   const server = new Server({ 'grpc.max_concurrent_streams': 2_000, 'grpc.max_receive_message_length': 16_777_216 });
@@ -449,7 +450,12 @@ async function activate(config: FixConfig, parts: ActiveParts) {
 }
 
 /** What compares trades with a drop copy, as a worker of its own, so that orders go on without it. */
-function dropCopyOf(config: FixConfig, parts: ActiveParts, spoken: SpokenAlike): Worker | undefined {
+function dropCopyOf(
+  config: FixConfig,
+  parts: ActiveParts,
+  spoken: SpokenAlike,
+  tap: OpenMessageLog['dropCopyTap'],
+): Worker | undefined {
   const { dropCopyAddress: address, dropCopySenderCompId, dropCopyTargetCompId } = config;
   if (address === undefined || dropCopySenderCompId === undefined || dropCopyTargetCompId === undefined)
     return undefined;
@@ -462,7 +468,7 @@ function dropCopyOf(config: FixConfig, parts: ActiveParts, spoken: SpokenAlike):
       username: config.dropCopyUsername,
       password: () => parts.dropCopyPassword.current,
     },
-    ...{ address, schedule: config.schedule, database, lease, log, now },
+    ...{ address, schedule: config.schedule, database, lease, log, now, tap },
     connect: (to, signal) => openConnection(to, parts.sessionTls(), signal),
     graceMs: config.dropCopyGraceSeconds * 1_000,
     toKobo: (text) => toKobo(text, config.priceUnit),

@@ -3,6 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { connect } from '../../src/db/data-source.ts';
 import { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
+import { findMessages } from '../../src/fix/messages/find.ts';
+import { printedMessages } from '../../src/fix/operations/printed.ts';
 import type { Field } from '../../src/fix/wire/message.ts';
 import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
 import { eventually } from '../support/eventually.ts';
@@ -141,6 +143,26 @@ describe('a drop copy', () => {
       `SELECT price_kobo FROM fix_reports WHERE kind = 'trade' AND order_id = '${priced}'`,
     );
     assert.equal(Number(price), 25_050);
+  });
+
+  it('has its messages in the message log, which names its session and masks its password', async () => {
+    const own = await eventually(async () => {
+      const { messages } = await findMessages(database, { session: 'drop_copy' }, 100);
+      assert.ok(messages.some(({ type }) => type === messageTypes.TradeCaptureReport));
+      return messages;
+    }, 20_000);
+    const logon = own.find(({ type, direction }) => type === messageTypes.Logon && direction === 'out');
+    assert.match(logon?.text ?? '', /\|554=\*\*\*/);
+    assert.ok(own.every(({ text }) => !text.includes('copied')));
+    const [report] = own.filter(({ type, orderId }) => type === messageTypes.ExecutionReport && /^ord_/.test(orderId));
+    const both = (await findMessages(database, { orderId: report?.orderId }, 100)).messages;
+    assert.deepEqual([...new Set(both.map(({ session }) => session))].sort(), ['drop_copy', 'order']);
+    const [titles = '', ...lines] = printedMessages(both).split('\n');
+    assert.match(titles, /^Lagos +UTC +session +number +message +outcome +fields$/);
+    assert.ok(lines.some((line) => /Z {2}drop-copy {2}← {2}\d+ +ExecutionReport +applied /.test(line)));
+    assert.ok(lines.some((line) => /Z {2}order {6}→ {2}\d+ +NewOrderSingle +written /.test(line)));
+    const [orders] = (await findMessages(database, { session: 'order', numbers: { from: 1n, to: 1n } }, 100)).messages;
+    assert.equal(orders?.session, 'order');
   });
 
   it('does not hold orders up, or make the adapter unready, while it is down', async () => {

@@ -103,11 +103,27 @@ describe('the message log of FIX', () => {
     const rows = (await find({ orderId: 'ord_a' })).map(({ id: _, position: __, ...row }) => row);
     assert.deepEqual(rows, [
       {
-        ...{ at: began, startedAt: began - 5, direction: 'in', number: 3n, type: '8', orderId: 'ord_a' },
+        ...{
+          session: 'order',
+          at: began,
+          startedAt: began - 5,
+          direction: 'in',
+          number: 3n,
+          type: '8',
+          orderId: 'ord_a',
+        },
         ...{ clOrdId: 'ord_a.c1', outcome: 'gap', text: '35=8|11=ord_a.c1|41=ord_a' },
       },
       {
-        ...{ at: began, startedAt: began - 5, direction: 'out', number: 7n, type: 'D', orderId: 'ord_a' },
+        ...{
+          session: 'order',
+          at: began,
+          startedAt: began - 5,
+          direction: 'out',
+          number: 7n,
+          type: 'D',
+          orderId: 'ord_a',
+        },
         ...{ clOrdId: 'ord_a', outcome: 'written', text: '35=D|34=7|11=ord_a|554=***' },
       },
     ]);

@@ -3,6 +3,7 @@ import type { Database } from '../../db/database.ts';
 import type { Lease } from '../../db/lease.ts';
 import type { Logger } from '../../lib/log.ts';
 import { periodic } from '../../lib/worker.ts';
+import type { MessageTap } from '../messages/tap.ts';
 import type { Schedule } from '../session/schedule.ts';
 import { Session } from '../session/session.ts';
 import type { Outgoing, SessionSettings } from '../session/types.ts';
@@ -28,6 +29,8 @@ export interface DropCopyOptions {
   /** Real time, in milliseconds. */
   readonly now: () => number;
   readonly log: Logger;
+  /** What notes each message in the message log; undefined: messages are not logged. */
+  readonly tap: ((startedAt: number) => MessageTap) | undefined;
   readonly onState: (isExpected: boolean, isUp: boolean) => void;
   readonly onFinding: (what: string) => void;
   /** Trades came that are of orders which were not sent from here. */
@@ -42,13 +45,13 @@ export class DropCopy {
   #marks: readonly Mark[] = [];
 
   constructor(private readonly options: DropCopyOptions) {
-    const { database, lease, now, settings, schedule, address, connect } = options;
+    const { database, lease, now, settings, schedule, address, connect, tap } = options;
     const log = options.log.child({ session: 'drop copy' });
     const store = new DropCopyStore(database, lease);
     this.#store = store;
     this.#session = new Session<Outgoing>({
       settings: { ...settings, moreTypes: [messageTypes.TradeCaptureReport] },
-      ...{ schedule, addresses: [address], connect, now, log },
+      ...{ schedule, addresses: [address], connect, now, log, tap },
       mayWrite: () => lease.isHeld(),
       record: {
         numbers: async () => toNumbers(await store.numbers()),

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts';
 import { joined, type SqlRow, type Statement, statement } from '../../db/statement.ts';
-import { fixMessages, type StoredMessage } from './table.ts';
+import { fixMessages, type MessageSession, type StoredMessage } from './table.ts';
 
 /** Which messages to find. All that is given must match. */
 export interface MessageFilter {
@@ -10,6 +10,8 @@ export interface MessageFilter {
   readonly clOrdId?: string | undefined;
   /** MsgSeqNum, from the first to the last. */
   readonly numbers?: { readonly from: bigint; readonly to: bigint } | undefined;
+  /** Only messages of this session. */
+  readonly session?: MessageSession | undefined;
   readonly direction?: 'in' | 'out' | undefined;
   /** MsgType (35). */
   readonly type?: string | undefined;
@@ -85,7 +87,7 @@ interface Where {
 
 /** One read, or one of each direction, because their index has the direction before the id. */
 function readsOf(filter: MessageFilter, ids: readonly Statement[]): Where[] {
-  const { orderId, clOrdId, numbers, type, direction } = filter;
+  const { orderId, clOrdId, numbers, session, type, direction } = filter;
   if (orderId !== undefined) {
     return [{ index: 'fix_messages_order', conditions: [statement('order_id = ?', Buffer.from(orderId)), ...ids] }];
   }
@@ -95,7 +97,9 @@ function readsOf(filter: MessageFilter, ids: readonly Statement[]): Where[] {
     ];
   }
   if (numbers !== undefined) return [{ index: 'fix_messages_number', conditions: [...numbersWhere(numbers), ...ids] }];
-  if (type === undefined) return [{ index: 'PRIMARY', conditions: ids }];
+  if (type === undefined) {
+    return [{ index: session === undefined ? 'PRIMARY' : 'fix_messages_session', conditions: ids }];
+  }
   const directions = direction === undefined ? ['in', 'out'] : [direction];
   return directions.map((one) => ({
     index: 'fix_messages_type',
@@ -108,9 +112,10 @@ function numbersWhere({ from, to }: NonNullable<MessageFilter['numbers']>): Stat
 }
 
 function pageOf({ index, conditions }: Where, filter: MessageFilter, most: number): Statement {
-  const { clOrdId, numbers, type, direction } = filter;
+  const { clOrdId, numbers, session, type, direction } = filter;
   const all = [
     ...conditions,
+    ...(session === undefined ? [] : [statement('session = ?', session)]),
     ...(clOrdId === undefined ? [] : [statement('cl_ord_id = ?', Buffer.from(clOrdId))]),
     ...(numbers === undefined ? [] : numbersWhere(numbers)),
     ...(type === undefined ? [] : [statement('type = ?', type)]),

@@ -6,7 +6,7 @@ import { pause, Wakeup, type Worker } from '../../lib/worker.ts';
 import { messageTypes } from '../wire/tags.ts';
 import type { Masking } from './masking.ts';
 import { subjectOf } from './subject.ts';
-import { fixMessages, messageId, type StoredMessage } from './table.ts';
+import { fixMessages, type MessageSession, messageId, type StoredMessage } from './table.ts';
 import type { MessagePlace, MessageTap, TappedMessage } from './tap.ts';
 
 /** How often messages are written, if there are any. A crash loses those of this time and of one write. */
@@ -23,6 +23,9 @@ const lastWriteMs = 1_000;
 const rowCharacters = 300;
 
 const livenessTypes: readonly string[] = [messageTypes.Heartbeat, messageTypes.TestRequest];
+
+/** The numbering that a message's number is of. */
+type Numbering = Pick<StoredMessage, 'startedAt' | 'session'>;
 
 /** A row whose place among those that are kept is not known yet. */
 type Waiting = Omit<StoredMessage, 'position'>;
@@ -44,7 +47,7 @@ export interface MessageLogOptions {
 }
 
 /**
- * Keeps the messages of the session in the database, for operators. It waits for nothing: messages stand in a bounded buffer
+ * Keeps the messages of the sessions in the database, for operators. It waits for nothing: messages stand in a bounded buffer
  * that a worker writes, and those that find it full are left out and counted. Orders never depend on it.
  */
 export class MessageLog {
@@ -61,11 +64,11 @@ export class MessageLog {
 
   constructor(private readonly options: MessageLogOptions) {}
 
-  /** What notes the messages of a numbering that began then, in milliseconds. */
-  tap(startedAt: number): MessageTap {
+  /** What notes the messages of a session's numbering that began then, in milliseconds. */
+  tap(startedAt: number, session: MessageSession = 'order'): MessageTap {
     return {
       place: () => this.#place(),
-      note: (message, place = this.#place()) => this.#note(message, place, startedAt),
+      note: (message, place = this.#place()) => this.#note(message, place, { startedAt, session }),
     };
   }
 
@@ -75,9 +78,9 @@ export class MessageLog {
   }
 
   /** Never throws, because a fault of the log must not become one of the session. */
-  #note(message: TappedMessage, place: MessagePlace, startedAt: number): void {
+  #note(message: TappedMessage, place: MessagePlace, numbering: Numbering): void {
     try {
-      this.#add(message, place, startedAt);
+      this.#add(message, place, numbering);
     } catch (error) {
       this.options.log.error({ err: error }, 'a message could not be logged');
       this.options.onDropped(1);
@@ -92,7 +95,7 @@ export class MessageLog {
     await atMost(timeoutMs, done);
   }
 
-  #add(message: TappedMessage, { nth, at }: MessagePlace, startedAt: number): void {
+  #add(message: TappedMessage, { nth, at }: MessagePlace, numbering: Numbering): void {
     const { direction, outcome, number, type, fields, problem } = message;
     const { fence, masking, logsHeartbeats } = this.options;
     const isUsual = outcome === 'applied' || outcome === 'written';
@@ -106,7 +109,7 @@ export class MessageLog {
     this.#waiting.push({
       id: messageId(fence, nth),
       at,
-      startedAt,
+      ...numbering,
       direction,
       number: BigInt(number),
       type: masking.value(type).slice(0, 8),

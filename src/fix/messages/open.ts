@@ -28,10 +28,12 @@ export interface OpenMessageLogOptions {
   readonly onDropped: (count: number) => void;
 }
 
-/** The message log of the process that has the session. */
+/** The message log of the process that has the sessions. */
 export interface OpenMessageLog {
   /** Undefined: messages are not logged. */
   readonly tap: ((startedAt: number) => MessageTap) | undefined;
+  /** The same for the session of the drop copy. */
+  readonly dropCopyTap: ((startedAt: number) => MessageTap) | undefined;
   readonly masking: Masking;
   readonly workers: readonly Worker[];
   /** Resolves when all messages up to now are written, at most after the given time. */
@@ -42,12 +44,14 @@ export interface OpenMessageLog {
 export function openMessageLog({ settings, passwords, ...options }: OpenMessageLogOptions): OpenMessageLog {
   const { messageDays, messageMebibytes, logsHeartbeats, maskedTags } = settings;
   const masking = new Masking({ moreTags: maskedTags, secrets: secretsOf(passwords) });
-  if (messageDays === 0) return { tap: undefined, masking, workers: [], written: async () => {} };
+  if (messageDays === 0)
+    return { tap: undefined, dropCopyTap: undefined, masking, workers: [], written: async () => {} };
   const messages = new MessageLog({ ...options, masking, logsHeartbeats });
   const keptCharacters = BigInt(messageMebibytes) * mebibyte;
   const retention = retentionWorker({ ...options, keptMs: messageDays * dayMs, keptCharacters });
   return {
     tap: (startedAt) => messages.tap(startedAt),
+    dropCopyTap: (startedAt) => messages.tap(startedAt, 'drop_copy'),
     masking,
     workers: [messages.worker, retention],
     written: (timeoutMs) => messages.written(timeoutMs),

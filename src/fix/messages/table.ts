@@ -1,14 +1,18 @@
 import { defineTable, exactText, instant, longText, type RowOf, text, whole } from '../../db/table.ts';
 import type { MessageOutcome } from './tap.ts';
 
+/** Which session a message is of: that of orders, or that of the drop copy. */
+export type MessageSession = 'order' | 'drop_copy';
+
 /**
- * The messages of the session, masked. `id` has the fence of the lease's holder in its upper bits, and counts that holder's
+ * The messages of both sessions, masked. `id` has the fence of the lease's holder in its upper bits, and counts that holder's
  * messages below: so a batch that is written again changes nothing. `position` counts the characters kept so far.
  */
 export const fixMessages = defineTable({
   name: 'fix_messages',
   columns: {
     id: whole(),
+    session: text<MessageSession>(9),
     at: instant(),
     startedAt: instant(),
     direction: text<'in' | 'out'>(3),
@@ -23,6 +27,7 @@ export const fixMessages = defineTable({
   primary: ['id'],
   indexes: {
     fix_messages_at: ['at'],
+    fix_messages_session: ['session', 'id'],
     fix_messages_order: ['orderId', 'id'],
     fix_messages_cl_ord_id: ['clOrdId', 'id'],
     fix_messages_number: ['number', 'id'],

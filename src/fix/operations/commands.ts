@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Database } from '../../db/database.ts';
 import { findMessages, type MessageFilter, maxNumbers, maxPage } from '../messages/find.ts';
 import { typeOf } from '../messages/names.ts';
+import type { MessageSession } from '../messages/table.ts';
 import { listFindings } from './findings.ts';
 import { readOverview } from './overview.ts';
 import {
@@ -20,7 +21,7 @@ export const readCommands = ['messages', 'session', 'findings', 'rejections'] as
 export type ReadCommand = (typeof readCommands)[number];
 
 const usage = `usage: fix messages [--order ID] [--cl-ord-id ID] [--number N or N-M] [--direction in|out] [--type D or NewOrderSingle]
-                    [--since TIME] [--until TIME] [--before ID] [--limit N] [--raw]
+                    [--session order|drop-copy] [--since TIME] [--until TIME] [--before ID] [--limit N] [--raw]
        fix session
        fix findings [--order ID] [--open] [--before ID] [--limit N]
        fix rejections [--order ID] [--limit N]
@@ -61,7 +62,7 @@ function messagesCommand(args: readonly string[], now: number): Run {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      ...{ order: text, 'cl-ord-id': text, number: text, direction: text, type: text },
+      ...{ order: text, 'cl-ord-id': text, number: text, direction: text, type: text, session: text },
       ...{ since: text, until: text, before: text, limit: text, raw: yes },
     },
   });
@@ -70,6 +71,7 @@ function messagesCommand(args: readonly string[], now: number): Run {
     clOrdId: values['cl-ord-id'],
     numbers: given(values.number, numbersFrom, '--number must be a number, or two with a hyphen, at most 1,000 apart'),
     direction: given(values.direction, directionFrom, '--direction must be in or out'),
+    session: given(values.session, sessionFrom, '--session must be order or drop-copy'),
     type: given(values.type, typeOf, '--type must be a MsgType such as D, or its name'),
     since: given(values.since, (time) => readTime(time, now), `--since must be a time: ${timeForms}`),
     until: given(values.until, (time) => readTime(time, now), `--until must be a time: ${timeForms}`),
@@ -139,6 +141,10 @@ function idFrom(value: string): bigint | undefined {
 
 function directionFrom(value: string): 'in' | 'out' | undefined {
   return value === 'in' || value === 'out' ? value : undefined;
+}
+
+function sessionFrom(value: string): MessageSession | undefined {
+  return value === 'order' ? value : value === 'drop-copy' ? 'drop_copy' : undefined;
 }
 
 function numbersFrom(value: string): { from: bigint; to: bigint } | undefined {

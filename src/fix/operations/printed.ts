@@ -5,25 +5,34 @@ import type { Overview } from './overview.ts';
 import type { Rejection } from './rejections.ts';
 import { duration, lagosTime, utcTime } from './times.ts';
 
-/** A line for each message, oldest first, below a line that names the columns. */
+/**
+ * A line for each message, oldest first, below a line that names the columns. The session is named where some are of the drop
+ * copy, because each session has numbers of its own.
+ */
 export function printedMessages(messages: readonly StoredMessage[]): string {
-  const cells = messages.map(({ at, direction, number, type, outcome, text }) => [
+  const hasCopies = messages.some(({ session }) => session === 'drop_copy');
+  const cells = messages.map(({ at, session, direction, number, type, outcome, text }) => [
     lagosTime(at),
     utcTime(at),
+    ...(hasCopies ? [sessionName(session)] : []),
     direction === 'out' ? '→' : '←',
     number === 0n ? '-' : String(number),
     typeName(type) || '-',
     outcome,
     fieldsText(text),
   ]);
-  return columns([['Lagos', 'UTC', '', 'number', 'message', 'outcome', 'fields'], ...cells]);
+  return columns([
+    ['Lagos', 'UTC', ...(hasCopies ? ['session'] : []), '', 'number', 'message', 'outcome', 'fields'],
+    ...cells,
+  ]);
 }
 
-/** The messages as they are in the log, one a line. */
+/** The messages as they are in the log, one a line. Those of the drop copy say so. */
 export function rawMessages(messages: readonly StoredMessage[]): string {
   return messages
     .map(
-      ({ id, at, direction, outcome, text }) => `${id} ${new Date(at).toISOString()} ${direction} ${outcome} ${text}`,
+      ({ id, at, session, direction, outcome, text }) =>
+        `${id} ${new Date(at).toISOString()} ${session === 'order' ? '' : `${sessionName(session)} `}${direction} ${outcome} ${text}`,
     )
     .join('\n');
 }
@@ -95,6 +104,10 @@ export function printedSession(overview: Overview, names: SessionNames, now: num
         ]),
   ];
   return lines.map(([name, value]) => `${name.padEnd(18)} ${printable(value)}`).join('\n');
+}
+
+function sessionName(session: StoredMessage['session']): string {
+  return session.replace('_', '-');
 }
 
 /** Rows of cells in columns. The last column is not filled up. */

@@ -7,6 +7,7 @@ import {
   FixOperations,
   type ListMessagesRequest,
   MessageDirection,
+  MessageSession,
   OrderAnswer,
 } from '../../gen/marina/fix/v1/operations_pb.ts';
 import { findMessages, type MessageFilter, maxNumbers, newestId } from '../messages/find.ts';
@@ -86,7 +87,7 @@ export function operationsService(parts: OperationsParts) {
       const afterId = await newestId(database);
       const answer = await ask(session, orderId);
       await session.logged(logMs);
-      const { messages } = await findMessages(database, { orderId, afterId }, maxAnswers);
+      const { messages } = await findMessages(database, { orderId, afterId, session: 'order' }, maxAnswers);
       const order = await readOrder(database, orderId);
       return {
         ...answer,
@@ -122,7 +123,7 @@ export function operationsService(parts: OperationsParts) {
 }
 
 function filterOf(request: ListMessagesRequest): MessageFilter {
-  const { orderId, clOrdId, number, toNumber, direction, type, beforeId } = request;
+  const { orderId, clOrdId, number, toNumber, direction, type, session, beforeId } = request;
   const since = request.since && timestampMs(request.since);
   const until = request.until && timestampMs(request.until);
   if (since !== undefined && until !== undefined && until <= since) {
@@ -133,6 +134,7 @@ function filterOf(request: ListMessagesRequest): MessageFilter {
     throw invalidField('to_number', `must be \`number\` or more, for at most ${maxNumbers} numbers.`);
   }
   const directions = { [MessageDirection.IN]: 'in', [MessageDirection.OUT]: 'out' } as const;
+  const sessions = { [MessageSession.ORDER]: 'order', [MessageSession.DROP_COPY]: 'drop_copy' } as const;
   return {
     ...{ since, until },
     orderId: orderId || undefined,
@@ -140,6 +142,7 @@ function filterOf(request: ListMessagesRequest): MessageFilter {
     numbers: number === 0n ? undefined : { from: number, to },
     direction: direction === MessageDirection.UNSPECIFIED ? undefined : directions[direction],
     type: type || undefined,
+    session: session === MessageSession.UNSPECIFIED ? undefined : sessions[session],
     beforeId: beforeId === 0n ? undefined : beforeId,
   };
 }

@@ -6,6 +6,7 @@ import {
   type LoggedMessageSchema,
   MessageDirection,
   MessageOutcome,
+  MessageSession,
   type NumbersSchema,
   type SessionSchema,
   SessionState,
@@ -42,12 +43,13 @@ const states: Readonly<Record<string, SessionState>> = {
 };
 
 export function shownMessage(row: StoredMessage): MessageInitShape<typeof LoggedMessageSchema> {
-  const { id, at, startedAt, direction, number, type, orderId, clOrdId, outcome, text } = row;
+  const { id, at, session, startedAt, direction, number, type, orderId, clOrdId, outcome, text } = row;
   return {
     ...{ id, number, type, orderId, clOrdId, text },
     at: timestampFromMs(at),
     numberingStartedAt: timestampFromMs(startedAt),
     direction: direction === 'in' ? MessageDirection.IN : MessageDirection.OUT,
+    session: session === 'order' ? MessageSession.ORDER : MessageSession.DROP_COPY,
     typeName: typeName(type),
     outcome: outcomes[outcome] ?? MessageOutcome.UNSPECIFIED,
   };
