@@ -68,6 +68,7 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
     ['/docs/marina.binpb', () => ({ contentType: 'application/x-protobuf', body: descriptorSet(operations) })],
     ['/docs/docs.css', asset('docs.css', 'text/css; charset=utf-8')],
     ['/docs/docs.js', asset('docs.js', 'text/javascript; charset=utf-8')],
+    ['/docs/search.js', asset('search.js', 'text/javascript; charset=utf-8')],
     ['/docs/icon.svg', asset('icon.svg', 'image/svg+xml')],
   ]);
 }

@@ -64,17 +64,28 @@ export function headings(text: string): Heading[] {
   });
 }
 
-/** The words of a text, each once, by the anchor of the part they stand in. Those before the first part have none. */
-export function wordsByPart(text: string, depth: number): ReadonlyMap<string, string> {
-  const words = new Map<string, Set<string>>();
+/** The text without its marks, by the anchor of the part it stands in. That before the first part has none. */
+export function textByPart(text: string, depth: number): ReadonlyMap<string, string> {
+  const parts = new Map<string, string>();
   let id = '';
   for (const token of marked.lexer(text)) {
     if (token.type === 'heading' && (token as Tokens.Heading).depth === depth) id = headings(token.raw)[0]?.id ?? '';
-    const found = words.get(id) ?? new Set();
-    words.set(id, found);
-    for (const word of token.raw.toLowerCase().match(/[\p{L}\p{N}_./:-]*[\p{L}\p{N}]/gu) ?? []) found.add(word);
+    else parts.set(id, `${parts.get(id) ?? ''} ${bareText(token.raw)}`.trim());
   }
-  return new Map([...words].map(([part, found]) => [part, [...found].join(' ')]));
+  return parts;
+}
+
+/** A text without marks of Markdown, on one line. */
+export function bareText(text: string): string {
+  return text
+    .replace(/^```.*$/gm, '')
+    .replace(/^\|(?:[ :]*-+[ :]*\|)+$/gm, '')
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/<a id="[^"]*"><\/a>|\{\w+\}/g, '')
+    .replace(/[`|]|\*\*|^#+ |^- /gm, ' ')
+    .replace(/\s+/g, ' ')
+    .replace(/ (?=[.,;:)](?: |$))/g, '')
+    .trim();
 }
 
 /** A title as an anchor. */

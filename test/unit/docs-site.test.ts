@@ -5,6 +5,7 @@ import { highlight } from '../../src/docs/highlight.ts';
 import { html } from '../../src/docs/html.ts';
 import { markdown } from '../../src/docs/markdown.ts';
 import { Site } from '../../src/docs/site.ts';
+import { catalogue } from '../../src/lib/errors.ts';
 
 const options = {
   operations: gatewayOperations,
@@ -59,6 +60,46 @@ describe('the site', () => {
     }
     assert.ok(text.includes('WatchEvents over gRPC'), 'what partners notice is there');
     assert.ok(!/rights\.sql|For operators/.test(text), 'what operators notice is not');
+  });
+
+  it('has no link that leads nowhere', async () => {
+    const site = new Site({ ...options, environment: 'sandbox' });
+    const pages = new Map<string, string>();
+    const wanted = ['/docs'];
+    const links: URL[] = [];
+    for (let path = wanted.pop(); path !== undefined; path = wanted.pop()) {
+      if (pages.has(path)) continue;
+      const found = await site.find(path);
+      assert.ok(found, `there is ${path}`);
+      pages.set(path, String(found.body));
+      for (const [, href = ''] of (pages.get(path) ?? '').matchAll(/ href="([^"]+)"/g)) {
+        const to: URL = new URL(href.replaceAll('&#38;', '&'), `http://docs.test${path}`);
+        assert.equal(to.host, 'docs.test', `${path} links to ${href}`);
+        links.push(to);
+        wanted.push(to.pathname);
+      }
+    }
+    const broken = links.filter(
+      ({ pathname, hash }) =>
+        hash !== '' && !pages.get(pathname)?.includes(` id="${decodeURIComponent(hash.slice(1))}"`),
+    );
+    assert.deepEqual(
+      broken.map(({ pathname, hash }) => pathname + hash),
+      [],
+    );
+  });
+
+  it('has every error in one table, with a link to what to do about it', async () => {
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/errors'))?.body);
+    const table = /<h2 id="all">[\s\S]*?<\/table>/.exec(text)?.[0] ?? '';
+    for (const code of Object.keys(catalogue)) assert.ok(table.includes(`href="#${code}"`), code);
+    assert.match(table, /rate_limited<\/code><\/a><\/td><td[^>]*>429<\/td><td[^>]*>RESOURCE_EXHAUSTED/);
+  });
+
+  it('has a list of what to check before going live', async () => {
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/go-live'))?.body);
+    for (const word of ['Idempotency-Key', 'marina_live_', 'Before you ask for a live key', 'On the day'])
+      assert.ok(text.includes(word), word);
   });
 
   it('makes a page once, however many ask for it at once', async () => {

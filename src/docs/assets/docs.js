@@ -2,6 +2,8 @@
  * What the pages do beyond being read: search, copying code, tabs of languages, where one is, and trying calls. Without it they lose nothing else. The key one
  * tries calls with lives in its field, in this tab's memory: it is stored nowhere, and sent to this gateway only.
  */
+import { excerpt, prepare, search } from './search.js';
+
 /** What stands before every path, where the gateway is reached below one. */
 export const { base } = document.documentElement.dataset;
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -90,7 +92,9 @@ function startSearch(box) {
   let chosen = -1;
   box.hidden = false;
   const load = () => {
-    index ??= fetch(`${base}/docs/search.json`).then((response) => response.json());
+    index ??= fetch(`${base}/docs/search.json`)
+      .then((response) => response.json())
+      .then(prepare);
     return index;
   };
   const choose = (position) => {
@@ -106,10 +110,12 @@ function startSearch(box) {
     input.setAttribute('aria-expanded', 'false');
   };
   const show = async () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    if (words.length === 0) return close();
-    const found = rank(await load(), words).slice(0, 12);
-    list.replaceChildren(...found.map(foundItem));
+    const query = input.value;
+    if (query.trim() === '') return close();
+    const found = search(await load(), query).slice(0, 12);
+    // The reader went on typing while the index was loaded.
+    if (input.value !== query) return;
+    list.replaceChildren(...found.map((entry, at) => foundItem(entry, at, query)));
     if (found.length === 0)
       list.append(
         element('li', { className: 'none', role: 'option', ariaDisabled: 'true', textContent: 'Nothing was found.' }),
@@ -141,62 +147,14 @@ function startSearch(box) {
   });
 }
 
-/** What others call things: a word finds what any word of its line does. */
-const synonyms = [
-  ['pagination', 'paginate', 'paging', 'cursor', 'next_cursor'],
-  ['retry', 'retries', 'again', 'repeat', 'replay'],
-  ['timeout', 'timeouts', 'deadline', 'in time', 'retry-after'],
-  ['throttle', 'throttled', 'throttling', 'ratelimit', 'rate-limit', 'rate_limited', '429'],
-  ['deposit', 'fund', 'funding', 'transfer', 'allocation'],
-  ['kyc', 'onboarding', 'signup', 'application'],
-  ['callback', 'callbacks', 'hook', 'webhook', 'ngrok', 'tunnel', 'localhost'],
-  ['signature', 'hmac', 'verify', 'signed'],
-  ['token', 'apikey', 'authentication', 'auth', 'bearer', 'key'],
-  ['stock', 'ticker', 'instrument', 'security', 'symbol'],
-  ['quote', 'preview', 'fee', 'fees', 'commission', 'estimate'],
-  ['execution', 'executions', 'trade', 'fill'],
-  ['holding', 'holdings', 'portfolio', 'position'],
-  ['cash', 'buying power', 'balance'],
-  ['sdk', 'library', 'libraries', 'client', 'typescript', 'python'],
-  ['simulate', 'simulator', 'test', 'magic', 'sandbox'],
-  ['stream', 'streaming', 'websocket', 'sse', 'watch', 'feed'],
-];
-
-/** A word, and what others call the same. */
-function alternatives(word) {
-  const lines = synonyms.filter((line) =>
-    line.some((each) => each === word || (word.length > 3 && each.startsWith(word))),
-  );
-  return lines.flat().filter((each) => each !== word);
-}
-
-/** What has every word, by where: in the title first, at its beginning before all. */
-function rank(index, words) {
-  const others = new Map(words.map((word) => [word, alternatives(word)]));
-  const scored = index.map((entry) => {
-    const [title, , kind, more] = entry.map((text) => text.toLowerCase());
-    let score = 0;
-    for (const word of words) {
-      if (title.startsWith(word)) score += 8;
-      else if (title.includes(word)) score += 5;
-      else if (more.includes(word)) score += 2;
-      else if (kind.includes(word)) score += 1;
-      else if (others.get(word).some((other) => title.includes(other))) score += 3;
-      else if (others.get(word).some((other) => more.includes(other))) score += 1;
-      else return { entry, score: 0 };
-    }
-    return { entry, score: title === words.join(' ') ? score + 10 : score };
-  });
-  return scored
-    .filter(({ score }) => score > 0)
-    .sort((one, other) => other.score - one.score)
-    .map(({ entry }) => entry);
-}
-
-function foundItem([title, href, kind], at) {
+function foundItem([title, href, kind, text], at, query) {
   const item = element('li', { id: `found-${at}`, role: 'option' });
   const link = element('a', { href: base + href, tabIndex: -1 });
   link.append(title, element('span', { textContent: kind }));
+  const [before, match, after] = excerpt(text, query);
+  const part = element('small');
+  part.append(before, ...(match === '' ? [] : [element('mark', { textContent: match })]), after);
+  link.append(part);
   item.append(link);
   return item;
 }

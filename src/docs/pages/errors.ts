@@ -29,7 +29,7 @@ ${own.map((code) => entry(code, advice.get(code)?.text ?? '', reference))}`;
     path: '/docs/errors',
     title: 'Errors',
     lead: 'Every code the gateway answers with, what it means, and what to do about it.',
-    content: html`<div class="prose">${introduction()}</div>
+    content: html`<div class="prose">${introduction()}${table(groups.flatMap((group) => codes.filter((code) => advice.get(code)?.group === group)))}</div>
 ${sections}`,
   };
 }
@@ -38,6 +38,26 @@ function introduction(): Html {
   return html`<p>Decide by <code>code</code>: it never changes its meaning. Treat a code you do not know by its status: below 500 the request has to change, at 429 and from 500 on the same request may be sent again. <code>message</code> is for people.</p>
 <p>When an error leaves an object behind, such as an order that was rejected, the header <code>Location</code> of the answer is its path: read it there. Over gRPC look for it in the list of its kind; orders and allocations are found by <code>client_reference</code>.</p>
 <p>“The same request” means exactly the same request with the same <code>Idempotency-Key</code>. It can never place a second order. A new key means a new order.</p>`;
+}
+
+/** All codes on one screen, each with a link to what to do about it. */
+function table(codes: readonly ErrorCode[]): Html {
+  const titles = ['Code', 'HTTP', 'gRPC', 'Type', 'Retry after'];
+  const rows = codes.map((code) => {
+    const error = new ApiError(code);
+    const { status, type, retryAfterSeconds } = error;
+    const cells = [
+      html`<a href="#${code}"><code>${code}</code></a>`,
+      html`${status}`,
+      html`${grpcStatus[rpcStatus(error)]}`,
+      html`<code>${type}</code>`,
+      html`${retryAfterSeconds !== undefined && `${retryAfterSeconds} s`}`,
+    ];
+    return html`<tr role="row">${cells.map((cell, column) => html`<td role="cell" data-title="${titles[column]}">${cell}</td>`)}</tr>
+`;
+  });
+  return html`<h2 id="all"><a class="anchor" href="#all">All errors</a></h2>
+<div class="table" tabindex="0"><table role="table"><thead role="rowgroup"><tr role="row">${titles.map((title) => html`<th role="columnheader">${title}</th>`)}</tr></thead><tbody role="rowgroup">${rows}</tbody></table></div>`;
 }
 
 function entry(code: ErrorCode, advice: string, { operations }: Reference): Html {
@@ -68,7 +88,8 @@ ${
 /** The links to the groups of errors. */
 export function errorLinks(): NavigationLink[] {
   const groups = new Set([...readAdvice().values()].map(({ group }) => group));
-  return [...groups].map((group) => ({ title: group, href: `/docs/errors#${slug(group)}` }));
+  const links = [...groups].map((group) => ({ title: group, href: `/docs/errors#${slug(group)}` }));
+  return [{ title: 'All errors', href: '/docs/errors#all' }, ...links];
 }
 
 /** What `docs/ERRORS.md` says to do, by code. */

@@ -66,6 +66,12 @@ export const guides: readonly Guide[] = [
     lead: 'A broker and an exchange to learn on, where you can cause every outcome.',
     file: '../../../docs/SANDBOX.md',
   },
+  {
+    path: '/docs/go-live',
+    title: 'Go live',
+    lead: 'What to check before you trade with real money, what the operator needs from you, and what to do on the day.',
+    file: '../guides/go-live.md',
+  },
 ];
 
 const changelog: Guide = {

@@ -2,7 +2,7 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { ApiError, catalogue, type ErrorCode } from '../../lib/errors.ts';
 import { rpcStatus } from '../../transport/rpc.ts';
 import { commentOf, firstSentence } from '../comments.ts';
-import { wordsByPart } from '../markdown.ts';
+import { bareText, textByPart } from '../markdown.ts';
 import { pathTemplate } from '../openapi/operations.ts';
 
 import type { Reference } from '../reference.ts';
@@ -13,8 +13,44 @@ import { guideLinks, guides, guideText } from './guides.ts';
 import { lowerFirst, objectsOf } from './reference.ts';
 import { hasWorkbench, workbenchPath } from './workbench.ts';
 
-/** Something that can be found: its title, where it is, what kind it is, and more words it is found by. */
-type Found = readonly [title: string, href: string, kind: string, words: string];
+/** Something that can be found: its title, where it is, what kind it is, its text, and what others call it. */
+type Found = readonly [title: string, href: string, kind: string, text: string, aliases?: string];
+
+/** What newcomers type, by the place that answers it. Phrases are separated by commas. */
+export const aliases: Readonly<Record<string, string>> = {
+  '/docs': 'quickstart, quick start, begin, hello world, tutorial',
+  '/docs#keys-and-scopes':
+    'api key, api keys, apikey, access token, authentication, auth, bearer, login, permission, role',
+  '/docs#money-and-numbers': 'naira, kobo, ngn, currency, amount, big number',
+  '/docs#money-in-and-out': 'withdraw, withdrawal, payout, cash out, deposit, refund',
+  '/docs#times-and-days': 'timezone, time zone, date format, timestamp',
+  '/docs#lists': 'pagination, paging, next page, cursor, page',
+  '/docs#when-something-is-odd': 'support, contact, help, request id, trace',
+  '/docs#postman-bruno-and-other-tools': 'postman, bruno, insomnia, swagger, openapi, collection',
+  '/docs/idempotency#what-to-send-again': 'retry, retries, resend, send again, repeat, backoff, timeout',
+  '/docs/idempotency#the-key': 'idempotency key, duplicate, twice',
+  '/docs/idempotency#when-an-order-is-uncertain': 'uncertain, unknown outcome, no answer',
+  '/docs/webhooks': 'webhook, callback, notification, push',
+  '/docs/webhooks#verify-before-you-read': 'php, java, c#, csharp, signature, hmac, verify, whsec',
+  '/docs/clients': 'python, typescript, javascript, node, nodejs, sdk, library, npm, pip',
+  '/docs/clients#webhooks-without-a-public-address': 'ngrok, tunnel, localhost, marina-listen',
+  '/docs/grpc#a-client': 'go, golang, protobuf, grpcurl',
+  '/docs/prices#when-it-trades': 'opening hours, trading hours, holiday',
+  '/docs/prices#when-it-settles': 't+1, t+2, t1, settle, settlement, settlement date, clearing',
+  '/docs/go-live': 'go live, going live, production, launch, checklist, live key',
+  '/docs/limits': 'rate limit, quota, throttling',
+  '/docs/sandbox': 'test mode, simulator, fake, demo',
+  '/docs/reference#cancelOrder': 'cancel, cancel order, cancel an order, revoke order',
+  '/docs/reference#createOrder': 'buy, sell, place order, buy shares, sell shares, trade',
+  '/docs/reference#createAllocation': 'fund, fund account, top up, transfer',
+  '/docs/reference#createApplication': 'open account, onboarding, kyc, bvn, nin, sign up',
+  '/docs/reference#estimateOrder': 'fee, fees, commission, charges, quote, preview',
+  '/docs/reference#getBalance': 'balance, cash, buying power',
+  '/docs/reference#listPositions': 'portfolio, holdings, shares owned',
+  '/docs/reference#listInstruments': 'symbols, tickers, stocks, securities, instrument list',
+  '/docs/reference#revokeKey': 'revoke key, delete key, leaked key',
+  '/docs/reference#watchEvents': 'stream, websocket, sse, realtime',
+};
 
 const workbench: Found = [
   'Workbench',
@@ -25,24 +61,31 @@ const workbench: Found = [
 
 /** All that can be found, as the script reads it. */
 export function searchIndex(reference: Reference): readonly Found[] {
+  return places(reference).map((found): Found => {
+    const others = aliases[found[1]];
+    return others === undefined ? found : [found[0], found[1], found[2], found[3], others];
+  });
+}
+
+function places(reference: Reference): readonly Found[] {
   const { operations, comments } = reference;
   const advice = readAdvice();
   const objects = [...new Set(operations.flatMap(({ output }) => objectsOf(output)))];
   return [
     ...guides.flatMap((guide): Found[] => {
-      const words = wordsByPart(guideText(guide), 2);
+      const texts = textByPart(guideText(guide), 2);
       const parts = guideLinks(guide).map(({ title, href }): Found => {
-        return [title, href, guide.title, words.get(href.slice(href.indexOf('#') + 1)) ?? ''];
+        return [title, href, guide.title, texts.get(href.slice(href.indexOf('#') + 1)) ?? ''];
       });
-      return [[guide.title, guide.path, 'Guide', `${guide.lead} ${words.get('') ?? ''}`], ...parts];
+      return [[guide.title, guide.path, 'Guide', `${guide.lead} ${texts.get('') ?? ''}`], ...parts];
     }),
     ...(hasWorkbench(reference) ? [workbench] : []),
     ...operations.map(({ method, http }): Found => {
       const words = [
+        bareText(firstSentence(commentOf(comments, method))),
         http?.method,
         http && pathTemplate(http),
         method.localName,
-        firstSentence(commentOf(comments, method)),
       ];
       return [titleOf(method.name), `/docs/reference#${method.localName}`, method.parent.name, words.join(' ')];
     }),
@@ -51,12 +94,17 @@ export function searchIndex(reference: Reference): readonly Found[] {
       return [`The ${lowerFirst(titleOf(desc.name))} object`, `/docs/reference#object-${desc.name}`, 'Object', words];
     }),
     ...eventTypes(reference).flatMap(({ types }) =>
-      types.map(({ type, meaning }): Found => [type, `/docs/events#${type}`, 'Event', meaning]),
+      types.map(({ type, meaning }): Found => [type, `/docs/events#${type}`, 'Event', bareText(meaning)]),
     ),
     ['webhook.test', '/docs/events#webhook.test', 'Event', 'test event of a webhook endpoint, ping'],
     ...(Object.keys(catalogue) as ErrorCode[]).map((code): Found => {
       const error = new ApiError(code);
-      const words = [error.status, grpcStatus[rpcStatus(error)], error.message, advice.get(code)?.text];
+      const words = [
+        bareText(error.message),
+        bareText(advice.get(code)?.text ?? ''),
+        error.status,
+        grpcStatus[rpcStatus(error)],
+      ];
       return [code, `/docs/errors#${code}`, 'Error', words.join(' ')];
     }),
   ];
