@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { OperationRules } from '../transport/operations.ts';
 import { readComments } from './comments.ts';
 import { readExamples } from './examples.ts';
+import { missingPage, missingPath } from './missing.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { errorLinks, errorsPage } from './pages/errors.ts';
 import { eventLinks, eventsPage } from './pages/events.ts';
@@ -55,6 +56,7 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
     ['/docs/events', page(() => eventsPage(reference))],
     ['/docs/errors', page(() => errorsPage(reference))],
     ['/docs/changelog', page(() => changelogPage(addresses))],
+    [missingPath, page(missingPage)],
     ...(canTry && hasWorkbench(reference)
       ? ([
           [workbenchPath, page(() => workbenchPage(reference))],

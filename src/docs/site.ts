@@ -6,6 +6,7 @@ import type { Answer, HttpRequest } from '../transport/http/messages.ts';
 import type { HttpProtocol } from '../transport/http/server.ts';
 import { errorAnswer } from '../transport/rest/protocol.ts';
 import type { Content, SiteOptions } from './contents.ts';
+import { missingPath } from './missing.ts';
 
 const compress = promisify(gzip);
 
@@ -62,7 +63,7 @@ export class Site implements HttpProtocol {
   async answer(request: HttpRequest): Promise<Answer> {
     if (request.path === '/') return this.#lead(request);
     const page = await this.find(request.path);
-    if (page === undefined) throw new ApiError('not_found');
+    if (page === undefined) return this.#missing(request);
     if (request.method !== 'GET') throw new ApiError('method_not_allowed', { allow: ['GET'] });
     request.passOver();
     const { headers: asked } = request.exchange.request;
@@ -78,10 +79,25 @@ export class Site implements HttpProtocol {
 
   /** A browser that is given no path is led to the pages. For programs there is nothing. */
   #lead(request: HttpRequest): Answer {
-    const { accept = '' } = request.exchange.request.headers;
-    if (request.method !== 'GET' || !accept.includes('text/html')) throw new ApiError('not_found');
+    if (!isForReading(request)) throw new ApiError('not_found');
     request.passOver();
-    const location = `${this.options.baseUrl()}/docs`;
+    return this.#redirect('/docs');
+  }
+
+  /** A browser is led from `/docs/limits/` to `/docs/limits`, and shown a page where there is none. Programs get the error. */
+  async #missing(request: HttpRequest): Promise<Answer> {
+    if (!isForReading(request)) throw new ApiError('not_found');
+    const bare = request.path.replace(/\/+$/, '');
+    const [page, missing] = await Promise.all([this.find(bare), this.find(missingPath)]);
+    if (missing === undefined) throw new ApiError('not_found');
+    request.passOver();
+    if (page !== undefined) return this.#redirect(bare);
+    const { contentType, body } = missing;
+    return { status: 404, headers: securityHeaders, contentType, cacheControl: 'no-cache', body };
+  }
+
+  #redirect(path: string): Answer {
+    const location = `${this.options.baseUrl()}${path}`;
     return { status: 302, headers: ['Location', location], contentType: 'text/plain', body: noBody };
   }
 
@@ -104,6 +120,11 @@ async function finish(make: () => Content): Promise<Page> {
   const body = Buffer.from(made);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   return { contentType, body, gzipped: await compress(body), etag };
+}
+
+/** Whether a person reads the answer in a browser. */
+function isForReading(request: HttpRequest): boolean {
+  return request.method === 'GET' && (request.exchange.request.headers.accept ?? '').includes('text/html');
 }
 
 /** What failed is not kept: the next request tries again. */

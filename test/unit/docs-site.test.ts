@@ -5,13 +5,20 @@ import { highlight } from '../../src/docs/highlight.ts';
 import { html } from '../../src/docs/html.ts';
 import { markdown } from '../../src/docs/markdown.ts';
 import { Site } from '../../src/docs/site.ts';
-import { catalogue } from '../../src/lib/errors.ts';
+import { ApiError, catalogue } from '../../src/lib/errors.ts';
+import type { HttpRequest } from '../../src/transport/http/messages.ts';
 
 const options = {
   operations: gatewayOperations,
   baseUrl: () => 'https://marina.example',
   grpcAddress: () => 'marina.example:50051',
 };
+
+/** A request as the HTTP server gives it to the site, as far as the site reads it. */
+function requestFor(path: string, accept: string | undefined, method = 'GET'): HttpRequest {
+  const headers = accept === undefined ? {} : { accept };
+  return { path, method, exchange: { request: { headers } }, passOver: () => undefined } as unknown as HttpRequest;
+}
 
 describe('the site', () => {
   it('of a live gateway says so, and asks for no key', async () => {
@@ -87,6 +94,51 @@ describe('the site', () => {
       broken.map(({ pathname, hash }) => pathname + hash),
       [],
     );
+  });
+
+  it('describes each message of a stream, with every field and every way in which it ends', async () => {
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/reference'))?.body);
+    const streams = gatewayOperations.filter(({ method }) => method.methodKind === 'server_streaming');
+    assert.ok(streams.length > 0, 'there is a stream');
+    for (const { method, output, errors } of streams) {
+      const from = text.indexOf(`id="${method.localName}"`);
+      const section = text.slice(from, text.indexOf('</section>', from));
+      assert.ok(section.includes('Each message'), method.name);
+      for (const { name } of output.fields) assert.ok(section.includes(`<code>${name}</code>`), name);
+      for (const code of errors) assert.ok(section.includes(`/docs/errors#${code}`), code);
+      assert.ok(section.includes('the stream is alive'), 'the comment of a field is there');
+    }
+  });
+
+  it('shows a browser a page where there is none, and leads it from a path with a slash at its end', async () => {
+    const site = new Site({ ...options, environment: 'sandbox' });
+    for (const path of ['/docs/nothing', '/docs/a/b', '/docs/missing', '/docs/nothing/']) {
+      const { status, contentType, body, headers = [] } = await site.answer(requestFor(path, 'text/html,*/*'));
+      assert.deepEqual([status, contentType], [404, 'text/html; charset=utf-8'], path);
+      assert.match(String(body), /<h1>No such page<\/h1>[\s\S]*href="\/docs\/reference"/);
+      assert.ok(headers.includes('Content-Security-Policy'), path);
+    }
+    for (const [path, location] of [
+      ['/docs/', '/docs'],
+      ['/docs//', '/docs'],
+      ['/docs/limits/', '/docs/limits'],
+    ] as const) {
+      const { status, headers } = await site.answer(requestFor(path, 'text/html'));
+      assert.deepEqual([status, headers], [302, ['Location', `https://marina.example${location}`]], path);
+    }
+  });
+
+  it('answers a program with the error not_found where there is no page', async () => {
+    const site = new Site({ ...options, environment: 'sandbox' });
+    for (const path of ['/docs/', '/docs/nothing']) {
+      for (const accept of ['*/*', 'application/json', undefined]) {
+        await assert.rejects(site.answer(requestFor(path, accept)), (error) => {
+          assert.ok(error instanceof ApiError);
+          return error.code === 'not_found';
+        });
+      }
+      await assert.rejects(site.answer(requestFor(path, 'text/html', 'POST')), ApiError);
+    }
   });
 
   it('has every error in one table, with a link to what to do about it', async () => {

@@ -18,6 +18,8 @@ addEventListener('hashchange', openTarget);
 startSearch(document.querySelector('.search'));
 startTrying();
 startTabs();
+addEventListener('beforeprint', openAll);
+addEventListener('afterprint', closeAgain);
 
 /** On a wide page the menu is always open; on a phone it is opened by hand. */
 function openMenu() {
@@ -75,6 +77,24 @@ function markWhereOneIs() {
     { rootMargin: '-15% 0px -75% 0px' },
   );
   for (const target of links.keys()) observer.observe(target);
+}
+
+/** On paper every part is open. Those with one name would close each other, so they have none meanwhile. */
+const opened = [];
+function openAll() {
+  for (const details of all('#content details:not([open]):not(.try)')) {
+    opened.push([details, details.getAttribute('name')]);
+  }
+  for (const details of all('#content details[name]')) {
+    if (details.open) opened.push([details, details.getAttribute('name'), true]);
+    details.removeAttribute('name');
+  }
+  for (const details of all('#content details:not(.try)')) details.open = true;
+}
+
+function closeAgain() {
+  for (const [details, , wasOpen = false] of opened) details.open = wasOpen;
+  for (const [details, name] of opened.splice(0)) if (name !== null) details.setAttribute('name', name);
 }
 
 /** A link may lead into something that is folded. */
@@ -340,6 +360,7 @@ function makeTabs(box, number) {
     tab.setAttribute('aria-controls', id);
     const panel = element('div', { role: 'tabpanel', id, className: 'tabpanel' });
     panel.setAttribute('aria-labelledby', tab.id);
+    panel.dataset.language = name;
     panel.append(...all(':scope > figure', details));
     list.append(tab);
     return { name, tab, panel };

@@ -4,7 +4,7 @@ import { enumNames } from '../../lib/enums.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { OperationRules } from '../../transport/operations.ts';
 import { codeBlock } from '../code-block.ts';
-import { commentOf } from '../comments.ts';
+import { type Comments, commentOf } from '../comments.ts';
 import type { Example } from '../examples.ts';
 import { answerMembers, isObject, objectLink, requestFields } from '../fields.ts';
 import { type Html, html } from '../html.ts';
@@ -118,6 +118,7 @@ ${markdown(opening)}
 ${http !== undefined && inputs(operation, page)}
 <h4>Answer</h4>
 <p>${answerLine(operation)}</p>
+${method.methodKind === 'server_streaming' && streamMessages(operation, comments)}
 ${details.length > 0 && html`<h4>Good to know</h4>${markdown(details.join('\n\n'))}`}
 ${http !== undefined && errorsLine(operation)}
 </div>
@@ -163,6 +164,17 @@ function answerLine({ output, location, takesIdempotencyKey, method }: Operation
     takesIdempotencyKey &&
     html`; <span class="status good">200</span> when an earlier request with the same key made it`;
   return html`<span class="status good">201</span> ${what}, with its path in <code>Location</code>${replayed}`;
+}
+
+/** What each message of a stream has. */
+function streamMessages({ output, errors }: OperationRules, comments: Comments): Html {
+  const ends = errors.map((code) => html`<li><a href="/docs/errors#${code}"><code>${code}</code></a></li>`);
+  return html`<h4>Each message</h4>
+${markdown(commentOf(comments, output))}
+${answerMembers(output, comments)}
+<h4>How it ends</h4>
+<p>It ends with one of these errors, or when you close it. Open it again with the last cursor you received.</p>
+<ul>${ends}</ul>`;
 }
 
 function errorsLine({ errors }: OperationRules): Html {
