@@ -75,8 +75,16 @@ const statusByCode: Partial<Readonly<Record<ErrorCode, status>>> = {
   allocation_not_sent: status.FAILED_PRECONDITION,
 };
 
+/** The error for a compressed message. Its status tells a library of gRPC or Connect to send it without compression. */
+export class CompressedRefusal extends ApiError {
+  constructor() {
+    super('unsupported_media_type', { message: 'Compressed messages are not taken.' });
+  }
+}
+
 /** An error's gRPC status. Connect's codes are the same numbers. */
 export function rpcStatus(error: ApiError): status {
+  if (error instanceof CompressedRefusal) return status.UNIMPLEMENTED;
   return statusByCode[error.code] ?? statusByHttpStatus[error.status];
 }
 
@@ -117,6 +125,25 @@ export function decodeProtobuf(schema: DescMessage, bytes: Uint8Array): Message 
     const message = `The message is not a ${schema.typeName} in protobuf's encoding.`;
     throw new ApiError('invalid_request', { message, cause: error });
   }
+}
+
+/** Reads the fields that are whole in a message's first bytes, and says which field is cut, if it is a known one. */
+export function decodeStart(schema: DescMessage, start: Uint8Array): { message: Message; cut: DescField | undefined } {
+  const reader = new BinaryReader(start);
+  let end = 0;
+  let cut: DescField | undefined;
+  try {
+    while (reader.pos < start.length) {
+      const [number, wireType] = reader.tag();
+      cut = schema.fields.find((field) => field.number === number);
+      reader.skip(wireType, number, maxDepth);
+      end = reader.pos;
+      cut = undefined;
+    }
+  } catch {
+    // The cut field has less bytes than it says.
+  }
+  return { message: decodeProtobuf(schema, start.subarray(0, end)), cut };
 }
 
 /** Encodes an answer in protobuf. */

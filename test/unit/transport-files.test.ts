@@ -261,6 +261,28 @@ describe('a file that is the body', () => {
 });
 
 describe('gRPC', () => {
+  for (const size of [1_000_000, 1_080_000, 1_200_000, 3_000_000, 4 * 1_024 * 1_024 - 200, 6_000_000]) {
+    test(`answers a document of ${size} bytes with its typed error`, async () => {
+      const { code, error } = await callGrpc(
+        servers.grpcPort,
+        sendDocument,
+        messageOf({ content: Buffer.alloc(size) }),
+      );
+      assert.deepEqual([code, error?.code], [8, 'document_too_large']);
+      assert.equal(places, 0);
+    });
+  }
+
+  test('reports a too large document in the order of checks', async () => {
+    const content = Buffer.alloc(2_000_000);
+    const codeOf = async (wanted: Wanted) =>
+      (await callGrpc(servers.grpcPort, sendDocument, messageOf({ content, ...wanted }))).error?.code;
+    assert.equal(await codeOf({ type: noType, id: 'nonsense' }), 'invalid_request');
+    assert.equal(await codeOf({ id: unknownId }), 'application_not_found');
+    assert.equal(await codeOf({ contentType: 'text/plain' }), 'unsupported_media_type');
+    assert.equal(await codeOf({}), 'document_too_large');
+  });
+
   test('takes no message of a file’s size where there is no file', async () => {
     const client = new GrpcClient(`127.0.0.1:${servers.grpcPort}`, credentials.createInsecure());
     const metadata = new Metadata();

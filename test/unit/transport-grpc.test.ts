@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
@@ -159,8 +160,46 @@ test('a message of 16,384 bytes is taken, unknown fields and all; one byte more 
   assert.equal((await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, 16_384))).code, status.OK);
   const { code, error } = await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, 16_385));
   assert.deepEqual([code, error?.code], [status.RESOURCE_EXHAUSTED, 'request_too_large']);
-  const far = await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, 200_000));
-  assert.equal(far.code, status.RESOURCE_EXHAUSTED);
+});
+
+for (const size of [60_000, 70_000, 200_000, 1_900_000]) {
+  test(`a message of ${size} bytes gets its typed error, after what comes before it in the order of checks`, async () => {
+    const { code, error } = await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, size));
+    assert.deepEqual([code, error?.code], [status.RESOURCE_EXHAUSTED, 'request_too_large']);
+    const headers = { authorization: 'Bearer full' };
+    const keyless = await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, size), headers);
+    assert.deepEqual([keyless.error?.code, keyless.error?.param], ['missing_required_field', 'Idempotency-Key']);
+    const malformed = Buffer.from(new BinaryWriter().tag(1, WireType.LengthDelimited).string('nonsense').finish());
+    const misplaced = await callGrpc(servers.grpcPort, getOrder, padded(malformed, size));
+    assert.equal(misplaced.error?.code, 'order_not_found');
+  });
+}
+
+test('a message whose prefix says that it is compressed is answered like one whose head says so', async () => {
+  const session = connectHttp2(`http://127.0.0.1:${servers.grpcPort}`);
+  const answers: unknown[] = [];
+  try {
+    for (const encoding of ['gzip', undefined]) {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': '/marina.gateway.v1.Orders/CreateOrder',
+        'content-type': 'application/grpc',
+        authorization: 'Bearer full',
+        'idempotency-key': 'compressed',
+        ...(encoding && { 'grpc-encoding': encoding }),
+      });
+      const head = Buffer.alloc(5);
+      head[0] = 1;
+      head.writeUInt32BE(goodBytes.length, 1);
+      stream.end(Buffer.concat([head, goodBytes]));
+      const [headers] = await once(stream.resume(), 'response');
+      answers.push([headers['grpc-status'], headers['grpc-accept-encoding'], headers['grpc-message']]);
+    }
+  } finally {
+    session.destroy();
+  }
+  const expected = [String(status.UNIMPLEMENTED), 'identity', encodeURI('Compressed messages are not taken.')];
+  assert.deepEqual(answers, [expected, expected]);
 });
 
 const field = (number: number, type: WireType) => new BinaryWriter().tag(number, type);

@@ -28,7 +28,7 @@ import type { HttpProtocol } from '../http/server.ts';
 import { maxBodyBytes, type Operation, rpcPath } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import type { RequestContext } from '../request.ts';
-import { decodeProtobuf, encodeProtobuf, errorDetails, readRpcRequest, rpcStatus } from '../rpc.ts';
+import { CompressedRefusal, decodeProtobuf, encodeProtobuf, errorDetails, readRpcRequest, rpcStatus } from '../rpc.ts';
 
 interface Route {
   readonly operation: Operation;
@@ -152,7 +152,10 @@ export class Codec {
   mediaType({ contentType, isEncoded }: HttpRequest): MediaType {
     const isStream = this.#operation.kind === 'stream';
     const mediaType = readMediaType(contentType);
-    if (mediaType?.isStream === isStream && !isEncoded) return mediaType;
+    if (mediaType?.isStream === isStream) {
+      if (isEncoded) throw new CompressedRefusal();
+      return mediaType;
+    }
     const forms = isStream
       ? 'application/connect+json or application/connect+proto'
       : 'application/json or application/proto';
@@ -186,6 +189,7 @@ export class Codec {
 }
 
 const envelopeHeadBytes = 5;
+const compressedFlag = 1;
 
 /** Wraps a message of a stream. A flag marks the end. */
 export function envelope(flags: number, bytes: Uint8Array): Buffer {
@@ -195,6 +199,7 @@ export function envelope(flags: number, bytes: Uint8Array): Buffer {
 
 /** The one message of a request to a stream. */
 function openEnvelope(body: Buffer): Buffer {
+  if (body.length >= envelopeHeadBytes && body[0] === compressedFlag) throw new CompressedRefusal();
   const isOne =
     body.length >= envelopeHeadBytes && body[0] === 0 && body.readUInt32BE(1) === body.length - envelopeHeadBytes;
   if (isOne) return body.subarray(envelopeHeadBytes);

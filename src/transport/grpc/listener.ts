@@ -11,6 +11,7 @@ import { type ConnectionLimits, takeOver } from '../bounds.ts';
 import type { GrpcStatus, RichStatus } from './arrival.ts';
 import { Arrival, arrivalId } from './arrival.ts';
 import { GrpcConnection } from './connection.ts';
+import { boundMessage } from './message-bound.ts';
 import { type MethodRules, PublicCalls, type PublicMethod, publicMethods } from './public.ts';
 
 export interface ListenerRules {
@@ -86,9 +87,9 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       }
       connection.opened(stream);
       const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
-      const serve = ({ maxBytes, isOpenEnded }: MethodRules) => {
-        if (isOpenEnded !== true) limitTime(arrival, rules.messageTimeoutMs ?? messageMs);
-        limitBytes(stream, maxBytes, connection);
+      const serve = (method: MethodRules) => {
+        if (method.isOpenEnded !== true) limitTime(arrival, rules.messageTimeoutMs ?? messageMs);
+        boundMessage(arrival, method, connection);
         arrivals.set(arrival.id, arrival);
         arrival.whenClosed(() => arrivals.delete(arrival.id));
         serveStream(stream, headers, flags, rawHeaders);
@@ -202,15 +203,6 @@ function lastAccepted(http2Server: Http2Server): () => Socket {
   return () => accepted;
 }
 
-function limitBytes(stream: ServerHttp2Stream, maxBytes: number, connection: GrpcConnection): void {
-  let bytes = 0;
-  stream.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    connection.received(chunk.length);
-    if (bytes > maxBytes) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  });
-}
-
 function limitTime(arrival: Arrival, timeoutMs: number): void {
   const { stream } = arrival;
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeoutMs);
@@ -228,5 +220,7 @@ export const compressed: RichStatus = {
   details: 'Compressed messages are not taken.',
   metadata: acceptEncoding,
 };
+/** The status of a message that is too large where no catalogue of errors applies. */
+export const tooLarge: GrpcStatus = { code: status.RESOURCE_EXHAUSTED, details: 'The message is too large.' };
 const unknownMethod: GrpcStatus = { code: status.UNIMPLEMENTED, details: 'There is no such method.' };
 const tooManyCalls: GrpcStatus = { code: status.RESOURCE_EXHAUSTED, details: 'Too many such calls are open.' };

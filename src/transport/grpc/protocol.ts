@@ -7,7 +7,16 @@ import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type Unary
 import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
 import { type RequestContext, unlistedHeader } from '../request.ts';
-import { decodeProtobuf, encodeProtobuf, errorDetails, type RpcRequest, readRpcRequest, rpcStatus } from '../rpc.ts';
+import {
+  CompressedRefusal,
+  decodeProtobuf,
+  decodeStart,
+  encodeProtobuf,
+  errorDetails,
+  type RpcRequest,
+  readRpcRequest,
+  rpcStatus,
+} from '../rpc.ts';
 import { deliver, OpenStreams, slowEndMs as usualSlowEndMs } from '../streams.ts';
 import type { Arrival } from './arrival.ts';
 import { type GrpcStatus, type RichStatus, richStatus } from './arrival.ts';
@@ -68,10 +77,15 @@ export class GrpcProtocol {
 
   #served(operation: Operation): ServedMethod {
     const { method, file } = operation;
-    const maxBytes = (file?.maxBytes ?? 0) + mostMessageBytes;
+    const what: Pick<ServedMethod, 'method' | 'maxBytes' | 'refuse'> = {
+      method,
+      maxBytes: (file?.maxBytes ?? 0) + mostMessageBytes,
+      refuse: (arrival, { isCompressed, start }) =>
+        isCompressed ? this.#refuseCompressed(arrival) : this.#refuseTooLarge(operation, arrival, start),
+    };
     return operation.kind === 'stream'
-      ? { method, maxBytes, serveStream: (arrival, call) => this.#serveStream(operation, arrival, call) }
-      : { method, maxBytes, serve: (arrival, call, respond) => this.#serve(operation, arrival, call, respond) };
+      ? { ...what, serveStream: (arrival, call) => this.#serveStream(operation, arrival, call) }
+      : { ...what, serve: (arrival, call, respond) => this.#serve(operation, arrival, call, respond) };
   }
 
   /** Checks a call's head in the decided order. Resolves with the refusal, if any. */
@@ -93,12 +107,7 @@ export class GrpcProtocol {
     } catch (error) {
       return this.#refuse(context, error);
     }
-    if (isCompressed(arrival)) {
-      const refusal = this.#refuse(context, new ApiError('unsupported_media_type', { message: compressed.details }));
-      const metadata = refusal?.metadata ?? new Metadata();
-      metadata.merge(compressed.metadata);
-      return { ...compressed, metadata };
-    }
+    if (isCompressed(arrival)) return this.#compressed(context);
     const leave = () => {
       if (this.#admitted.delete(arrival)) this.#refuse(context, new ClientGone());
     };
@@ -106,6 +115,31 @@ export class GrpcProtocol {
     if (arrival.isGone) leave();
     else arrival.whenClosed(leave);
     return undefined;
+  }
+
+  /** A compressed message, whether its head says so or only its own prefix. */
+  #compressed(context: RequestContext): GrpcStatus | undefined {
+    const refusal = this.#refuse(context, new CompressedRefusal());
+    refusal?.metadata.merge(compressed.metadata);
+    return refusal;
+  }
+
+  async #refuseCompressed(arrival: Arrival): Promise<GrpcStatus | undefined> {
+    const context = this.#take(arrival);
+    return context && this.#compressed(context);
+  }
+
+  /** Checks a call whose message is too large in the usual order, with the fields that come before the large one. */
+  async #refuseTooLarge(operation: Operation, arrival: Arrival, start: Buffer): Promise<GrpcStatus | undefined> {
+    const context = this.#take(arrival);
+    if (context === undefined) return undefined;
+    try {
+      const { message, idempotencyKey } = await readTooLarge(operation, arrival, () => decodeCut(operation, start));
+      await this.#options.pipeline.call(context, message, idempotencyKey);
+      throw new Error('a handler took a file that is too large');
+    } catch (error) {
+      return this.#refuse(context, error);
+    }
   }
 
   async #serve(operation: UnaryOperation, arrival: Arrival, call: UnaryCall, respond: Respond): Promise<void> {
@@ -171,14 +205,47 @@ export class GrpcProtocol {
 
 /** Reads the message after the head, as REST does. */
 function readRequest(operation: Operation, bytes: Buffer, arrival: Arrival): Promise<RpcRequest> {
-  return readRpcRequest(operation, arrival.values('idempotency-key'), () => {
-    const { file, input } = operation;
-    if (file !== undefined && bytes.length > file.maxBytes + maxBodyBytes) throw new ApiError(file.tooLargeCode);
-    if (file === undefined && bytes.length > maxBodyBytes) {
-      throw new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' });
-    }
-    return decodeProtobuf(input, bytes);
+  const { file, input } = operation;
+  const decode = () => decodeProtobuf(input, bytes);
+  if (bytes.length > (file?.maxBytes ?? 0) + maxBodyBytes) return readTooLarge(operation, arrival, decode);
+  return readRpcRequest(operation, arrival.values('idempotency-key'), decode);
+}
+
+/**
+ * Reads a message that is too large. If its file is what is too large, the request is returned, because the handler
+ * refuses a file in its turn. Otherwise throws the error for the size, after those for the path, query and key.
+ */
+async function readTooLarge(operation: Operation, arrival: Arrival, decode: () => Message): Promise<RpcRequest> {
+  const { file, http } = operation;
+  const tooLarge =
+    file === undefined
+      ? new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' })
+      : new ApiError(file.tooLargeCode);
+  const read = (message: Message, name: string) => (message as unknown as Record<string, unknown>)[name];
+  const request = await readRpcRequest(operation, arrival.values('idempotency-key'), () => {
+    const message = refusedAs(tooLarge, decode);
+    // A field of the path may be behind the large one.
+    if (http?.pathFields.some(({ localName }) => (read(message, localName) ?? '') === '')) throw tooLarge;
+    return message;
   });
+  const content = file && read(request.message, file.contentKey);
+  if (file === undefined || !(content instanceof Uint8Array) || content.length <= file.maxBytes) throw tooLarge;
+  return request;
+}
+
+/** The fields that come before the cut. A file that is cut is in the message as one that is too large. */
+function decodeCut({ input, file }: Operation, start: Buffer): Message {
+  const { message, cut } = decodeStart(input, start);
+  if (file === undefined || cut?.localName !== file.contentKey) return message;
+  return Object.assign(message, { [file.contentKey]: new Uint8Array(file.maxBytes + 1) });
+}
+
+function refusedAs<T>(refusal: ApiError, work: () => T): T {
+  try {
+    return work();
+  } catch {
+    throw refusal;
+  }
 }
 
 function replyMetadata({ requestId }: RequestContext, reply?: Reply): Metadata {

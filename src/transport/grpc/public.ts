@@ -11,10 +11,21 @@ import {
 import { networkOf } from '../../lib/addresses.ts';
 import { Counts } from '../../lib/counts.ts';
 import { type GrpcImplementation, serviceDefinition } from '../../lib/grpc-service.ts';
+import type { Arrival, GrpcStatus } from './arrival.ts';
+
+export type RefuseMessage = (
+  arrival: Arrival,
+  message: { readonly isCompressed: boolean; readonly start: Buffer },
+) => Promise<GrpcStatus | undefined>;
 
 export interface MethodRules {
   /** How many bytes a call may send, with the prefix of each message. */
   readonly maxBytes: number;
+  /**
+   * The status of a call whose message is not given to its handler: larger than `maxBytes`, with how it starts, or
+   * compressed. Undefined if the client has left. By default, a larger message resets the stream.
+   */
+  readonly refuse?: RefuseMessage | undefined;
   /** Whether the client may send messages while the call is open. */
   readonly isOpenEnded?: boolean;
 }

@@ -13,8 +13,9 @@ import { atMost } from '../../lib/at-most.ts';
 import { addReflection } from '../../lib/grpc-reflection.ts';
 import { rpcPath } from '../operations.ts';
 import type { Arrival } from './arrival.ts';
-import { guardServer, type Listener, type ListenerRules } from './listener.ts';
-import { HealthService } from './public.ts';
+import { compressed, guardServer, type Listener, type ListenerRules, tooLarge } from './listener.ts';
+import { messageHeadBytes } from './message-bound.ts';
+import { HealthService, type RefuseMessage } from './public.ts';
 
 /** A call of grpc-js with its message as bytes, and its callback. */
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
@@ -24,7 +25,10 @@ export type StreamCall = ServerWritableStream<Buffer, Buffer>;
 /** A method that needs a key or an operator's token. */
 export type ServedMethod = {
   readonly method: DescMethod;
+  /** Messages up to this size are kept and given to the handler. */
   readonly maxBytes: number;
+  /** By default the statuses without details. */
+  readonly refuse?: RefuseMessage;
 } & (
   | { readonly serve: (arrival: Arrival, call: UnaryCall, respond: Respond) => Promise<void> }
   | { readonly serveStream: (arrival: Arrival, call: StreamCall) => Promise<void> }
@@ -40,8 +44,6 @@ export interface GrpcServerOptions extends Omit<ListenerRules, 'methods'> {
   readonly moreFiles?: readonly DescFile[];
 }
 
-/** The prefix of a message on the wire. */
-const messageHeadBytes = 5;
 /** How long given answers may take to be written when the server closes. */
 const flushMs = 500;
 
@@ -58,8 +60,8 @@ export class GrpcServer {
     const { methods, moreFiles } = options;
     this.#options = options;
     this.#server = new Server({
-      // One limit for all methods. The listener enforces each method's own.
-      'grpc.max_receive_message_length': Math.max(...methods.map(({ maxBytes }) => maxBytes)),
+      // The listener enforces each method's own limit. grpc-js would answer without details, behind the listener's back.
+      'grpc.max_receive_message_length': -1,
       'grpc.max_concurrent_streams': options.callsPerConnection,
       'grpc-node.max_session_memory': options.connectionMegabytes,
       // Nobody reads channelz here, and it counts every call.
@@ -84,7 +86,8 @@ export class GrpcServer {
       );
     });
     const bytes = methods.map(
-      ({ method, maxBytes }) => [rpcPath(method), { maxBytes: maxBytes + messageHeadBytes }] as const,
+      ({ method, maxBytes, refuse = refusePlainly }) =>
+        [rpcPath(method), { maxBytes: maxBytes + messageHeadBytes, refuse }] as const,
     );
     this.#address = addressOf(bound);
     this.#listener = guardServer(this.#server, { ...rules, methods: new Map(bytes) });
@@ -133,6 +136,8 @@ export class GrpcServer {
     if (arrival !== undefined) void serve(arrival);
   }
 }
+
+const refusePlainly: RefuseMessage = async (_arrival, { isCompressed }) => (isCompressed ? compressed : tooLarge);
 
 function rawMethod(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
   const codecs = {

@@ -3,12 +3,13 @@ import type { Socket } from 'node:net';
 import type { ByteText } from '../../json/encoder.ts';
 import { ClientGone } from '../pipeline.ts';
 import { deliver, slowEndMs } from '../streams.ts';
+import { type LingerRules, lingerOn, watchLastChunk } from './linger.ts';
 
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The client waits for `100 Continue` before it sends the body. */
-  readonly awaitsContinue: boolean;
+  /** The client waits for `100 Continue` before it sends the body, and did not get it yet. */
+  awaitsContinue: boolean;
   /** The client sends a body that is not read yet. */
   hasUnreadBody: boolean;
   /** Invalid HTTP came after the head, before the request was complete. */
@@ -41,7 +42,7 @@ export class Connection {
   isEnding = false;
   /** Bytes received when the last answer was given. More than these are an unfinished request. */
   #answeredBytes = 0;
-  #last: IncomingMessage | undefined;
+  #last: Exchange | undefined;
   #waiting: Exchange[] = [];
   /** The last answer was given, or the client has left. */
   isOver = false;
@@ -55,7 +56,7 @@ export class Connection {
     readonly socket: Socket,
     readonly serve: (connection: Connection, exchange: Exchange) => void,
     /** How long data is read and dropped after the last answer was written. */
-    public lingerMs: number,
+    public lingers: LingerRules,
     private readonly onFlood: () => void = () => undefined,
   ) {
     // Node calls this to end a connection after its last answer.
@@ -97,7 +98,7 @@ export class Connection {
 
   /** Whether the client is sending a request that has no answer yet. */
   get owesAnswer(): boolean {
-    const isMidBody = this.#last !== undefined && !this.#last.complete;
+    const isMidBody = this.#last?.request.complete === false;
     return !this.isOver && !isMidBody && this.socket.bytesRead > this.#answeredBytes;
   }
 
@@ -122,7 +123,7 @@ export class Connection {
 
   #begin(exchange: Exchange): void {
     this.current = exchange;
-    this.#last = exchange.request;
+    this.#last = exchange;
     if (asksForUpgrade(exchange.request)) this.isEnding = true;
     this.serve(this, exchange);
   }
@@ -133,33 +134,50 @@ export class Connection {
   }
 
   /** Detaches Node's parser: further data is dropped. Served requests are complete, or their body is not wanted. */
-  #stopParsing(): void {
+  #stopParsing(onStopped?: () => void): void {
     if (this.#isDetached) return;
     this.#isDetached = true;
-    this.#detach(mostResumes);
+    this.#detach(mostResumes, onStopped);
   }
 
   /** Lets go of Node's parser once the socket is read: if Node has stopped that, nothing begins it again without the parser. */
-  #detach(triesLeft: number): void {
+  #detach(triesLeft: number, onStopped?: () => void): void {
     const { socket } = this;
     socket.resume();
     process.nextTick(() => {
       // Node stops again for the body of a further request in the same packet.
-      if (socket.isPaused() && triesLeft > 0) this.#detach(triesLeft - 1);
+      if (socket.isPaused() && triesLeft > 0) {
+        this.#detach(triesLeft - 1, onStopped);
+        return;
+      }
       // A new `data` listener makes Node's parser let go. Then Node's own listener is removed too.
-      else socket.on('data', drop).removeAllListeners('data').on('data', drop);
+      socket.on('data', drop).removeAllListeners('data').on('data', drop);
+      onStopped?.();
     });
   }
 
-  /** Ends our side and reads on for `lingerMs`, because a reset could cost the client its answer. */
+  /**
+   * Reads on after the last answer. If the request's body is still on its way, our side stays open until it has come: a
+   * proxy that sees the connection end within a request resets its client, which loses the answer.
+   */
   #linger(): void {
-    const { socket, lingerMs } = this;
-    if (socket.destroyed) return;
+    const { socket } = this;
+    if (socket.destroyed || this.isLingering) return;
     this.isLingering = true;
-    socket.end();
-    this.#stopParsing();
-    const timer = setTimeout(() => socket.destroy(), lingerMs);
-    socket.once('close', () => clearTimeout(timer));
+    const endSide = () => {
+      socket.end();
+      this.#stopParsing();
+    };
+    const last = this.#last;
+    if (last === undefined || last.request.complete || last.awaitsContinue || last.isMalformed) endSide();
+    else {
+      last.request.once('end', endSide);
+      // Parsing each small chunk would cost more than dropping them.
+      if (last.request.headers['content-length'] === undefined) {
+        this.#stopParsing(() => watchLastChunk(socket, endSide));
+      }
+    }
+    lingerOn(socket, this.lingers);
   }
 }
 

@@ -86,6 +86,7 @@ export class HttpRequest {
     const { request, response } = exchange;
     if (this.#contentLength > maxBytes) throw tooLarge();
     if (exchange.awaitsContinue) response.writeContinue();
+    exchange.awaitsContinue = false;
     // A large body gets its memory at once, because joining pieces would need it twice.
     const whole = this.#contentLength > maxBodyBytes ? Buffer.allocUnsafeSlow(this.#contentLength) : undefined;
     const chunks: Buffer[] = [];
@@ -130,7 +131,10 @@ export class HttpRequest {
     exchange.hasUnreadBody = false;
     request.on('error', ignore).on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > maxBodyBytes) request.socket.destroy();
+      if (bytes <= maxBodyBytes) return;
+      // The answer must not be lost to a reset: it becomes the connection's last.
+      if (exchange.response.headersSent) request.socket.destroySoon();
+      else exchange.hasUnreadBody = true;
     });
   }
 }

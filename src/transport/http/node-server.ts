@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { handshakeTimeoutMs, type ServerIdentity } from '../../lib/server-identity.ts';
 import { takeOver } from '../bounds.ts';
 import { maxBodyBytes } from '../operations.ts';
+import type { LingerRules } from './linger.ts';
 
 /** The limits of the HTTP server. Tests shorten the times. */
 export const defaultHttpLimits = {
@@ -21,12 +22,15 @@ export const defaultHttpLimits = {
   answerTimeoutMs: 30_000,
   /** How long a connection may pass no byte in either direction. Longer than any handler takes. */
   idleMs: 120_000,
-  /** How long a refused client's data is read and dropped. */
+  /** How long data is read and dropped after a connection's last answer, and again each time that the client uploads. */
   lingerMs: 3_000,
   /**
-   * The same for a client with a valid key. Many clients read no answer before they have sent the whole body, and a
-   * slow line takes longer than `lingerMs`.
+   * How long in all, if the client uploads without a valid key, and how many bytes. Many clients read no answer before
+   * they have sent the whole body: 1 MB takes 30 s at 33 KB/s.
    */
+  strangersLingerMs: 30_000,
+  strangersLingerBytes: 16 * 1_024 * 1_024,
+  /** How long a client with a valid key has for the rest of a refused body. */
   refusedBodyLingerMs: 120_000,
   checkIntervalMs: 1_000,
   /** How much of an unwanted body is read to keep the connection. */
@@ -34,6 +38,14 @@ export const defaultHttpLimits = {
 };
 
 export type HttpLimits = Readonly<typeof defaultHttpLimits>;
+
+/** How long a connection is read on after its last answer. `isRefusedBody`: of a client with a valid key. */
+export function lingerRules(limits: HttpLimits, isRefusedBody: boolean): LingerRules {
+  const { lingerMs: stepMs, strangersLingerMs: mostMs, strangersLingerBytes: maxBytes } = limits;
+  if (!isRefusedBody) return { leastMs: 0, mostMs, maxBytes, stepMs };
+  const { refusedBodyLingerMs } = limits;
+  return { leastMs: refusedBodyLingerMs, mostMs: refusedBodyLingerMs, maxBytes: Number.POSITIVE_INFINITY, stepMs };
+}
 
 /** Makes Node's HTTP server with the limits that Node enforces. */
 export function createNodeServer(limits: HttpLimits, identity: ServerIdentity | undefined): Server {

@@ -19,7 +19,7 @@ import {
   type StreamAnswer,
   unreadable,
 } from './messages.ts';
-import { createNodeServer, defaultHttpLimits, type HttpLimits } from './node-server.ts';
+import { createNodeServer, defaultHttpLimits, type HttpLimits, lingerRules } from './node-server.ts';
 
 /** A protocol over HTTP: REST, Connect, or the pages. */
 export interface HttpProtocol {
@@ -113,7 +113,7 @@ export class HttpServer {
   #open(socket: Socket): void {
     const onFlood = () => this.#options.pipeline.connectionLimits.blame(socket.remoteAddress ?? '');
     const serve = (connection: Connection, exchange: Exchange) => void this.#serve(connection, exchange);
-    this.#connections.set(socket, new Connection(socket, serve, this.#limits.lingerMs, onFlood));
+    this.#connections.set(socket, new Connection(socket, serve, lingerRules(this.#limits, false), onFlood));
     socket.once('close', () => this.#connections.delete(socket));
   }
 
@@ -161,7 +161,7 @@ export class HttpServer {
 
   #write(connection: Connection, exchange: Exchange, context: RequestContext, answer: Answer): void {
     const { request, response, hasUnreadBody } = exchange;
-    const { strangersKeepAliveMs, refusedBodyLingerMs } = this.#limits;
+    const { strangersKeepAliveMs } = this.#limits;
     if (
       !context.isIdentified &&
       !this.#options.pipeline.connectionLimits.takeStranger(connection.socket.remoteAddress ?? '')
@@ -169,7 +169,7 @@ export class HttpServer {
       connection.isEnding = true;
     }
     const isLast = this.#isLast(connection, exchange);
-    if (hasUnreadBody && context.isIdentified) connection.lingerMs = refusedBodyLingerMs;
+    if (hasUnreadBody && context.isIdentified) connection.lingers = lingerRules(this.#limits, true);
     if (!response.destroyed) {
       const headers = answerHeaders(answer, context.requestId);
       connection.isKnown ||= context.isIdentified;
