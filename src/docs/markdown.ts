@@ -1,7 +1,8 @@
-import { Marked, type Tokens } from 'marked';
+import { Marked, type Token, type Tokens } from 'marked';
 import { catalogue } from '../lib/errors.ts';
 import { codeBlock } from './code-block.ts';
 import { escapeHtml, Html } from './html.ts';
+import { inLanguages, type LanguageSample } from './languages.ts';
 
 /** A heading of a text, as it can be linked to. */
 export interface Heading {
@@ -44,9 +45,40 @@ const marked = new Marked({
   },
 });
 
-/** Our own texts (comments of protos, guides, the list of changes) as HTML. */
+/** The languages of programs that stand right after each other to show the same. */
+const programLanguages: Readonly<Record<string, string>> = { js: 'TypeScript', python: 'Python', go: 'Go' };
+
+/** Our own texts (comments of protos, guides, the list of changes) as HTML. Programs in several languages become tabs. */
 export function markdown(text: string): Html {
-  return new Html(marked.parse(text, { async: false }));
+  const tokens = marked.lexer(text);
+  const parts: string[] = [];
+  let plain: Token[] = [];
+  for (let at = 0; at < tokens.length; ) {
+    const { samples, end } = programsFrom(tokens, at);
+    if (samples.length > 1) {
+      parts.push(marked.parser(plain), inLanguages(samples, 'The program').text);
+      plain = [];
+    } else plain.push(...tokens.slice(at, end));
+    at = end;
+  }
+  return new Html([...parts, marked.parser(plain)].join(''));
+}
+
+/** The programs from a token on, each in another language, and where they end. At least one token is passed. */
+function programsFrom(tokens: readonly Token[], start: number): { samples: LanguageSample[]; end: number } {
+  const samples: LanguageSample[] = [];
+  let end = start + 1;
+  for (let at = start; at < tokens.length; at += 1) {
+    const token = tokens[at];
+    if (token?.type === 'space' && samples.length > 0) continue;
+    if (token?.type !== 'code') break;
+    const { lang = '', text: code } = token as Tokens.Code;
+    const name = programLanguages[lang];
+    if (name === undefined || samples.some((sample) => sample.name === name)) break;
+    samples.push({ name, code, highlighted: lang });
+    end = at + 1;
+  }
+  return { samples, end };
 }
 
 /** The same for a text that stands within a line. */

@@ -141,6 +141,27 @@ describe('the site', () => {
     }
   });
 
+  it('has the programs of the guides as tabs of languages', async () => {
+    const site = new Site({ ...options, environment: 'sandbox' });
+    for (const [path, groups, languages] of [
+      ['/docs/clients', 4, ['TypeScript', 'Python']],
+      ['/docs/webhooks', 1, ['JavaScript', 'Python', 'Go', 'PHP', 'Java', 'C#']],
+      ['/docs/grpc', 1, ['Node', 'Python', 'Go']],
+    ] as const) {
+      const text = String((await site.find(path))?.body);
+      const found = text.split('<div class="samples" data-label="').slice(1);
+      assert.equal(found.length, groups, path);
+      for (const group of found) {
+        const named = [...group.matchAll(/<details class="sample language" data-language="([^"]+)"/g)];
+        assert.deepEqual(
+          named.map(([, language]) => language),
+          languages,
+          path,
+        );
+      }
+    }
+  });
+
   it('has every error in one table, with a link to what to do about it', async () => {
     const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/errors'))?.body);
     const table = /<h2 id="all">[\s\S]*?<\/table>/.exec(text)?.[0] ?? '';

@@ -346,7 +346,14 @@ function startTabs() {
     });
   }
   const known = remembered();
-  if (groups[0]?.names.includes(known)) show(known, false);
+  if (known !== null) show(known, false);
+}
+
+/** Who reads JavaScript reads TypeScript. A group without the chosen language stays as it is. */
+function nearestLanguage(names, language) {
+  const family = ['TypeScript', 'JavaScript', 'Node'];
+  if (names.includes(language)) return language;
+  return family.includes(language) ? names.find((name) => family.includes(name)) : undefined;
 }
 
 /** Takes the place of the parts that are opened one by one, which is what there is without a script. */
@@ -355,7 +362,7 @@ function makeTabs(box, number) {
   list.setAttribute('aria-label', box.dataset.label);
   const parts = all('.sample', box).map((details) => {
     const name = details.dataset.language;
-    const id = `code-${number}-${name.toLowerCase()}`;
+    const id = `code-${number}-${name.toLowerCase().replace('#', 'sharp')}`;
     const tab = element('button', { role: 'tab', type: 'button', id: `${id}-tab`, textContent: name });
     tab.setAttribute('aria-controls', id);
     const panel = element('div', { role: 'tabpanel', id, className: 'tabpanel' });
@@ -365,17 +372,20 @@ function makeTabs(box, number) {
     list.append(tab);
     return { name, tab, panel };
   });
+  const names = parts.map(({ name }) => name);
   box.replaceChildren(list, ...parts.map(({ panel }) => panel));
   const show = (language) => {
+    const nearest = nearestLanguage(names, language);
+    if (nearest === undefined) return;
     for (const { name, tab, panel } of parts) {
-      const isShown = name === language;
+      const isShown = name === nearest;
       tab.setAttribute('aria-selected', String(isShown));
       tab.tabIndex = isShown ? 0 : -1;
       panel.hidden = !isShown;
     }
   };
-  show(parts[0].name);
-  return { list, names: parts.map(({ name }) => name), show };
+  show(names[0]);
+  return { list, show };
 }
 
 /** What is above changes its height too: what was clicked must not move away. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeBlock } from '../code-block.ts';
 import { type Html, html } from '../html.ts';
+import { inLanguages } from '../languages.ts';
 import { headings, markdown } from '../markdown.ts';
 import type { Addresses, Reference } from '../reference.ts';
 import { titleOf } from '../samples/names.ts';
@@ -180,32 +180,34 @@ interface Language {
 
 /** How a signature is verified. */
 function verification(): Html {
-  return inLanguages([
-    { name: 'JavaScript', file: 'verify.mjs', highlighted: 'js' },
-    { name: 'Python', file: 'verify.py', highlighted: 'python' },
-    { name: 'Go', file: 'verify.go', highlighted: 'go' },
-    { name: 'PHP', file: 'verify.php', highlighted: 'php' },
-    { name: 'Java', file: 'Verify.java', highlighted: 'java' },
-    { name: 'C#', file: 'Verify.cs', highlighted: 'csharp' },
-  ]);
+  return programs(
+    [
+      { name: 'JavaScript', file: 'verify.mjs', highlighted: 'js' },
+      { name: 'Python', file: 'verify.py', highlighted: 'python' },
+      { name: 'Go', file: 'verify.go', highlighted: 'go' },
+      { name: 'PHP', file: 'verify.php', highlighted: 'php' },
+      { name: 'Java', file: 'Verify.java', highlighted: 'java' },
+      { name: 'C#', file: 'Verify.cs', highlighted: 'csharp' },
+    ],
+    'How a signature is verified',
+  );
 }
 
 /** How an order is placed over gRPC. */
 function grpcClients(): Html {
-  return inLanguages([
-    { name: 'Node', file: 'grpc.mjs', highlighted: 'js' },
-    { name: 'Python', file: 'grpc.py', highlighted: 'python' },
-    { name: 'Go', file: 'grpc.go', highlighted: 'go' },
-  ]);
+  return programs(
+    [
+      { name: 'Node', file: 'grpc.mjs', highlighted: 'js' },
+      { name: 'Python', file: 'grpc.py', highlighted: 'python' },
+      { name: 'Go', file: 'grpc.go', highlighted: 'go' },
+    ],
+    'An order over gRPC',
+  );
 }
 
-/** The same program in several languages: one is open. */
-function inLanguages(languages: readonly Language[]): Html {
-  const blocks = languages.map(({ name, file, highlighted }, index) => {
-    const code = codeBlock(snippet(file), highlighted);
-    return html`<details class="language" name="language"${index === 0 && html` open`}><summary>${name}</summary>${code}</details>`;
-  });
-  return html`<div class="languages">${blocks}</div>`;
+function programs(languages: readonly Language[], label: string): Html {
+  const samples = languages.map(({ name, file, highlighted }) => ({ name, code: snippet(file), highlighted }));
+  return inLanguages(samples, label);
 }
 
 function snippet(file: string): string {
