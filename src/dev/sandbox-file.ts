@@ -25,6 +25,8 @@ export interface Sandbox {
   admin_address: string;
   ops_url: string;
   simulator_address: string;
+  /** Where events can be subscribed to in NATS, with a login that may only read them; absent: NATS is not the sandbox's own. */
+  events_nats_url?: string;
   operator_token: string;
   /** The token of another operator, who approves what the first one proposes; empty: there is none. */
   second_operator_token: string;

@@ -5,6 +5,7 @@ import { Advice } from './advice.ts';
 import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
 import { endLeftover } from './leftover.ts';
+import { natsAccounts, natsLogin } from './nats-accounts.ts';
 import { downFolder, type Part, type PartName, type Parts } from './parts.ts';
 import { isPortTaken, readGreeting } from './ports.ts';
 import type { ServerOptions } from './private-server.ts';
@@ -124,6 +125,7 @@ export async function startSandbox(
     admin_address: adminAddress,
     ops_url: `http://${address(settings, 'ops', opsPort)}`,
     simulator_address: simulatorAddress,
+    ...(nats.eventsUrl === undefined ? {} : { events_nats_url: nats.eventsUrl }),
     operator_token: operatorToken,
     second_operator_token: secondToken,
     database: database.version,
@@ -175,14 +177,21 @@ async function openDatabases(start: ServerStart): Promise<{ databases: Databases
   return { databases, version: await serverVersion(databases.ownerUrl), pid: server.pid };
 }
 
-async function openNats(start: ServerStart): Promise<{ url: string; pid?: number }> {
+/** NATS, with the login of the gateway and, if it is private, that of a subscriber of events. */
+async function openNats(start: ServerStart): Promise<{ url: string; eventsUrl?: string; pid?: number }> {
   const { settings, progress } = start;
   if (settings.natsUrl !== undefined) {
     if (!(await answersAsNats(settings.natsUrl)))
       progress.note('The NATS of MARINA_NATS_URL does not answer: no events until it does');
     return { url: settings.natsUrl };
   }
-  return openServer(start, 'nats', 'NATS', startNats, privately(start, 'nats'));
+  const options = privately(start, 'nats');
+  const password = (user: string) => keptSecret(join(options.dataDir, `${user}-password`), 16);
+  const passwords = { gateway: password('gateway'), events: password('events') };
+  const further = natsAccounts(passwords, settings.given.MARINA_NATS_PREFIX);
+  const { url, pid } = await openServer(start, 'nats', 'NATS', startNats, { ...options, further });
+  const eventsUrl = natsLogin(url, 'events', passwords);
+  return { url: natsLogin(url, 'gateway', passwords), eventsUrl, pid };
 }
 
 /** Starts a private server, which comes back on its port. */
