@@ -16,7 +16,7 @@ import {
   toKeyLine,
   toShownKey,
 } from '../keys/store.ts';
-import { normalAddresses } from '../lib/addresses.ts';
+import { areTooWide, normalAddresses, tooWide } from '../lib/addresses.ts';
 import { enumWords } from '../lib/enums.ts';
 import type { Keys as SecretKeys } from '../lib/key-ring.ts';
 import { audit } from './audit.ts';
@@ -55,6 +55,7 @@ export function keyService(
       if (everywhere >= 0 && database.environment === 'live') {
         throw invalidField(`addresses[${everywhere}]`, 'must not be all addresses: a live key works from some only.');
       }
+      if (database.environment === 'live' && areTooWide(addresses)) throw invalidField('addresses', tooWide);
       const { id, key: secret, secretHash, macKey } = makeKey(database.environment, keyMacKeys, ids.keyHead());
       const createdAt = clock.now();
       await changeOwned(database, partnerId, 'keys', reading(countActiveKeys(partnerId)), ([counted]) => {

@@ -19,7 +19,7 @@ import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection, codeOf } from './connection.ts';
-import { type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
+import { isReportNumber, isUpstreamId, type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 
 /** An application to submit. */
 export interface ApplicationToSend {
@@ -198,8 +198,8 @@ export class SubmissionsBroker {
 
 /** Whether a report is about the application and has the fields of its kind. A later version's kind passes. */
 function isReport(report: ApplicationReport, id: string): boolean {
-  if (report.clientApplicationId !== id || report.number <= 0n || report.at === undefined) return false;
-  if (report.reference.length > 64) return false;
+  if (report.clientApplicationId !== id || !isReportNumber(report.number) || report.at === undefined) return false;
+  if (!isUpstreamId(report.reference)) return false;
   if (report.kind === ApplicationReportKind.ACCEPTED) return report.reference !== '';
   if (report.kind === ApplicationReportKind.OPENED) return /^[A-Z0-9]{1,64}$/.test(report.account);
   return report.kind !== ApplicationReportKind.UNSPECIFIED;
@@ -213,7 +213,7 @@ function isRecord(record: AllocationRecord, allocationId: string): boolean {
   return (
     outcome === AllocationOutcome.BOOKED &&
     brokerReference !== '' &&
-    brokerReference.length <= 64 &&
+    isUpstreamId(brokerReference) &&
     rejectReason === AllocationRejectReason.UNSPECIFIED
   );
 }

@@ -15,7 +15,7 @@ import { ApiError } from '../lib/errors.ts';
 import { isKoboDecimal } from '../lib/money.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection, evidenceOf } from './connection.ts';
-import { type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
+import { isReportNumber, isUpstreamId, type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 
 /** An order to submit. Names are those of the database and the partners. */
 export interface OrderToSend {
@@ -168,8 +168,8 @@ function toRequest(order: Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>) {
  * time: an exchange may say that an order ended without saying when.
  */
 function isReport(report: Report, orderId: string): boolean {
-  if (report.clientOrderId !== orderId || report.number <= 0n) return false;
-  if (report.exchangeOrderId.length > 64) return false;
+  if (report.clientOrderId !== orderId || !isReportNumber(report.number)) return false;
+  if (!isUpstreamId(report.exchangeOrderId)) return false;
   if (report.kind === ReportKind.TRADE) {
     return report.at !== undefined && report.quantity > 0n && isPrice(report.priceKobo);
   }

@@ -30,6 +30,19 @@ export type LookedUp<Answer> =
     }
   | { readonly found: true; readonly answer: Answer };
 
+/** The largest number of a report. Numbers are dense from 1, and one near 2^63 could not be followed by another. */
+const maxReportNumber = 2n ** 53n - 1n;
+
+/** Whether a report's number can be one. */
+export function isReportNumber(number: bigint): boolean {
+  return number > 0n && number <= maxReportNumber;
+}
+
+/** Whether a text is an id of the broker or the exchange: at most 64 printable ASCII characters, or none. */
+export function isUpstreamId(text: string): boolean {
+  return /^[ -~]{0,64}$/.test(text);
+}
+
 /** The reports in a query's answer, above a number and in order; undefined if not found. Throws if it makes no sense. */
 export function reportsOf<Report extends { readonly number: bigint }>(
   { found, reports }: { readonly found: boolean; readonly reports: readonly Report[] },

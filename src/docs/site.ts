@@ -15,8 +15,6 @@ const securityHeaders = [
   'Content-Security-Policy',
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'",
-  'X-Content-Type-Options',
-  'nosniff',
   'Referrer-Policy',
   'no-referrer',
 ];

@@ -14,7 +14,8 @@ export interface OpsView {
 export function createOpsServer({ reasons, refresh, metrics: { registry } }: OpsView): Server {
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
     const send = (code: number, body: string, type = 'application/json') => {
-      response.writeHead(code, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
+      const headers = { 'content-type': type, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
+      response.writeHead(code, headers).end(body);
     };
     const answer = async () => {
       if (request.method !== 'GET') return send(405, '{"status":"method not allowed"}');

@@ -16,7 +16,7 @@ import {
   NewKeySchema,
 } from '../gen/marina/gateway/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
-import { badAddress, isWithin, normalAddresses } from '../lib/addresses.ts';
+import { areTooWide, badAddress, isWithin, normalAddresses, tooWide } from '../lib/addresses.ts';
 import { type Clock, toSecond } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
@@ -175,6 +175,9 @@ function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: b
       param: 'addresses',
       message: `\`addresses\` is required: ${why}.`,
     });
+  }
+  if (isLive && areTooWide(addresses)) {
+    throw new ApiError('invalid_request', { param: 'addresses', message: `\`addresses\` ${tooWide}` });
   }
   const at = isBound ? addresses.findIndex((address) => !isWithin(address, using.addresses)) : -1;
   if (at >= 0) throw badAddress(at, 'must lie within an address or range of this key.');

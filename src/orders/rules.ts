@@ -54,7 +54,7 @@ const { isFinal, move, transitions } = orderStates;
 export function applyReport<Row extends OrderFacts>(order: Row, report: Report, now: number): Applied<Row> | undefined {
   if (report.number <= order.lastReport) return undefined;
   const { exchangeOrderId } = report;
-  const usable = exchangeOrderId !== '' && exchangeOrderId.length <= 64;
+  const usable = /^[ -~]{1,64}$/.test(exchangeOrderId);
   const seen = {
     ...order,
     lastReport: report.number,

@@ -40,7 +40,8 @@ export function createOpsServer({ health, metrics: { registry }, gauges, identit
   const server = secure ?? createServer(timeouts);
   server.on('request', (request, response) => {
     const send = (status: number, body: string, contentType = 'application/json') => {
-      response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
+      const headers = { 'content-type': contentType, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
+      response.writeHead(status, headers).end(body);
     };
     const answer = async () => {
       if (request.method !== 'GET') return send(405, '{"status":"method not allowed"}');

@@ -7,7 +7,7 @@ import type { EndCode, ExchangedParts, ProtocolName, RequestContext } from './re
 
 /** A request that is kept for its partner. Nothing in it is secret or describes a customer. */
 export interface KeptRequest {
-  /** Grows with each request of the process. */
+  /** Grows with each request of the partner, so that a cursor tells nothing of others. It begins anew when none is kept. */
   readonly number: number;
   readonly requestId: string;
   /** When it was answered, in business time. */
@@ -56,11 +56,10 @@ interface Entry {
  */
 export class KeptRequests {
   /** All of them in the order in which they ended. */
-  readonly #all = new Map<number, Entry>();
+  readonly #all = new Set<Entry>();
   readonly #byPartner = new Map<string, Entry[]>();
   readonly #options: Required<KeptRequestsOptions>;
   #bytes = 0;
-  #lastNumber = 0;
 
   constructor(options: KeptRequestsOptions) {
     this.#options = { mostEach: usualMostEach, mostBytes: usualMostBytes, keptMs: hourMs, ...options };
@@ -87,9 +86,8 @@ export class KeptRequests {
     const { exchanged, caller, isIdentified } = context;
     if (exchanged === undefined || caller === undefined || !isIdentified || exchanged.isUnlisted) return;
     const { operation, requestId, protocol, objectId } = context;
-    this.#lastNumber += 1;
     const request: KeptRequest = {
-      number: this.#lastNumber,
+      number: (this.#byPartner.get(caller.partnerId)?.at(-1)?.request.number ?? 0) + 1,
       requestId,
       at: this.#options.clock.now(),
       protocol,
@@ -118,7 +116,7 @@ export class KeptRequests {
       this.#byPartner.set(partnerId, own);
     }
     own.push(entry);
-    this.#all.set(request.number, entry);
+    this.#all.add(entry);
     this.#bytes += bytes;
     if (own.length > this.#options.mostEach) this.#dropFirst(own);
     this.#dropOld();
@@ -127,7 +125,7 @@ export class KeptRequests {
   #dropOld(): void {
     const { mostBytes, keptMs } = this.#options;
     const oldestMs = performance.now() - keptMs;
-    for (const { partnerId, endedMs } of this.#all.values()) {
+    for (const { partnerId, endedMs } of this.#all) {
       if (endedMs >= oldestMs && this.#bytes <= mostBytes) return;
       // Of its partner's it is the first, because both are in the order in which they ended.
       this.#dropFirst(this.#byPartner.get(partnerId) ?? []);
@@ -137,7 +135,7 @@ export class KeptRequests {
   #dropFirst(own: Entry[]): void {
     const dropped = own.shift();
     if (dropped === undefined) return;
-    this.#all.delete(dropped.request.number);
+    this.#all.delete(dropped);
     this.#bytes -= dropped.bytes;
     if (own.length === 0) this.#byPartner.delete(dropped.partnerId);
   }

@@ -272,6 +272,8 @@ describe("a partner's keys", () => {
       assert.deepEqual([without.status, without.body.error.param], [400, 'addresses']);
       const wider = await create({ scopes: ['read'], addresses: ['203.0.113.1'] });
       assert.deepEqual([wider.status, wider.body.error.param], [400, 'addresses[0]']);
+      const tooWide = await create({ scopes: ['read'], addresses: ['127.0.0.0/9', '127.128.0.0/9'] });
+      assert.deepEqual([tooWide.status, tooWide.body.error.param], [400, 'addresses']);
       const made = await create({ scopes: ['read'], addresses: ['198.51.100.7'] });
       assert.equal(made.status, 201);
       assert.match(made.body.secret, /^marina_live_/);

@@ -3,10 +3,34 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
-import { isAddressOrRange, isLoopback, isRegistered } from '../../src/lib/addresses.ts';
+import { areTooWide, isAddressOrRange, isLoopback, isRegistered } from '../../src/lib/addresses.ts';
 import { onlyKey } from '../../src/lib/key-ring.ts';
 
 const macKeys = onlyKey(randomBytes(32));
+
+describe('the addresses of a live key', () => {
+  it('are at most a /16 of IPv4 and a /32 of IPv6, all ranges together', () => {
+    for (const ranges of [
+      ['10.1.0.0/16'],
+      ['10.1.0.0/17', '10.2.0.0/17'],
+      ['2001:db8::/32', '192.0.2.0/24'],
+      ['192.0.2.1', '2001:db8::1'],
+      [],
+    ]) {
+      assert.equal(areTooWide(ranges), false, ranges.join());
+    }
+    for (const ranges of [
+      ['0.0.0.0/1', '128.0.0.0/1'],
+      ['10.0.0.0/15'],
+      ['10.1.0.0/16', '192.0.2.1'],
+      ['::/1', '8000::/1'],
+      ['2001:db8::/32', '2001:db9::1'],
+      Array.from({ length: 20 }, (_, at) => `${at}.0.0.0/17`),
+    ]) {
+      assert.equal(areTooWide(ranges), true, ranges.join());
+    }
+  });
+});
 
 describe('the addresses a key works from', () => {
   it('are those registered, and not the ones next to them', () => {

@@ -102,6 +102,20 @@ describe('the requests that a sandbox keeps', () => {
     );
   });
 
+  it('are numbered for each partner alone, so that a cursor tells nothing of others', () => {
+    const kept = new KeptRequests({ clock, baseUrl: () => baseUrl });
+    const keep = (partnerId: string) => {
+      const exchanged = { method: 'GET', path: '/v1/limits', query: '', isUnlisted: false };
+      const caller = { partnerId, keyId: 'key_1' };
+      kept.keep({ exchanged, caller, isIdentified: true, protocol: 'rest', startedMs: 0 } as never, 200, undefined);
+    };
+    for (const partnerId of ['par_1', 'par_2', 'par_2', 'par_2', 'par_1']) keep(partnerId);
+    assert.deepEqual(
+      own(kept).map(({ number }) => number),
+      [2, 1],
+    );
+  });
+
   it('of one partner are the last ones, of all only as much as fits, and none is older than it may be', async () => {
     const requests = Array.from({ length: 10 }, () => ({}));
     const few = await keptAfter(requests, { mostEach: 3 });

@@ -161,7 +161,7 @@ describe('order rules', () => {
     }
   });
 
-  it("the exchange's first id of an order stays, and one that is too long is none", () => {
+  it("the exchange's first id of an order stays, and one that is too long or not printable is none", () => {
     const idAfter = (before: string | null, exchangeOrderId: string) =>
       applyReport(
         facts('pending', { exchangeOrderId: before }),
@@ -171,6 +171,9 @@ describe('order rules', () => {
     assert.equal(idAfter(null, 'X'.repeat(64)), 'X'.repeat(64));
     assert.equal(idAfter(null, 'X'.repeat(65)), null);
     assert.equal(idAfter(null, ''), null);
+    assert.equal(idAfter(null, 'X\u001b[2J'), null);
+    assert.equal(idAfter(null, 'X\n'), null);
+    assert.equal(idAfter(null, '\u202eX'), null);
     assert.equal(idAfter('X1', 'X2'), 'X1');
   });
 

@@ -87,6 +87,7 @@ for (const [name, text, status] of unreadable) {
       assert.equal(answer.json.error.doc_url, `https://api.marina.example/docs/errors#${code}`);
       assert.match(answer.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
       assert.equal(answer.headers.get('cache-control'), 'no-store');
+      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
       await connection.ended;
     });
   });

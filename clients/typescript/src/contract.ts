@@ -2436,6 +2436,8 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
    * - `insufficient_scope` with `param` `scopes[…]`: the calling key does not have this scope itself.
    * - `missing_required_field` with `param` `addresses`: a live key needs at least one, and so does a key that is made with
    *   a key that has registered addresses itself.
+   * - `invalid_request` with `param` `addresses`: the ranges of a live key hold more than 65,536 IPv4 addresses together, or
+   *   more IPv6 addresses than a /32.
    * - `invalid_request` with `param` `addresses[…]`: it is neither an address nor a range, or the calling key does not
    *   work from all of it itself.
    * - `too_many_keys`: the partner has 10 keys that are not revoked. Revoke one.

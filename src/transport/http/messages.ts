@@ -235,10 +235,14 @@ export interface StreamAnswer extends AnswerHead {
   readonly end: (error?: ApiError) => Buffer;
 }
 
+/** Tells browsers that an answer is what its Content-Type says, so that none is run as a script or shown as a page. */
+const noSniff = ['X-Content-Type-Options', 'nosniff'] as const;
+
 /** The headers of every answer, with `Cache-Control` and the request id for support. */
 export function answerHeaders(answer: Answer | StreamAnswer, requestId: string): string[] {
   const { contentType = 'application/json', cacheControl = 'no-store', headers } = answer;
-  const all = ['Content-Type', contentType, 'Cache-Control', cacheControl, 'x-request-id', requestId, ...headers];
+  const all = ['Content-Type', contentType, ...noSniff, 'Cache-Control', cacheControl, 'x-request-id', requestId];
+  all.push(...headers);
   // A 304 has no body, so its length is not known.
   if ('body' in answer && answer.status !== 304) all.push('Content-Length', String(answer.body.length));
   return all;

@@ -3,7 +3,7 @@ import { contract, type Refusal } from './refusals.ts';
 import type { WireAnswer } from './wire.ts';
 
 /** The headers an answer has in addition to those that HTTP itself needs. */
-const everyAnswer = ['cache-control', 'content-length', 'content-type', 'x-request-id'];
+const everyAnswer = ['cache-control', 'content-length', 'content-type', 'x-content-type-options', 'x-request-id'];
 const ofHttp = ['connection', 'date', 'keep-alive'];
 
 /** Asserts that a request was refused with exactly this, down to the last header and member. */
@@ -53,6 +53,7 @@ export function assertHeaders(
   assert.deepEqual(names.sort(), [...everyAnswer, ...expected.keys()].sort());
   assert.equal(header(answer, 'content-type'), contentType);
   assert.equal(header(answer, 'cache-control'), 'no-store');
+  assert.equal(header(answer, 'x-content-type-options'), 'nosniff');
   assert.match(header(answer, 'x-request-id') ?? '', /./);
   for (const [name, value] of expected) {
     if (typeof value === 'string') assert.equal(header(answer, name), value);

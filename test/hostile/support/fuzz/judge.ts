@@ -67,7 +67,8 @@ export function judgeGrpc(operation: OperationRules, fuzz: FuzzCase, answer: Grp
 
 function assertAlways({ status, headers, text }: WireAnswer): void {
   assert.ok(status >= 200 && status !== 500, `${status}: ${text}`);
-  for (const name of ['x-request-id', 'cache-control']) assert.ok(headers.has(name), `there is no ${name}`);
+  for (const name of ['x-request-id', 'cache-control', 'x-content-type-options'])
+    assert.ok(headers.has(name), `there is no ${name}`);
 }
 
 /** The code is one of the catalogue with its type and status, and the parameter is one there is, or one that was sent. */
