@@ -39,10 +39,12 @@ if (command === 'config') {
   process.exitCode = await archiveCommand(process.argv.slice(3), () => reach(readOrExit(readDatabaseConfig)));
 } else if (command === 'keys') {
   const { keysCommand } = await import('./secret-keys/command.ts');
-  process.exitCode = await keysCommand(process.argv.slice(3), async () => {
+  const { walkLedger } = await import('./admin/ledger.ts');
+  const reachWithRing = async () => {
     const config = readOrExit(readKeysConfig);
     return { ...(await reach(config)), ring: config.secretKey.first };
-  });
+  };
+  process.exitCode = await keysCommand(process.argv.slice(3), reachWithRing, walkLedger);
 } else if (command === 'operator-token') {
   const { operatorTokenCommand } = await import('./admin/operator-token-command.ts');
   process.exitCode = operatorTokenCommand(process.argv.slice(3));

@@ -36,11 +36,19 @@ export const auditEntries = defineTable({
   },
   primary: ['id'],
   generated: 'id',
-  indexes: { audit_entries_partner_id: ['partnerId', 'id'], audit_entries_subject: ['subject', 'id'] },
+  indexes: {
+    audit_entries_partner_id: ['partnerId', 'id'],
+    audit_entries_subject: ['subject', 'id'],
+    audit_entries_action: ['partnerId', 'action', 'at'],
+  },
 });
 
 /** The audit entry of a call. It belongs in the transaction of the change. */
-export function audit({ operator, action }: AdminCall, at: number, entry: AuditEntry): Statement {
+export function audit(
+  { operator, action }: Pick<AdminCall, 'operator' | 'action'>,
+  at: number,
+  entry: AuditEntry,
+): Statement {
   const { partnerId, subject = partnerId, detail, before, after } = entry;
   return auditEntries.insert({
     id: 0n,

@@ -4,11 +4,14 @@ import { type SqlRow, type Statement, toBigInt } from '../db/statement.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { CheckedEntry, LedgerFault, LedgerHead } from '../wallet/rules.ts';
+import { emptyLedger } from '../wallet/rules.ts';
+import { ledgerHead, type WalletSeals } from '../wallet/store.ts';
 import { walkLedger } from './ledger.ts';
 import { listChecks, type Recheck, readChecked, readRecheck, saveChecked, saveRecheck } from './ledger-position.ts';
 
 interface LedgerCheckParts {
   readonly database: Database;
+  readonly seals: WalletSeals;
   readonly log: Logger;
   readonly holder: string;
   /** Called with the partners of faulty ledgers after each round, earlier when they are more, and with none at the end. */
@@ -34,6 +37,9 @@ interface CheckedLedger {
   readonly recheck: Recheck;
   /** The database's time of the read. */
   readonly nowMs: number;
+  /** The wallet's row, and its seal. */
+  readonly head: LedgerHead;
+  readonly seal: Buffer | null;
 }
 
 /**
@@ -73,7 +79,7 @@ class LedgerCheck {
     for (let after: string | undefined = ''; after !== undefined; ) {
       const ledgers: CheckedLedger[] = (await this.parts.database.read(listChecks(after))).map(toLedger);
       for (const ledger of ledgers) {
-        const isRight = (await this.#checkNew(ledger)) && (await this.#checkAgain(ledger));
+        const isRight = (await this.#checkNew(ledger)) && (await this.#checkAgain(ledger)) && this.#checkSeal(ledger);
         if (this.lease.signal.aborted) return;
         if (!isRight) faulty.push(ledger.partnerId);
         if (faulty.length > this.#reported) this.#report(faulty);
@@ -86,6 +92,16 @@ class LedgerCheck {
   #report(faulty: readonly string[]): void {
     this.#reported = faulty.length;
     this.parts.checked([...faulty]);
+  }
+
+  /**
+   * Checks the seal of the wallet's row, in each round, because it needs no further read. False if it is wrong. Entries behind
+   * the seal are found by the walk.
+   */
+  #checkSeal({ partnerId, head, seal }: CheckedLedger): boolean {
+    if (head.lastSequence === 0n || this.parts.seals.accepts(this.parts.seals.prove(head, seal))) return true;
+    this.#log(partnerId, [{ kind: 'unsealed', sequence: 0n, id: '', detail: 'the wallet has no right seal' }]);
+    return false;
   }
 
   /** Checks the entries since the last check. False if there is a fault. */
@@ -123,15 +139,21 @@ class LedgerCheck {
     partnerId: string,
     after: bigint,
   ): Promise<{ readonly complete: boolean; readonly last: LedgerHead } | undefined> {
-    const walk = await walkLedger(this.parts.database, partnerId, after, this.parts.mostEntries);
+    const { database, seals, mostEntries } = this.parts;
+    const walk = await walkLedger(database, partnerId, after, { seals, mostEntries });
     await pause(this.pauseMs, this.lease.signal);
     const faults = walk?.faults ?? [lost(after)];
+    if (faults.length === 0) return walk;
+    this.#log(partnerId, faults);
+    return undefined;
+  }
+
+  #log(partnerId: string, faults: readonly LedgerFault[]): void {
     const [fault] = faults;
-    if (fault === undefined) return walk;
+    if (fault === undefined) return;
     const { kind, sequence, id, detail } = fault;
     const first = { sequence: Number(sequence), objectId: id, kind, detail };
     this.parts.log.error({ partnerId, faults: faults.length, ...first }, 'a ledger is at fault');
-    return undefined;
   }
 
   /** Stores positions, unless another process has the lease by now: it may have found a fault that they would pass. */
@@ -149,12 +171,15 @@ function lost(sequence: bigint): LedgerFault {
 }
 
 function toLedger(row: SqlRow): CheckedLedger {
+  const partnerId = String(row.id);
   return {
-    partnerId: String(row.id),
+    partnerId,
     lastSequence: toBigInt(row.last_sequence ?? 0),
     lastHash: row.last_hash instanceof Buffer ? row.last_hash : undefined,
     checked: readChecked(row.checked),
     recheck: readRecheck(row.rechecked),
     nowMs: Number(row.now_ms),
+    head: row.last_sequence === null ? emptyLedger(partnerId) : ledgerHead.read({ ...row, partner_id: partnerId }),
+    seal: row.seal instanceof Buffer ? row.seal : null,
   };
 }

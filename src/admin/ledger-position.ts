@@ -14,7 +14,7 @@ const ledgersAtOnce = 100;
 /** A page of ledgers in the order of the partners' ids, each with the positions of its check in one consistent read. */
 export function listChecks(afterPartnerId: string): Statement {
   return statement(
-    `SELECT p.id, w.last_sequence, w.last_hash, ${checkedPosition} AS checked,
+    `SELECT p.id, w.last_sequence, w.last_hash, w.available_kobo, w.reserved_kobo, w.posted_kobo, w.seal, ${checkedPosition} AS checked,
       (SELECT r.position FROM positions r WHERE r.name = CONCAT('${recheckName}', p.id)) AS rechecked,
       UNIX_TIMESTAMP(NOW(3)) * 1000 AS now_ms
       FROM partners p FORCE INDEX (PRIMARY) LEFT JOIN wallets w ON w.partner_id = p.id

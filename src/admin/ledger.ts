@@ -13,8 +13,10 @@ import {
   type LedgerFault,
   type LedgerHead,
 } from '../wallet/rules.ts';
-import { listEntries, toEntry, transfers, wallets } from '../wallet/store.ts';
+import { listEntries, toEntry, transfers, type WalletSeals, wallets } from '../wallet/store.ts';
+import { creditFaults } from './credit-audit.ts';
 import { checkedPosition, readChecked } from './ledger-position.ts';
+import { SealedPart } from './sealed-part.ts';
 
 interface LedgerWalk {
   readonly complete: boolean;
@@ -23,25 +25,33 @@ interface LedgerWalk {
   readonly last: LedgerHead;
 }
 
+interface WalkOptions {
+  /** The seals that the wallet is checked with. Absent: the chain alone is checked, which proves nothing of who wrote it. */
+  readonly seals?: WalletSeals;
+  readonly mostEntries?: number;
+}
+
 /** Entries of one walk, and entries read at a time. */
 const longestWalk = 50_000;
 const pageSize = 1_000;
 const mostFaults = 100;
 
 /**
- * Walks a partner's ledger after an entry: each entry against the one before, its hash and its allocation, then the wallet's
- * sums. The entry that the ledger check found last must still be the same. Entries committed after its start are ignored.
+ * Walks a partner's ledger after an entry: each entry against the one before, its hash and its allocation or the audit of its
+ * payment, then the wallet's sums and its seal. The entry that the ledger check found last must still be the same. Entries committed after its start are ignored.
  * Undefined if the partner or the entry does not exist.
  */
 export async function walkLedger(
   database: Database,
   partnerId: string,
   after: bigint,
-  mostEntries = longestWalk,
+  { seals, mostEntries = longestWalk }: WalkOptions = {},
 ): Promise<LedgerWalk | undefined> {
   const [row] = await database.read(statement(whole, partnerId));
   if (row === undefined) return undefined;
-  const wallet = row.partner_id === null ? emptyLedger(partnerId) : wallets.all.read(row);
+  const { seal, ...wallet } =
+    row.partner_id === null ? { ...emptyLedger(partnerId), seal: null } : wallets.all.read(row);
+  const sealed = new SealedPart(seals, seal);
   const checked = readChecked(row.checked);
   const faults: LedgerFault[] = [];
   let last = emptyLedger(partnerId);
@@ -51,6 +61,7 @@ export async function walkLedger(
     const entry = toEntry(from);
     faults.push(...checkedFaults(checked, entry));
     last = headAt(entry);
+    faults.push(...sealed.begin(entry));
   }
   let entries = 0;
   let atEnd = last.lastSequence >= wallet.lastSequence;
@@ -58,15 +69,20 @@ export async function walkLedger(
     const wanted = Math.min(pageSize, mostEntries - entries);
     const rows = await database.read(listEntries(partnerId, last.lastSequence, wanted));
     const page = rows.map(toEntry).filter(({ sequence }) => sequence <= wallet.lastSequence);
+    const unchanged: LedgerEntry[] = [];
     for (const entry of page) {
       const found = entryFaults(last, entry);
+      if (found.every(({ kind }) => kind !== 'changed')) unchanged.push(entry);
       faults.push(...(found.length > 0 ? found : checkedFaults(checked, entry)));
       last = headAt(entry);
+      faults.push(...sealed.add(entry));
     }
+    faults.push(...(await creditFaults(database, partnerId, unchanged)));
     faults.push(...(await allocationFaults(database, partnerId, page)));
     entries += page.length;
     atEnd = page.length < wanted || last.lastSequence >= wallet.lastSequence;
   }
+  faults.push(...sealed.end(wallet));
   if (atEnd) {
     faults.push(...headFaults(wallet, last, toBigInt(row.highest_sequence ?? 0), checked));
     const unsettled = toBigInt(row.unsettled_kobo);

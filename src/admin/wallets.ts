@@ -2,13 +2,22 @@ import { status } from '@grpc/grpc-js';
 import type { Database } from '../db/database.ts';
 import { isDuplicate } from '../db/errors.ts';
 import { found, sharing, together } from '../db/facts.ts';
-import type { Decision, SqlRow, Statement } from '../db/statement.ts';
+import type { Decision, SqlRow } from '../db/statement.ts';
 import { type LedgerFaultKind, LedgerFaultKindSchema, Wallets } from '../gen/marina/admin/v1/wallets_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { type LedgerEntry, mostInWalletKobo } from '../wallet/rules.ts';
-import { listCredits, listWallets, toEntry, transfer, transfers, wallet, wallets } from '../wallet/store.ts';
-import { audit } from './audit.ts';
+import {
+  ledgerHead,
+  listCredits,
+  listWallets,
+  toEntry,
+  transfer,
+  transfers,
+  type WalletSeals,
+  wallet,
+} from '../wallet/store.ts';
 import { type AdminParts, adminService, listed, requirePartner, toTimestamp } from './call.ts';
+import { auditPayment, type Payment } from './credit-audit.ts';
 import { AdminError } from './errors.ts';
 import { walkLedger } from './ledger.ts';
 
@@ -16,16 +25,20 @@ const faultWords = enumWords<typeof LedgerFaultKind>(LedgerFaultKindSchema);
 const usuallyListed = 100;
 
 /** The operators' calls on wallets. */
-export function walletService({ database, clock, ids }: AdminParts) {
+export function walletService({
+  database,
+  clock,
+  ids,
+  walletSeals,
+}: AdminParts & { readonly walletSeals: WalletSeals }) {
   let verifying = false;
 
   return adminService(Wallets, {
     async creditWallet({ partnerId, amountKobo, bankReference }, call) {
       const id = ids.object('wtr');
       const createdAt = clock.now();
-      const detail = { entry: id, amountKobo, bankReference };
       const credit = { id, partnerId, amountKobo, bankReference, createdAt };
-      const { entry, recorded } = await recordCredit(database, credit, [audit(call, createdAt, { partnerId, detail })]);
+      const { entry, recorded } = await recordCredit(database, walletSeals, credit, call.operator);
       return { recorded, credit: toMessage(entry) };
     },
 
@@ -39,14 +52,14 @@ export function walletService({ database, clock, ids }: AdminParts) {
     async listWallets({ afterPartnerId, limit }) {
       const read = (most: number) => database.read(listWallets(afterPartnerId, most));
       const { rows, hasMore } = await listed(limit, read, usuallyListed);
-      return { wallets: rows.map(wallets.all.read), hasMore };
+      return { wallets: rows.map(ledgerHead.read), hasMore };
     },
 
     async verifyLedger({ partnerId, afterSequence }) {
       if (verifying) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another ledger is being walked: call again');
       verifying = true;
       try {
-        const walk = await walkLedger(database, partnerId, afterSequence);
+        const walk = await walkLedger(database, partnerId, afterSequence, { seals: walletSeals });
         if (walk === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner, or no such entry');
         const { complete, faults, entries, last } = walk;
         return {
@@ -63,26 +76,18 @@ export function walletService({ database, clock, ids }: AdminParts) {
   });
 }
 
-interface NewCredit {
-  /** The id of its entry. */
-  readonly id: string;
-  readonly partnerId: string;
-  readonly amountKobo: bigint;
-  readonly bankReference: string;
-  readonly createdAt: number;
-}
-
 interface RecordedCredit {
   readonly entry: LedgerEntry;
   /** False: an earlier call recorded it. */
   readonly recorded: boolean;
 }
 
-/** Records a payment once for its bank reference, with further writes if it is new. Throws an AdminError. */
+/** Records a payment once for its bank reference, with its entry of the audit if it is new. Throws an AdminError. */
 export async function recordCredit(
   database: Database,
-  credit: NewCredit,
-  writtenWithIt: readonly Statement[] = [],
+  seals: WalletSeals,
+  credit: Payment,
+  operator: string,
 ): Promise<RecordedCredit> {
   const { partnerId, amountKobo, bankReference } = credit;
   await requirePartner(database, partnerId);
@@ -90,16 +95,16 @@ export async function recordCredit(
   try {
     return await database.inPartner(partnerId, {
       touches: [`bank reference ${bankReference}`],
-      fact: together({ prior: found(find, ([row]) => row), shared: sharing(wallet(partnerId)) }),
+      fact: together({ prior: found(find, ([row]) => row), shared: sharing(wallet(partnerId, seals)) }),
       decide: ({ prior }, partner): Decision<RecordedCredit> => {
         if (prior !== undefined) return { writes: [], result: recordedBefore(prior, credit) };
-        const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId)).head;
+        const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId, seals)).head;
         if (availableKobo + reservedKobo + postedKobo + amountKobo > mostInWalletKobo) {
           throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
         }
         const { partnerId: _, ...paid } = credit;
-        const entry = transfer(partner, { ...paid, type: 'credit', allocation: null, account: null });
-        return { writes: writtenWithIt, result: { entry, recorded: true } };
+        const entry = transfer(partner, { ...paid, type: 'credit', allocation: null, account: null }, seals);
+        return { writes: [auditPayment(operator, credit)], result: { entry, recorded: true } };
       },
     });
   } catch (error) {
@@ -111,7 +116,7 @@ export async function recordCredit(
 }
 
 /** The entry of an earlier call. Throws unless it was for the same payment. */
-function recordedBefore(row: SqlRow, { partnerId, amountKobo }: NewCredit): RecordedCredit {
+function recordedBefore(row: SqlRow, { partnerId, amountKobo }: Payment): RecordedCredit {
   const entry = toEntry(row);
   if (entry.partnerId !== partnerId) {
     throw new AdminError(status.ALREADY_EXISTS, 'the bank reference is recorded for another partner');

@@ -19,7 +19,7 @@ import { checkDayLimit } from '../submission/rules.ts';
 import { isSimilarUnsettled } from '../submission/similar.ts';
 import { objectHistory, usage } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
-import { transfer, wallet } from '../wallet/store.ts';
+import { transfer, usableWallet, type WalletSeals, wallet } from '../wallet/store.ts';
 import { allocationStates, countedKobo, settlementOf } from './rules.ts';
 import { applyReport } from './settlement/rules.ts';
 import {
@@ -36,6 +36,7 @@ export interface AllocationParts {
   readonly broker: AllocationBroker;
   readonly clock: Clock;
   readonly ids: IdMaker;
+  readonly walletSeals: WalletSeals;
 }
 
 /** An allocation a partner wants. */
@@ -67,7 +68,7 @@ export class AllocationKind
   readonly noted = notedAllocation;
   readonly applyReport = applyReport<StoredAllocation>;
   readonly blank = { brokerReference: null, evidence: 'stored, before it is sent' };
-  readonly shared = (partnerId: string) => [wallet(partnerId)];
+  readonly shared = (partnerId: string) => [wallet(partnerId, this.parts.walletSeals)];
 
   constructor(private readonly parts: AllocationParts) {}
 
@@ -87,7 +88,7 @@ export class AllocationKind
     return together({
       isOwnAccount: whether(accounts.find({ partnerId, account }), true),
       isSimilar: isSimilarUnsettled(similarAllocations(row), this.parts.clock),
-      shared: sharing(usage(partnerId, countedDay, 'allocations'), wallet(partnerId)),
+      shared: sharing(usage(partnerId, countedDay, 'allocations'), wallet(partnerId, this.parts.walletSeals)),
     });
   }
 
@@ -101,7 +102,7 @@ export class AllocationKind
   }
 
   take(row: StoredAllocation, partner: PartnerTransaction): void {
-    const { availableKobo } = partner.get(wallet(row.partnerId)).head;
+    const { availableKobo } = usableWallet(partner, this.parts.walletSeals).head;
     if (availableKobo < row.amountKobo) {
       throw new ApiError('wallet_too_low', {
         message: `The wallet has ${availableKobo} kobo available, and this allocation needs ${row.amountKobo}.`,
@@ -141,14 +142,16 @@ export class AllocationKind
   }
 
   #transfer(type: TransferTypeWord, { id, amountKobo, account }: StoredAllocation, partner: PartnerTransaction): void {
-    transfer(partner, {
-      id: this.parts.ids.object('wtr'),
+    const { ids, clock, walletSeals } = this.parts;
+    const transferred = {
+      id: ids.object('wtr'),
       type,
       amountKobo,
       allocation: id,
       account: type === 'post' ? account : null,
       bankReference: null,
-      createdAt: this.parts.clock.now(),
-    });
+      createdAt: clock.now(),
+    };
+    transfer(partner, transferred, walletSeals);
   }
 }

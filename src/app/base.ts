@@ -45,7 +45,7 @@ import { EnvironmentState, environments } from '../submission/environment.ts';
 import { lookUps, objectSteps, positions, usageDays } from '../submission/table.ts';
 import { unclaimedReports } from '../submission/unclaimed-reports.ts';
 import { writeChecks } from '../telemetry/write-probe.ts';
-import { transfers, wallets } from '../wallet/store.ts';
+import { transfers, WalletSeals, walletSealUse, wallets } from '../wallet/store.ts';
 import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
 import { type Links, openLinks } from './links.ts';
 
@@ -110,6 +110,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     keys,
     keyMacKeys: keyMacKeys(ring),
     keySeals: new KeySeals(keys(keySealUse), config.environment, acceptsUnsealed),
+    walletSeals: new WalletSeals(keys(walletSealUse), config.environment, acceptsUnsealed),
     /** Whether rows without a seal are accepted. */
     acceptsUnsealed,
     keyUseWorker,

@@ -284,14 +284,14 @@ function createNotifications(
 
 /** The maintenance jobs: they verify ledgers, remove old rows and expire proposals. */
 function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions): Worker[] {
-  const { log, database, clock, holder, metrics } = base;
+  const { log, database, clock, holder, metrics, walletSeals: seals } = base;
   const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
   const checked = (faulty: readonly string[]) => {
     metrics.faultyLedgers.reset();
     for (const partner of faulty.slice(0, mostPartnersNamed)) metrics.faultyLedgers.set({ partner }, 1);
   };
   return [
-    ledgerCheck({ database, log, holder, checked }),
+    ledgerCheck({ database, seals, log, holder, checked }),
     feedRetention(database, timeOf, holder),
     webhookRetention(database, timeOf, holder, (partnerId, count) => {
       metrics.webhookExpired.inc({ partner: metrics.partner(partnerId) }, count);

@@ -73,6 +73,8 @@ export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort
     MARINA_DRAIN_MS: '0',
     MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
     MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
+    // What an earlier version stored is sealed by the seed.
+    MARINA_UNSEALED_ROWS: 'refused',
     ...gatewayVariables(settings.given),
     MARINA_ENVIRONMENT: 'sandbox',
     MARINA_WEBHOOK_CA_FILE: needs.authorityFile,

@@ -1,4 +1,5 @@
 import { insertAccount } from '../accounts/store.ts';
+import { auditPayment, creditFaults } from '../admin/credit-audit.ts';
 import { recordCredit } from '../admin/wallets.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import { KeySeals, keySealUse } from '../auth/key-seals.ts';
@@ -10,10 +11,11 @@ import { isAddressOrRange } from '../lib/addresses.ts';
 import { IdMaker } from '../lib/ids.ts';
 import { keysFor, parseKeyRing } from '../lib/key-ring.ts';
 import { fixed } from '../lib/watched-files.ts';
+import { WalletSeals, walletSealUse } from '../wallet/store.ts';
 
 const ids = new IdMaker(Date);
 
-// What the sandbox and tests are seeded with. It leaves no trace in the audit: operators use the gateway's own calls.
+// What the sandbox and tests are seeded with. Only credits leave a trace in the audit: operators use the gateway's own calls.
 
 /** Creates a partner and returns its id. Limits not given are the defaults; features not given are not enabled. */
 export async function createPartner(
@@ -74,10 +76,30 @@ export async function linkAccount(database: Database, link: { partnerId: string;
   await database.write(insertAccount(link.partnerId, link.account.toUpperCase(), Date.now()));
 }
 
+/** Who makes the credits here, in the audit. */
+const operator = 'provision';
+
 /** Records a payment in a partner's wallet, once for its bank reference. */
 export async function creditWallet(
   database: Database,
-  credit: { partnerId: string; amountKobo: bigint; bankReference: string },
+  credit: {
+    partnerId: string;
+    amountKobo: bigint;
+    bankReference: string;
+    /** The gateway's `MARINA_SECRET_KEY`. */
+    secretKey: string;
+  },
 ): Promise<void> {
-  await recordCredit(database, { ...credit, id: ids.object('wtr'), createdAt: Date.now() });
+  const { partnerId, amountKobo, bankReference } = credit;
+  const seals = new WalletSeals(
+    keysFor(fixed(parseKeyRing(credit.secretKey)), walletSealUse),
+    database.environment,
+    database.environment === 'sandbox',
+  );
+  const entry = { id: ids.object('wtr'), partnerId, amountKobo, bankReference, createdAt: Date.now() };
+  const recorded = await recordCredit(database, seals, entry, operator);
+  // Seeds of 0.1.0 left no trace in the audit.
+  if ((await creditFaults(database, partnerId, [recorded.entry])).length > 0) {
+    await database.write(auditPayment(operator, { ...recorded.entry, bankReference }));
+  }
 }

@@ -1,10 +1,14 @@
 import { randomInt } from 'node:crypto';
+import { walkLedger } from '../admin/ledger.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import { AccountStatus } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
+import { parseKeyRing } from '../lib/key-ring.ts';
+import { sealKeys } from '../secret-keys/sealed-keys.ts';
+import { sealWallets } from '../secret-keys/sealed-wallets.ts';
 import { createKey, createPartner, creditWallet, linkAccount, setFeatures } from './provision.ts';
 import type { SandboxPartner } from './sandbox-file.ts';
 
@@ -32,14 +36,22 @@ export interface SeedOptions {
 export async function seedPartners(options: SeedOptions): Promise<SeededPartner[]> {
   const database = await openDatabase({ url: options.ownerUrl, environment: 'sandbox', poolSize: 2 });
   try {
+    const sealing = { database, ring: parseKeyRing(options.secretKey), print: () => {} };
+    await sealKeys(sealing, []);
     const partners: SeededPartner[] = [];
     for (const [index, name] of names.entries()) {
       const partner = await seedPartner(database, options, name, options.kept[index]);
       // The reference makes it one payment, however often the sandbox is started.
       const bankReference = `sandbox ${partner.id}`;
-      await creditWallet(database, { partnerId: partner.id, amountKobo: walletKobo, bankReference });
+      await creditWallet(database, {
+        partnerId: partner.id,
+        amountKobo: walletKobo,
+        bankReference,
+        secretKey: options.secretKey,
+      });
       partners.push(partner);
     }
+    await sealWallets(sealing, walkLedger);
     await openAccounts(
       options.simulatorAddress,
       partners.flatMap(({ accounts }) => accounts),

@@ -2,7 +2,8 @@ import type { Reached } from '../db/data-source.ts';
 import { openForReading } from '../db/database.ts';
 import type { KeyRing } from '../lib/key-ring.ts';
 import { reseal } from './reseal.ts';
-import { sealKeys } from './sealed-keys.ts';
+import { type SealOptions, sealKeys } from './sealed-keys.ts';
+import { sealWallets, type WalkLedger } from './sealed-wallets.ts';
 import { describeStatus, ringStatus } from './status.ts';
 
 const usage = `usage: node src/main.js keys status
@@ -12,8 +13,8 @@ const usage = `usage: node src/main.js keys status
 status  says what each key of MARINA_SECRET_KEY is needed for, and which one can be removed.
 reseal  seals webhook secrets and rows again with the current key, and makes API keys independent of the others. It may run
         while gateways do, and again after it was stopped. Then it prints the status.
-seal    seals the API keys that versions before seals made, and prints each with who made it. A key without
-        an entry of its creation is sealed only if it is named. It may run while gateways of any version do, and again after it
+seal    seals what versions before seals wrote: API keys, and ledgers after a walk that finds no fault. It prints each key with
+        who made it. A key without an entry of its creation is sealed only if it is named. It may run while gateways of any version do, and again after it
         was stopped. It ends with 1 if something is not sealed. Then it prints the status.`;
 
 const verbs = ['status', 'reseal', 'seal'];
@@ -22,6 +23,7 @@ const verbs = ['status', 'reseal', 'seal'];
 export async function keysCommand(
   [verb, ...more]: string[],
   reach: () => Promise<Reached & { readonly ring: KeyRing }>,
+  walk: WalkLedger,
 ): Promise<number> {
   const isRight = verb === 'seal' ? more.every((id) => /^key_[a-z2-7]{20}$/.test(id)) : more.length === 0;
   if (!isRight || !verbs.includes(verb ?? '')) {
@@ -33,7 +35,7 @@ export async function keysCommand(
   try {
     const options = { database, ring, print: console.log };
     if (verb === 'reseal') await reseal(options);
-    const isSealed = verb !== 'seal' || (await sealKeys(options, more));
+    const isSealed = verb !== 'seal' || (await sealAll(options, more, walk));
     const now = Date.now();
     for (const line of describeStatus(await ringStatus(database, ring, now), now)) console.log(line);
     return isSealed ? 0 : 1;
@@ -43,4 +45,10 @@ export async function keysCommand(
   } finally {
     await database.close();
   }
+}
+
+/** Seals keys and ledgers, also if one of them has something that cannot be sealed. */
+async function sealAll(options: SealOptions, named: readonly string[], walk: WalkLedger): Promise<boolean> {
+  const areKeysSealed = await sealKeys(options, named);
+  return (await sealWallets(options, walk)) && areKeysSealed;
 }

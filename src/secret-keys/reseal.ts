@@ -4,6 +4,7 @@ import { statement } from '../db/statement.ts';
 import type { KeyRing } from '../lib/key-ring.ts';
 import { sealAgain, sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
 import { resealKeys } from './sealed-keys.ts';
+import { resealWallets } from './sealed-wallets.ts';
 import { readUses } from './table.ts';
 
 export interface ResealOptions {
@@ -24,6 +25,7 @@ export async function reseal({ database, ring, print }: ResealOptions): Promise<
   await sealSecretsAnew({ database, ring, print });
   await listKeys({ database, ring, print });
   await resealKeys({ database, ring, print });
+  await resealWallets({ database, ring, print });
 }
 
 async function sealSecretsAnew({ database, ring, print }: ResealOptions): Promise<void> {

@@ -5,6 +5,7 @@ import { keyKeptMs } from '../submission/key-retention.ts';
 import { countOpenObjects, type OpenObjects } from './open-objects.ts';
 import { sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
 import { countKeySeals, type SealCounts } from './sealed-keys.ts';
+import { countWalletSeals } from './sealed-wallets.ts';
 import { notedEveryMs, readUses } from './table.ts';
 
 /** A secret may have been current for so long after its last note, because the next note can be late. */
@@ -18,7 +19,7 @@ interface KeyStatus extends OpenObjects {
   readonly lastUsedAt: number | null;
   readonly webhookSecrets: number;
   readonly apiKeys: number;
-  /** Seals of rows: of API keys. */
+  /** Seals of rows: of API keys and wallets. */
   readonly seals: number;
   /** Until then cursors and Idempotency-Keys may need it. */
   readonly digestsUntil: number;
@@ -31,6 +32,7 @@ interface RingStatus {
   /** API keys with a MAC of a secret that was not noted: an earlier version made them. */
   readonly apiKeysOfUnknown: number;
   readonly keySeals: SealCounts;
+  readonly walletSeals: SealCounts;
 }
 
 /** What each secret of the ring, and each one noted, is needed for. `now` is business time. */
@@ -46,6 +48,7 @@ export async function ringStatus(database: Database, ring: KeyRing, now: number)
   );
   for (const { mac_key: id, found } of await database.read(groups)) count(macs, String(id ?? ''), Number(found));
   const keySeals = await countKeySeals(database, ring);
+  const walletSeals = await countWalletSeals(database, ring);
   const useOf = new Map(uses.map((use) => [use.id, use]));
   // Before uses were noted, any key may have been current.
   const notedSince = uses[0]?.firstUsedAt ?? now;
@@ -59,7 +62,7 @@ export async function ringStatus(database: Database, ring: KeyRing, now: number)
       lastUsedAt: useOf.get(id)?.lastUsedAt ?? null,
       webhookSecrets: sealed.get(id) ?? 0,
       apiKeys: macs.get(id) ?? 0,
-      seals: keySeals.bySecret.get(id) ?? 0,
+      seals: (keySeals.bySecret.get(id) ?? 0) + (walletSeals.bySecret.get(id) ?? 0),
       digestsUntil: currentUntil + keyKeptMs,
       ...(await countOpenObjects(database, currentUntil)),
     });
@@ -69,11 +72,15 @@ export async function ringStatus(database: Database, ring: KeyRing, now: number)
     closedSecrets: sealed.get('') ?? 0,
     apiKeysOfUnknown: macs.get('') ?? 0,
     keySeals,
+    walletSeals,
   };
 }
 
 /** The status as lines for people. `now` is business time. */
-export function describeStatus({ keys, closedSecrets, apiKeysOfUnknown, keySeals }: RingStatus, now: number): string[] {
+export function describeStatus(
+  { keys, closedSecrets, apiKeysOfUnknown, keySeals, walletSeals }: RingStatus,
+  now: number,
+): string[] {
   return [
     ...keys.flatMap((key) => describeKey(key, now, apiKeysOfUnknown)),
     ...(closedSecrets > 0
@@ -83,13 +90,14 @@ export function describeStatus({ keys, closedSecrets, apiKeysOfUnknown, keySeals
       ? [`${apiKeysOfUnknown} API keys were made by an earlier version, under a key not noted`]
       : []),
     ...sealLines('API keys', keySeals),
+    ...sealLines('wallets', walletSeals),
     'not counted: notes at the broker, and backups. A restore needs the keys of their time: archive a removed key with them',
   ];
 }
 
 function sealLines(what: string, { unsealed, wrong }: SealCounts): string[] {
   return [
-    ...(unsealed > 0 ? [`${unsealed} ${what} have no seal: see keys seal`] : []),
+    ...(unsealed > 0 ? [`${unsealed} ${what} are not sealed: see keys seal`] : []),
     ...(wrong > 0 ? [`${wrong} ${what} have a wrong seal and are refused: keys seal names them`] : []),
   ];
 }

@@ -9,14 +9,15 @@ import {
 } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import { listTransfers, toShownTransfer, wallet } from './store.ts';
+import { emptyLedger } from './rules.ts';
+import { ledgerHead, listTransfers, toShownTransfer, wallets } from './store.ts';
 
 /** The operations on the wallet. */
 export function walletHandlers(database: Database, cursors: Cursors): HandlersOf<typeof Wallet> {
   return {
     async getWallet(_, { caller }) {
-      const own = wallet(caller.partnerId);
-      return shownMessage(WalletTotalsSchema, own.value(await database.read(own.read)).head);
+      const [row] = await database.read(wallets.find({ partnerId: caller.partnerId }, ledgerHead));
+      return shownMessage(WalletTotalsSchema, row === undefined ? emptyLedger(caller.partnerId) : ledgerHead.read(row));
     },
 
     async listTransfers({ limit = 25, cursor }, { caller: { partnerId } }) {

@@ -1,7 +1,8 @@
 import type { Shared } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
-import { bytes, defineTable, exactText, instant, optional, text, whole } from '../db/table.ts';
+import { bytes, bytesUpTo, defineTable, exactText, instant, optional, text, whole } from '../db/table.ts';
+import { ApiError } from '../lib/errors.ts';
 import {
   availableChange,
   emptyLedger,
@@ -14,6 +15,9 @@ import {
   type Transfer,
   type TransferTypeWord,
 } from './rules.ts';
+import { sealedSequence, WalletSeals, walletSealLength, walletSealUse } from './seals.ts';
+
+export { sealedSequence, WalletSeals, walletSealUse };
 
 /** The sums of each partner's ledger and its last entry. Amounts are in kobo. */
 export const wallets = defineTable({
@@ -25,9 +29,16 @@ export const wallets = defineTable({
     availableKobo: whole(),
     reservedKobo: whole(),
     postedKobo: whole(),
+    /** Proves the end of the ledger (`WalletSeals`); null if only versions before seals wrote it. */
+    seal: optional(bytesUpTo(walletSealLength)),
   },
   primary: ['partnerId'],
 });
+
+/** The end of a ledger. */
+export const ledgerHead = wallets.only(
+  ...(['partnerId', 'lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo'] as const),
+);
 
 /** The ledger: each entry with the sums after it, its hash, and the hash of the entry before. Rows are only added. */
 export const transfers = defineTable({
@@ -70,33 +81,64 @@ const shown = `${shownTransfer.list}, IF(type IN (${knownTypes.join(', ')}), NUL
 export interface Wallet {
   readonly head: LedgerHead;
   readonly entries: readonly LedgerEntry[];
+  /** The seal as it is stored. */
+  readonly seal: Buffer | null;
+  /** Whether its end is proven, so that what follows may be sealed. */
+  readonly isSealed: boolean;
+  /** Whether its money may move. */
+  readonly isAccepted: boolean;
 }
 
 /** A partner's wallet, which all work in a transaction shares. */
-export function wallet(partnerId: string): Shared<Wallet> {
+export function wallet(partnerId: string, seals: WalletSeals): Shared<Wallet> {
   return {
     name: 'wallet',
     read: wallets.find({ partnerId }),
-    value: ([row]) => ({ head: row === undefined ? emptyLedger(partnerId) : wallets.all.read(row), entries: [] }),
-    guard({ head }) {
+    value: ([row]) => toWallet(partnerId, row, seals),
+    guard({ head, seal, isSealed }) {
       const isStored = head.lastSequence > 0n;
-      const { sql, values } = wallets.where(isStored ? head : { partnerId });
+      // One that is not sealed is read again once `keys seal` has sealed it.
+      const { sql, values } = wallets.where(isStored ? (isSealed ? head : { ...head, seal }) : { partnerId });
       return { sql: `${isStored ? '' : 'NOT '}EXISTS (SELECT 1 FROM wallets WHERE ${sql})`, values };
     },
-    save: (before, { head, entries }) => [
+    save: (before, { head, entries, seal, isSealed }) => [
       transfers.insert(...entries.slice(before.entries.length).map(toRow)),
-      wallets.put(head, 'lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo'),
+      // A seal that does not reach the end stays: only `keys seal` proves what another version added.
+      isSealed
+        ? wallets.put({ ...head, seal: seals.make(head) }, ...changing, 'seal')
+        : wallets.put({ ...head, seal }, ...changing),
     ],
-    remembered: ({ head }) => ({ head, entries: [] }),
+    remembered: (saved) => ({ ...saved, entries: [] }),
   };
 }
 
-/** Appends an entry after those of earlier work in the transaction. Throws if a sum would be negative or too large. */
-export function transfer(partner: PartnerTransaction, transferred: Transfer): LedgerEntry {
-  const shared = wallet(partner.id);
-  const { head, entries } = partner.get(shared);
-  const entry = nextEntry(head, transferred);
-  partner.set(shared, { head: headAt(entry), entries: [...entries, entry] });
+const changing = ['lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo'] as const;
+
+function toWallet(partnerId: string, row: SqlRow | undefined, seals: WalletSeals): Wallet {
+  if (row === undefined) {
+    return { head: emptyLedger(partnerId), entries: [], seal: null, isSealed: true, isAccepted: true };
+  }
+  const { seal, ...head } = wallets.all.read(row);
+  const proof = seals.prove(head, seal);
+  return { head, entries: [], seal, isSealed: proof === 'sealed', isAccepted: seals.accepts(proof) };
+}
+
+/** A wallet whose money may move. Throws `service_unavailable` if its row is not what a gateway wrote. */
+export function usableWallet(partner: PartnerTransaction, seals: WalletSeals): Wallet {
+  const found = partner.get(wallet(partner.id, seals));
+  if (found.isAccepted) return found;
+  const cause = new Error(`the wallet of ${partner.id} has no right seal at entry ${found.head.lastSequence}`);
+  throw new ApiError('service_unavailable', { cause });
+}
+
+/**
+ * Appends an entry after those of earlier work in the transaction. Throws if a sum would be negative or too large, or if the
+ * wallet is not proven: nothing is sealed on top of what somebody else wrote.
+ */
+export function transfer(partner: PartnerTransaction, transferred: Transfer, seals: WalletSeals): LedgerEntry {
+  const before = usableWallet(partner, seals);
+  const entry = nextEntry(before.head, transferred);
+  partner.set(wallet(partner.id, seals), { ...before, head: headAt(entry), entries: [...before.entries, entry] });
   return entry;
 }
 
@@ -125,7 +167,7 @@ export function listCredits(partnerId: string, before: bigint, most: number): St
 
 /** A page of wallets in the order of the partners' ids. */
 export function listWallets(afterPartnerId: string, most: number): Statement {
-  const list = `SELECT ${wallets.all.list} FROM wallets WHERE partner_id > ? ORDER BY partner_id LIMIT ${most}`;
+  const list = `SELECT ${ledgerHead.list} FROM wallets WHERE partner_id > ? ORDER BY partner_id LIMIT ${most}`;
   return statement(list, afterPartnerId);
 }
 

@@ -1,8 +1,11 @@
+import { auditPayment } from '../../src/admin/credit-audit.ts';
 import { walkLedger } from '../../src/admin/ledger.ts';
 import { sharing } from '../../src/db/facts.ts';
+import type { Statement } from '../../src/db/statement.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { transfer, wallet } from '../../src/wallet/store.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
+import { walletSeals } from '../support/ledger.ts';
 import type { Turns } from './run.ts';
 import { load } from './support/load.ts';
 import { type Row, ratioRow } from './support/report.ts';
@@ -68,17 +71,21 @@ async function callsOf(rest: RestCalls, partner: Partner) {
 async function fill({ database }: Cluster, { id: partnerId }: Partner, entries: number): Promise<void> {
   const ids = new IdMaker(Date);
   const batch = 1_000;
+  const seals = walletSeals();
   for (let made = 0; made < entries; made += batch) {
     await database.inPartner(partnerId, {
       touches: [],
-      fact: sharing(wallet(partnerId)),
+      fact: sharing(wallet(partnerId, seals)),
       decide: (_, partner) => {
+        const writes: Statement[] = [];
         for (let count = 0; count < Math.min(batch, entries - made); count += 1) {
           const id = ids.object('wtr');
           const payment = { type: 'credit', amountKobo: 1_000n, allocation: null, account: null } as const;
-          transfer(partner, { ...payment, id, bankReference: id, createdAt: Date.now() });
+          const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
+          transfer(partner, paid, seals);
+          writes.push(auditPayment('bench', { ...paid, partnerId }));
         }
-        return { writes: [], result: undefined };
+        return { writes, result: undefined };
       },
     });
   }

@@ -7,8 +7,9 @@ import { createConnection } from 'mysql2/promise';
 import { parse } from 'yaml';
 import { openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPartner, creditWallet } from '../../src/dev/provision.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { temporaryFolder } from '../support/folders.ts';
+import { creditWallet } from '../support/ledger.ts';
 import { type RestartableServer, startTestMariaDb } from '../support/servers.ts';
 
 const deploy = resolve('docs/deploy');

@@ -6,7 +6,6 @@ import { insertAccount } from '../../src/accounts/store.ts';
 import { AllocationKind } from '../../src/allocations/kind.ts';
 import type { AllocationBroker } from '../../src/broker/back-office.ts';
 import type { Broker } from '../../src/broker/orders.ts';
-import { creditWallet } from '../../src/dev/provision.ts';
 import { InstrumentSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { CreateAllocationRequestSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import {
@@ -22,6 +21,7 @@ import type { CreatedKind } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
 import { Submitter } from '../../src/submission/submit.ts';
+import { creditWallet, walletSeals } from '../support/ledger.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
@@ -97,7 +97,7 @@ describe('an object that is placed about midnight in Lagos', () => {
         await submit(
           (clock) =>
             new AllocationKind({
-              ...{ clock, ids: settling.ids },
+              ...{ clock, ids: settling.ids, walletSeals: walletSeals() },
               broker: broker as Partial<AllocationBroker> as AllocationBroker,
             }),
           allocationOf(size),

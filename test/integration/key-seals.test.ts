@@ -164,7 +164,7 @@ describe('the seals of API keys in live', () => {
     assert.match(first.printed(), new RegExp(`${named.id} of ${partner.id} is sealed; made by nobody known`));
     assert.match(first.printed(), new RegExp(`${forged.id} of ${partner.id} is not sealed: no entry says who made it`));
     assert.match(first.printed(), new RegExp(`${changed.id} of ${partner.id} is not sealed: its row was changed`));
-    assert.match(first.printed(), /API keys have no seal: see keys seal/);
+    assert.match(first.printed(), /API keys are not sealed: see keys seal/);
     for (const { key } of [recorded, named]) {
       await eventually(async () => assert.equal(await use(key), 200), 15_000);
     }

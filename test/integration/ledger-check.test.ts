@@ -4,12 +4,13 @@ import { walkLedger } from '../../src/admin/ledger.ts';
 import { ledgerCheck } from '../../src/admin/ledger-check.ts';
 import type { Database } from '../../src/db/database.ts';
 import { type SqlValue, statement } from '../../src/db/statement.ts';
-import { createPartner, creditWallet } from '../../src/dev/provision.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { emptyLedger, headAt, type LedgerEntry, nextEntry } from '../../src/wallet/rules.ts';
 import { listEntries, toEntry } from '../../src/wallet/store.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { creditWallet, walletSeals } from '../support/ledger.ts';
 
 type Options = Partial<Parameters<typeof ledgerCheck>[0]>;
 
@@ -35,7 +36,7 @@ describe('the check of ledgers', () => {
 
   beforeEach(async () => {
     beforePage = async () => {};
-    for (const table of ['partners', 'wallets', 'wallet_transfers', 'positions', 'leases']) {
+    for (const table of ['partners', 'wallets', 'wallet_transfers', 'positions', 'leases', 'audit_entries']) {
       await write(`DELETE FROM ${table}`);
     }
     partnerId = await createPartner(database, { name: 'Lagoon Invest' });
@@ -62,7 +63,7 @@ describe('the check of ledgers', () => {
   function newCheck(options: Pick<Parameters<typeof ledgerCheck>[0], 'checked'> & Options) {
     const destination = { write: (line: string) => void logged.push(line) };
     const log = createLogger({ name: 'marina', level: 'info', destination });
-    return ledgerCheck({ database, log, holder: 'test', betweenRoundsMs: 5, ...options });
+    return ledgerCheck({ database, seals: walletSeals(), log, holder: 'test', betweenRoundsMs: 5, ...options });
   }
 
   async function position(check: 'check' | 'recheck'): Promise<string | undefined> {
@@ -76,7 +77,7 @@ describe('the check of ledgers', () => {
     return walk?.faults.map(({ kind, sequence }) => [kind, Number(sequence)]);
   }
 
-  /** Replaces a ledger by another that is valid in itself, as the owner of the tables could. */
+  /** Replaces a ledger by another that is valid in itself, as the owner of the tables could who has the secret key. */
   async function replaceLedger(amounts: readonly bigint[]): Promise<void> {
     const stored = (await database.read(listEntries(partnerId, 0n, 100))).map(toEntry);
     await write('DELETE FROM wallet_transfers');
@@ -101,8 +102,8 @@ describe('the check of ledgers', () => {
     const last = entries.at(-1);
     assert.ok(last !== undefined);
     await write(
-      'UPDATE wallets SET last_sequence = ?, last_hash = ?, available_kobo = ?',
-      ...[last.sequence.toString(), last.hash, last.availableKobo.toString()],
+      'UPDATE wallets SET last_sequence = ?, last_hash = ?, available_kobo = ?, seal = ?',
+      ...[last.sequence.toString(), last.hash, last.availableKobo.toString(), walletSeals().make(headAt(last))],
     );
   }
 
@@ -207,6 +208,7 @@ describe('the check of ledgers', () => {
   it('notices a whole ledger that was replaced by another valid one, as VerifyLedger does', async () => {
     assert.equal(await check(), 0);
     await replaceLedger([5n, 500n, 5n, 5n, 5n]);
+    await write(`UPDATE audit_entries SET detail = REPLACE(detail, '"5"', '"500"') WHERE detail LIKE '%"2"}'`);
     assert.equal(await check(), 1);
     assert.ok(logged.some((line) => line.includes('an earlier check found another entry here')));
     assert.deepEqual(await faultsOfWalk(), [['changed', 5]]);
@@ -221,6 +223,29 @@ describe('the check of ledgers', () => {
     assert.equal(await check(), 1);
     assert.ok(logged.some((line) => line.includes('entry 5 is missing, which an earlier check found')));
     assert.deepEqual(await faultsOfWalk(), [['missing', 4]]);
+  });
+
+  it('notices in the next round a wallet whose seal is wrong, although no entry is new', async () => {
+    assert.equal(await check({ seals: walletSeals(false) }), 0);
+    await write('UPDATE wallets SET available_kobo = available_kobo + 1');
+    assert.equal(await check({ seals: walletSeals(false) }), 1);
+    await write('UPDATE wallets SET available_kobo = available_kobo - 1');
+    assert.equal(await check({ seals: walletSeals(false) }), 0);
+    await write('UPDATE wallets SET seal = NULL');
+    assert.equal(await check({ seals: walletSeals(false) }), 1);
+    assert.ok(logged.some((line) => line.includes('the wallet has no right seal') && line.includes(partnerId)));
+    assert.equal(await check(), 0, 'rows without a seal are accepted where they are meant to be');
+  });
+
+  it('names a payment without an entry of the audit, and one with the entry of another amount', async () => {
+    assert.equal(await check(), 0);
+    await write('DELETE FROM audit_entries ORDER BY id LIMIT 1');
+    await write(`UPDATE audit_entries SET detail = REPLACE(detail, '"5"', '"6"') ORDER BY id DESC LIMIT 1`);
+    assert.deepEqual(await faultsOfWalk(), [
+      ['unaudited', 1],
+      ['unaudited', 5],
+    ]);
+    assert.equal(await check({ recheckAfterMs: 0 }), 1);
   });
 
   it('stores no position after another replica has taken over', async () => {

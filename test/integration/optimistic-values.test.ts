@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { auditPayment } from '../../src/admin/credit-audit.ts';
 import { walkLedger } from '../../src/admin/ledger.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { reading, sharing, together, whether } from '../../src/db/facts.ts';
@@ -10,6 +11,7 @@ import { IdMaker } from '../../src/lib/ids.ts';
 import { tradingPause } from '../../src/submission/environment.ts';
 import { usage } from '../../src/submission/table.ts';
 import { transfer, wallet } from '../../src/wallet/store.ts';
+import { walletSeals } from '../support/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 const ids = new IdMaker(Date);
@@ -44,16 +46,17 @@ describe('what all work on one partner shares', () => {
     const id = ids.object('wtr');
     await of(by).inPartner(partnerId, {
       touches: [],
-      fact: sharing(wallet(partnerId), usage(partnerId, day, 'orders')),
+      fact: sharing(wallet(partnerId, walletSeals()), usage(partnerId, day, 'orders')),
       decide: (_, partner) => {
         const counted = usage(partnerId, day, 'orders');
-        seen.push([partner.get(wallet(partnerId)).head.availableKobo, partner.get(counted)]);
+        seen.push([partner.get(wallet(partnerId, walletSeals())).head.availableKobo, partner.get(counted)]);
         const payment = { type: 'credit', amountKobo, allocation: null, account: null } as const;
-        transfer(partner, { ...payment, id, bankReference: id, createdAt: Date.now() });
+        const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
+        transfer(partner, paid, walletSeals());
         partner.add(counted, amountKobo);
         partner.takeVersions(1);
         if (isRefused) throw new Error('refused');
-        return { writes: [], result: undefined };
+        return { writes: [auditPayment('test', { ...paid, partnerId })], result: undefined };
       },
     });
     return seen;
@@ -108,11 +111,12 @@ describe('what all work on one partner shares', () => {
     const id = ids.object('wtr');
     await of(replica).inPartner(partnerId, {
       touches: [],
-      fact: sharing(wallet(partnerId)),
+      fact: sharing(wallet(partnerId, walletSeals())),
       decide: (_, partner) => {
         const payment = { type: 'credit', amountKobo: 7n, allocation: null, account: null } as const;
-        transfer(partner, { ...payment, id, bankReference: id, createdAt: Date.now() });
-        return { writes: [], result: undefined };
+        const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
+        transfer(partner, paid, walletSeals());
+        return { writes: [auditPayment('test', { ...paid, partnerId })], result: undefined };
       },
     });
     assert.deepEqual(await credit(database, 5n), [

@@ -228,7 +228,7 @@ describe('what a newer version stored with names this version does not know', { 
 
   it("a key's unknown scope grants nothing, and takes nothing from its other scopes", async () => {
     const partner = await gateway.newPartner({ scopes: [Scope.READ, Scope.KEYS] });
-    await write(`UPDATE api_keys SET scopes = CONCAT(scopes, ',lend') WHERE id = ?`, partner.keyId);
+    await write(`UPDATE api_keys SET scopes = CONCAT(scopes, ',lend'), seal = NULL WHERE id = ?`, partner.keyId);
     const { data } = await get(partner, '/v1/keys');
     assert.deepEqual(data[0].scopes, ['read', 'keys', 'lend']);
     const listed = await grpc.keys.listKeys({}, grpc.as(partner));
@@ -251,7 +251,7 @@ describe('what a newer version stored with names this version does not know', { 
   ] as const) {
     it(`a key whose addresses are stored as ${what} works from nowhere`, async () => {
       const partner = await gateway.newPartner({ scopes: [Scope.READ] });
-      await write('UPDATE api_keys SET addresses = ? WHERE id = ?', addresses, partner.keyId);
+      await write('UPDATE api_keys SET addresses = ?, seal = NULL WHERE id = ?', addresses, partner.keyId);
       const answer = await gateway.rest('GET', '/v1/limits', { key: partner.key });
       assert.deepEqual([answer.status, answer.body.error.code], [401, 'unauthorized'], answer.text);
       const seen = await admin.keys.listKeys({ partnerId: partner.id }, admin.options);

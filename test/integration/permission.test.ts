@@ -301,6 +301,7 @@ describe('a caller whose request waits before it is stored', () => {
     const answer = await whileLocked(partner, send, async () => {
       await admin.keys.revokeKey({ keyId: partner.keyId }, admin.options);
       await gateway.database.write(statement('UPDATE api_keys SET revoked_at = NULL WHERE id = ?', partner.keyId));
+      await gateway.database.write(statement('DELETE FROM audit_entries WHERE subject = ?', partner.keyId));
     });
     assert.equal(answer.status, 201, answer.text);
     assert.equal(await countRows('orders', partner), 1);

@@ -5,7 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { insertAccount } from '../../src/accounts/store.ts';
 import type { LookedUp } from '../../src/broker/port.ts';
 import { statement } from '../../src/db/statement.ts';
-import { creditWallet, linkAccount } from '../../src/dev/provision.ts';
+import { linkAccount } from '../../src/dev/provision.ts';
 import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
@@ -18,6 +18,7 @@ import { Submitter } from '../../src/submission/submit.ts';
 import { lookUps, type Submission } from '../../src/submission/table.ts';
 import { whileRunning } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { creditWallet } from '../support/ledger.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 

@@ -5,7 +5,6 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type App, startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { statement } from '../../src/db/statement.ts';
-import { creditWallet } from '../../src/dev/provision.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
@@ -13,6 +12,7 @@ import { declareRestored } from '../../src/submission/recovery.ts';
 import { noteRestore } from '../../src/submission/restored.ts';
 import { eventually } from '../support/eventually.ts';
 import { restCaller, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { creditWallet } from '../support/ledger.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
 

@@ -3,12 +3,12 @@ import { after, before, it } from 'node:test';
 import { allocations, type StoredAllocation } from '../../src/allocations/table.ts';
 import type { Taken } from '../../src/broker/back-office.ts';
 import { statement } from '../../src/db/statement.ts';
-import { creditWallet } from '../../src/dev/provision.ts';
 import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
 import { Kinds, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { Recovery } from '../../src/submission/recovery.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
+import { creditWallet } from '../support/ledger.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 let settling: Settling;

@@ -4,8 +4,9 @@ import { type Connection, createConnection } from 'mysql2/promise';
 import { openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createDatabases, type Databases, grantRights } from '../../src/dev/databases.ts';
-import { createPartner, creditWallet } from '../../src/dev/provision.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { temporaryFolder } from '../support/folders.ts';
+import { creditWallet } from '../support/ledger.ts';
 import { type RestartableServer, startTestMariaDb } from '../support/servers.ts';
 
 const denied = 1142;

@@ -7,7 +7,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
 import { type KeptProcess, type ProcessExit, sharedKeeper } from '../../src/dev/keeper.ts';
 import { gatewayEntry, simulatorEntry, withoutOurs } from '../../src/dev/processes.ts';
-import { createPartner, creditWallet, linkAccount } from '../../src/dev/provision.ts';
+import { createPartner, linkAccount } from '../../src/dev/provision.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
@@ -17,6 +17,7 @@ import { eventually, ready } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { operatorToken } from './gateway.ts';
 import { createKey, secretKey } from './keys.ts';
+import { creditWallet } from './ledger.ts';
 import { patient } from './patience.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 

@@ -6,7 +6,7 @@ import type { PartnerLimits } from '../../src/auth/call.ts';
 import { readConfig } from '../../src/config.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPartner, creditWallet, linkAccount } from '../../src/dev/provision.ts';
+import { createPartner, linkAccount } from '../../src/dev/provision.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
@@ -16,6 +16,7 @@ import { type SimulatorConfig, startSimulator } from '../../src/simulator/simula
 import { assertDescribed } from './described.ts';
 import { eventually } from './eventually.ts';
 import { createKey, secretKey } from './keys.ts';
+import { creditWallet } from './ledger.ts';
 import { patient } from './patience.ts';
 import { createTestDatabase, type TestDatabase, testServers } from './servers.ts';
 

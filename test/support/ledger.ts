@@ -1,6 +1,25 @@
 import { status } from '@grpc/grpc-js';
+import type { Database } from '../../src/db/database.ts';
+import { creditWallet as provisionCredit } from '../../src/dev/provision.ts';
 import { type LedgerFault, LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
+import { keysFor, parseKeyRing } from '../../src/lib/key-ring.ts';
+import { fixed } from '../../src/lib/watched-files.ts';
+import { WalletSeals, walletSealUse } from '../../src/wallet/store.ts';
 import type { adminClient } from './admin.ts';
+import { secretKey } from './keys.ts';
+
+/** The seals of the gateways of tests. */
+export function walletSeals(acceptsUnsealed = true): WalletSeals {
+  return new WalletSeals(keysFor(fixed(parseKeyRing(secretKey)), walletSealUse), 'sandbox', acceptsUnsealed);
+}
+
+/** Records a payment for a gateway of a test, with its entry of the audit. */
+export function creditWallet(
+  database: Database,
+  credit: { partnerId: string; amountKobo: bigint; bankReference: string },
+): Promise<void> {
+  return provisionCredit(database, { ...credit, secretKey });
+}
 
 /** Walks a partner's whole ledger, and returns what is wrong with it. */
 export async function verifyLedger(admin: ReturnType<typeof adminClient>, partnerId: string): Promise<string[]> {

@@ -25,6 +25,7 @@ import { StartGate } from '../../src/submission/start-gate.ts';
 import { StuckPartners } from '../../src/submission/stuck-partners.ts';
 import type { Submission } from '../../src/submission/table.ts';
 import { openTestDatabase } from './database.ts';
+import { walletSeals } from './ledger.ts';
 import { plainOrder } from './plain-order.ts';
 
 export const submitTimeoutMs = 10_000;
@@ -135,6 +136,7 @@ export async function openSettling() {
   const application = new ApplicationKind({ ...sending, broker: applications });
   const allocation = new AllocationKind({
     ...sending,
+    walletSeals: walletSeals(),
     broker: broker as Partial<AllocationBroker> as AllocationBroker,
   });
   return {
