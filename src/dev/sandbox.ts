@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrate } from '../db/migrate.ts';
 import { Advice } from './advice.ts';
@@ -186,6 +186,7 @@ async function openNats(start: ServerStart): Promise<{ url: string; eventsUrl?: 
     return { url: settings.natsUrl };
   }
   const options = privately(start, 'nats');
+  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
   const password = (user: string) => keptSecret(join(options.dataDir, `${user}-password`), 16);
   const passwords = { gateway: password('gateway'), events: password('events') };
   const further = natsAccounts(passwords, settings.given.MARINA_NATS_PREFIX);
