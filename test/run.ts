@@ -63,7 +63,8 @@ async function main(): Promise<number> {
   const repeating = names.some((name) => name.includes('cluster'));
   const attacking = names.some((name) => name.includes('hostile'));
   const growing = names.some((name) => name.includes('scale'));
-  const usualMs = growing || repeating ? 3_600_000 : attacking ? 900_000 : crashing ? 480_000 : 120_000;
+  const strange = names.some((name) => name.includes('fix-strangers'));
+  const usualMs = growing || repeating ? 3_600_000 : attacking ? 900_000 : crashing || strange ? 480_000 : 120_000;
   // The random run over FIX takes as long as it is asked to.
   const longestMs = usualMs + 1_000 * Number(process.env.FIX_SECONDS ?? 0);
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
