@@ -10,11 +10,10 @@ import { assertUntouched, noTraces, tracesOf } from './support/traces.ts';
 const inside: readonly { name: string; body: Members; shown?: Members }[] = [
   { name: 'quantity 1', body: { quantity: 1 }, shown: { quantity: 1 } },
   { name: 'quantity 100,000,000', body: { quantity: 100_000_000 }, shown: { quantity: 100_000_000 } },
-  { name: 'price_kobo 1', body: { price_kobo: 1 }, shown: { price_kobo: 1 } },
   {
-    name: 'the largest quantity at the largest price',
-    body: { quantity: 100_000_000, price_kobo: 1_000_000_000 },
-    shown: { amount_kobo: 100_000_000_000_000_000n },
+    name: 'the largest quantity at the highest price of the day',
+    body: { quantity: 100_000_000, price_kobo: 1_100 },
+    shown: { amount_kobo: 110_000_000_000n },
   },
   { name: 'a symbol in lower case', body: { symbol: 'sim-rest' }, shown: { symbol: 'SIM-REST' } },
   { name: 'a symbol with a dot and digits', body: { symbol: 'sim-Rest' }, shown: { symbol: 'SIM-REST' } },
@@ -34,6 +33,12 @@ const inside: readonly { name: string; body: Members; shown?: Members }[] = [
   { name: 'a client_reference that is null', body: { client_reference: null } },
   { name: 'a symbol with escapes', body: { symbol: raw('"\\u0053IM\\u002dREST"') }, shown: { symbol: 'SIM-REST' } },
   { name: 'space everywhere', body: { quantity: raw(' \r\n\t 100 \r\n\t ') }, shown: { quantity: 100 } },
+];
+
+/** Prices just inside the bounds of form, and outside the day's band: the exchange would reject them. */
+const outsideBand: readonly { name: string; body: Members }[] = [
+  { name: 'price_kobo 1', body: { price_kobo: 1 } },
+  { name: 'the largest quantity at the largest price', body: { quantity: 100_000_000, price_kobo: 1_000_000_000 } },
 ];
 
 /** What keeps all rules of form and is still no order: the account, then the symbol, then the order itself. */
@@ -88,6 +93,16 @@ describe('orders of which nothing is wrong in form', () => {
         it(`${protocol}: ${operation} with ${name} is answered ${refusal.code}`, () =>
           suite.protocols.refuses(protocol, call(operation, body), refusal));
       }
+    }
+  }
+
+  for (const { name, body } of outsideBand) {
+    for (const protocol of protocolsOf(form(body))) {
+      it(`${protocol}: the estimate of ${name} is answered order_rejected, because the price is outside the band`, () =>
+        suite.protocols.refuses(protocol, call('estimateOrder', body), {
+          code: 'order_rejected',
+          rejectReason: 'price_outside_band',
+        }));
     }
   }
 

@@ -294,12 +294,20 @@ describe('behind a trusted proxy', () => {
   });
 
   for (const protocol of protocols) {
-    for (const address of ['198.51.100.9', '2001:db8::1', '1.1.1.1, 198.51.100.9', '198.51.100.9, 10.1.1.1']) {
+    for (const address of [
+      '198.51.100.9',
+      '2001:db8::1',
+      '198.51.100.9:80',
+      '[2001:db8::1]',
+      '[2001:db8::1]:80',
+      '1.1.1.1, 198.51.100.9',
+      '198.51.100.9, 10.1.1.1',
+    ]) {
       it(`${protocol}: a key works from ${address}`, async () => {
         await suite.protocols.answers(protocol, from(address));
       });
     }
-    for (const address of ['', '203.0.113.1', '198.51.100.9, 203.0.113.1', '198.51.100.9, x', '198.51.100.9:80']) {
+    for (const address of ['', '203.0.113.1', '198.51.100.9, 203.0.113.1', '198.51.100.9, x', '198.51.100.9:x']) {
       it(`${protocol}: a key does not work from ${JSON.stringify(address)}`, () =>
         suite.protocols.refuses(protocol, from(address), { code: 'unauthorized' }));
     }
