@@ -78,10 +78,10 @@ export const settlingBugs: readonly SeededBug[] = [
     pattern: 'when a look-up tells of it',
   },
   {
-    name: 'a lost order is not looked for when others of the batch are known',
+    name: 'a lost order is not looked for before its report is passed over',
     file: 'src/submission/report-session.ts',
-    find: 'owners.length < byObject.size',
-    replace: 'owners.length === 0',
+    find: '    await findLost();\n',
+    replace: '',
     test: reports,
     pattern: 'about an order that the database lost',
   },
