@@ -38,12 +38,7 @@ export async function creditFaults(
   const credits = entries.filter(({ type }) => type === 'credit');
   if (credits.length === 0) return [];
   const at = [...new Set(credits.map(({ createdAt }) => createdAt))];
-  const find = auditEntries.find(
-    { partnerId, action: creditAction, at },
-    detailOnly,
-    undefined,
-    'audit_entries_action',
-  );
+  const find = auditEntries.find({ partnerId, action: creditAction, at }, detailOnly);
   const [rows = []] = await database.readAll([find]);
   const audited = new Set(rows.map(({ detail }) => paymentIn(String(detail))));
   return credits
