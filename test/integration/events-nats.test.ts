@@ -135,7 +135,10 @@ describe('an internal system with nothing but a NATS client', () => {
         'Marina-Type': event.type,
         'Marina-Object-Kind': object.kind,
         'Marina-Object-Id': object.id,
+        'Marina-Mac': message.headers?.get('Marina-Mac'),
       });
+      // Only gateways can check it.
+      assert.match(message.headers?.get('Marina-Mac') ?? '', /^\d{13} [\w-]{22}$/);
     }
   });
 
