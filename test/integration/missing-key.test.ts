@@ -29,8 +29,9 @@ describe('a key ring that lacks a key', () => {
     app = gateway.app;
     partner = await gateway.newPartner();
     await gateway.fund(partner, 1_000_000n);
-    // Otherwise the ring without the former key would refuse every request.
-    await gateway.database.write(statement('UPDATE api_keys SET has_mac = 0'));
+    // Otherwise the ring without the former key would refuse every request, and move no money.
+    await gateway.database.write(statement('UPDATE api_keys SET has_mac = 0, seal = NULL'));
+    await gateway.database.write(statement('UPDATE wallets SET seal = NULL'));
   });
   after(async () => {
     if (app !== gateway.app) await app?.stop();
