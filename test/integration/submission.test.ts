@@ -281,7 +281,9 @@ describe('placing orders', { concurrency: 4 }, () => {
     const market = await estimate({ type: 'market', price_kobo: null });
     assert.equal(market.status, 200, market.text);
     assert.equal(typeof market.body.price_kobo, 'number');
-    const huge = await estimate({ quantity: 100_000_000, price_kobo: 1_000_000_000 });
+    const dear = { symbol: 'DEARCO', name: 'Dear Co', lastPriceKobo: 1_000_000_000n };
+    await gateway.controls.setInstrument({ instrument: dear }, callTimeout);
+    const huge = await estimate({ symbol: dear.symbol, quantity: 100_000_000, price_kobo: 1_000_000_000 });
     assert.match(huge.text, /"amount_kobo":100000000000000000,/);
     assert.equal(await countOrders(partner), 0);
     assert.equal(await usedKobo(gateway, partner), '0');

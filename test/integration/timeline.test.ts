@@ -130,7 +130,7 @@ describe('the timeline shows an operator', { concurrency: 4 }, () => {
     await gateway.rest('DELETE', `/v1/keys/${key.id}`, { key: partner.key });
     assert.deepEqual(await kinds(key.id), ['Keys.CreateKey', 'revoked']);
     await call('Partners.SuspendPartner', { partner_id: partner.id });
-    assert.deepEqual(await kinds(partner.id), ['Partners.SuspendPartner']);
+    assert.deepEqual(await kinds(partner.id), ['Wallets.CreditWallet', 'Partners.SuspendPartner']);
     const nothing = await refused('Diagnostics.GetTimeline', { id: `app_${'a'.repeat(20)}` });
     assert.equal(nothing.code, status.NOT_FOUND);
     const gone = await refused('Diagnostics.GetTimeline', { id: `msg_${'0'.repeat(24)}` });
