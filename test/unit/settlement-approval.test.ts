@@ -29,7 +29,7 @@ async function approve(row: StoredOrder, mayApply = true): Promise<StoredOrder |
   let after: StoredOrder | undefined;
   type Decide = (row: StoredOrder, current: unknown) => Change<StoredOrder> | undefined;
   const change = async (_kind: unknown, _partner: string, _id: string, decide: Decide) => {
-    after = decide(row, { proposal, facts: [] })?.after;
+    after = decide(row, { proposal, facts: { steps: [], entered: [], namesakes: [] } })?.after;
     return after ?? row;
   };
   const kind = { table: orders, history: orderHistory };

@@ -26,6 +26,9 @@ const ofOrder = (order: MessageInitShape<typeof OrderOutcomeSchema>) =>
   create(SettlementOutcomeSchema, { order: order as never });
 const ofTrades = (...trades: MessageInitShape<typeof SettledTradeSchema>[]) => ofOrder({ trades: trades.map(trade) });
 
+/** Nothing is entered, and no other order has the exchange's id. */
+const noFacts = { steps: [] as TradeStep[], entered: [], namesakes: [] };
+
 describe('the outcome of a settlement, as an operator writes it', () => {
   it('has several trades with steps and without an id of the exchange', () => {
     assert.doesNotThrow(() => toOutcome(ofTrades({ step: 3 }, { step: 4 })));
@@ -56,14 +59,14 @@ describe('the outcome of a settlement, as an operator writes it', () => {
     const outcome = ofOrder({ state: SettledOrderState.OPEN, trades: [trade({ exchangeTradeId: 'X-1' })] });
     const kept = writeOutcome(outcome);
     const settle = (one: ReturnType<typeof toOutcome>) =>
-      one.settle({ ...plainOrder, state: 'uncertain' } as never, [] as TradeStep[], now, now);
+      one.settle({ ...plainOrder, state: 'uncertain' } as never, noFacts, now, now);
     assert.deepEqual(settle(readOutcome(kept)), settle(toOutcome(outcome)));
   });
 
   it('lists trades up to the instant of its proposal, not up to that of its approval', () => {
     const outcome = toOutcome(ofOrder({ state: SettledOrderState.OPEN, trades: [trade({ exchangeTradeId: 'X-1' })] }));
     const proposedAt = tradedAt + 60_000;
-    const settling = outcome.settle({ ...plainOrder, state: 'uncertain' } as never, [] as TradeStep[], now, proposedAt);
+    const settling = outcome.settle({ ...plainOrder, state: 'uncertain' } as never, noFacts, now, proposedAt);
     assert.ok('changes' in settling, 'problem' in settling ? settling.problem : '');
     const { settlement } = (settling.changes.at(-1)?.fields ?? {}) as Partial<StoredOrder>;
     assert.equal((JSON.parse(settlement ?? '{}') as { until?: number }).until, proposedAt);
