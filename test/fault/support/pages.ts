@@ -158,6 +158,7 @@ function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
     ['mysql://owner:…@host:3306/marina', `mysql://${owner}:${ownerPassword}@${host}:${port}/marina`],
     ['admin.cnf', join(folder, 'admin.cnf')],
     ["@host = '%'", `@host = '${host}'`],
+    ["'owner'@'%'", `'${owner}'@'${host}'`],
     ['marina.sql.gz', join(folder, 'marina.sql.gz')],
     ['journalctl -u marina -o cat -n 20', `tail -n 20 '${log}'`],
     ['journalctl -u marina -o cat --since -1h', `cat '${log}'`],
