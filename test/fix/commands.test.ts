@@ -20,7 +20,7 @@ describe('the commands of the FIX adapter for operators', () => {
   let exchange: Exchange;
   let fix: TestAdapter;
   let variables: Record<string, string>;
-  const one = order();
+  let one: ReturnType<typeof order>;
   before(async () => {
     made = await createFixDatabase();
     exchange = await Exchange.start();
@@ -41,6 +41,7 @@ describe('the commands of the FIX adapter for operators', () => {
     });
     await fix.active();
     await eventually(() => assert.ok(fix.adapter.isUp), 20_000);
+    one = order();
     await fix.orders.submitOrder(one, soon);
     exchange.fill(one.clientOrderId, 40, '250.5');
     exchange.raw(withEscape(exchange, [[35, '8'], ...exchange.report('ord_not_ours', '0', [[58, 'name~[31m']])]));
@@ -126,11 +127,21 @@ describe('the commands of the FIX adapter for operators', () => {
     assert.equal((await run('findings', '--order', 'ord_nothing')).err, 'no finding matches\n');
   });
 
+  it('settles an order once, and says that it has no open finding', async () => {
+    const first = await run('settle', one.clientOrderId, 'ada', 'call of 14:05');
+    assert.deepEqual([first.code, first.out], [0, `${one.clientOrderId} is settled; it had no open finding\n`]);
+    const again = await run('settle', one.clientOrderId, 'ada', 'call of 14:05');
+    assert.deepEqual([again.code, again.out], [1, '']);
+    assert.match(again.err, /^there is nothing to settle: \w+ has no open finding, and was settled before\n$/);
+  });
+
   for (const [args, problem] of [
     [['messages', '--limit', '0'], '--limit must be a number from 1 to 1000'],
     [['messages', '--since', 'yesterday'], '--since must be a time: '],
     [['messages', '--number', '9-3'], '--number must be a number'],
     [['messages', '--direction', 'up'], '--direction must be in or out'],
+    [['messages', '--session', 'both'], '--session must be order or drop-copy'],
+    [['messages', '--since', '2026-02-31'], '--since must be a time: '],
     [['messages', '--type', 'NoSuchType'], '--type must be a MsgType'],
     [['messages', '--colour', 'red'], "Unknown option '--colour'"],
     [['session', 'now'], 'Unexpected argument'],
