@@ -85,7 +85,7 @@ export class Site implements HttpProtocol {
   /** A browser is led from `/docs/limits/` to `/docs/limits`, and shown a page where there is none. Programs get the error. */
   async #missing(request: HttpRequest): Promise<Answer> {
     if (!isForReading(request)) throw new ApiError('not_found');
-    const bare = request.path.replace(/\/+$/, '');
+    const bare = request.path.endsWith('/') ? request.path.slice(0, -1) : request.path;
     const [page, missing] = await Promise.all([this.find(bare), this.find(missingPath)]);
     if (missing === undefined) throw new ApiError('not_found');
     request.passOver();

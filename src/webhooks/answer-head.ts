@@ -104,21 +104,19 @@ const framing = new Set(['content-length', 'transfer-encoding', 'connection', 'k
 
 /** The values of the headers that frame an answer, by their names in lower case. A folded line continues the one before. */
 function framingHeaders(lines: readonly string[]): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  let last: string[] | undefined;
+  const unfolded: string[][] = [];
   for (const line of lines) {
-    if (/^[ \t]/.test(line)) {
-      const before = last?.pop();
-      if (before !== undefined) last?.push(checked(`${before} ${line.trim()}`));
-      continue;
-    }
+    if (/^[ \t]/.test(line)) unfolded.at(-1)?.push(line.trim());
+    else unfolded.push([line]);
+  }
+  const found = new Map<string, string[]>();
+  for (const [line = '', ...folded] of unfolded) {
     const colon = line.indexOf(':');
     const name = line.slice(0, Math.max(0, colon)).trim().toLowerCase();
-    last = undefined;
     if (!framing.has(name)) continue;
-    last = found.get(name) ?? [];
-    found.set(name, last);
-    last.push(checked(line.slice(colon + 1).trim()));
+    const values = found.get(name) ?? [];
+    values.push(checked([line.slice(colon + 1).trim(), ...folded].join(' ')));
+    found.set(name, values);
   }
   return found;
 }
