@@ -71,9 +71,9 @@ describe('the record of a FIX session', () => {
       return written.filter(({ sql }) => sql.startsWith('UPDATE fix_orders SET passed_over')).map(({ sql }) => sql);
     };
     const all = 'UPDATE fix_orders SET passed_over = ? WHERE state = ? AND passed_over = ?';
-    const some = [{ side: 'buy', quantity: 100n }, { side: 'sell' }] as const;
+    const some = [{ account: 'ACC1', side: 'buy' }, { side: 'sell' }] as const;
     assert.deepEqual(await marks([]), []);
-    assert.deepEqual(await marks(some), [`${all} AND side = ? AND quantity = ?`, `${all} AND side = ?`]);
+    assert.deepEqual(await marks(some), [`${all} AND account = ? AND side = ?`, `${all} AND side = ?`]);
     assert.deepEqual(await marks([...some, {}]), [all]);
     assert.deepEqual(await marks(Array(51).fill(some[0])), [all]);
     await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);

@@ -165,7 +165,7 @@ class Applying {
     const orderId = orderIdsOf(message).find((id) => this.#orders.has(id)) ?? orderIdOf(message) ?? '';
     const order = this.#orders.get(orderId);
     if (order === undefined) {
-      this.#unmatched.push(...traitsOf(message, this.context));
+      this.#unmatched.push(...traitsOf(message));
       // An answer to a mass status names orders of the firm that are not ours.
       if (message.get(tags.MassStatusReqID) !== undefined) return;
       this.#find(message, orderId, { what: 'unknown_order', detail: describe(message) });

@@ -76,23 +76,20 @@ export function acknowledgesInCancelReject({ exchangeOrderId, clOrdId }: FixOrde
 
 /**
  * Which orders in doubt a report may be about that names none of ours, as under a ClOrdID that was cut: any order. One in a mass
- * status, which lists all orders of a firm, may only be about those that are as it says. None if it says that there is no order.
+ * status, which lists all orders of a firm, may only be about those of its account and side: an exchange may have changed the rest.
+ * None if it says that there is no order.
  */
-export function traitsOf(message: Message, { toKobo }: WeighContext): readonly Unmatched[] {
+export function traitsOf(message: Message): readonly Unmatched[] {
   const said = withoutPlaceholders(message);
   const isNone = message.get(tags.OrdStatus) === rejected && typesOfUnknown.has(message.get(tags.ExecType) ?? '');
   if (isNone) return [];
   if (message.get(tags.MassStatusReqID) === undefined) return [{}];
   const account = said.get(tags.Account);
   const side = Object.entries(sides).find(([, code]) => code === said.get(tags.Side))?.[0];
-  const quantity = wholeOf(said.get(tags.OrderQty));
-  const priceKobo = toKobo(said.get(tags.Price) ?? '');
   return [
     {
       ...(account === undefined ? {} : { account }),
       ...(side === undefined ? {} : { side: side as FixOrder['side'] }),
-      ...(quantity === undefined ? {} : { quantity }),
-      ...(priceKobo === undefined ? {} : { priceKobo }),
     },
   ];
 }

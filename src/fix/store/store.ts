@@ -45,7 +45,7 @@ export interface Changes {
 }
 
 /** What a report says of an order that it does not name as we do. An order in doubt may be meant if it is so. */
-export type Unmatched = Partial<Pick<FixOrder, 'account' | 'side' | 'quantity' | 'priceKobo'>>;
+export type Unmatched = Partial<Pick<FixOrder, 'account' | 'side'>>;
 
 /** What was applied of an order with an ExecID: a report, or what the exchange changed of a trade. */
 export interface Executed {
