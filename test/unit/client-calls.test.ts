@@ -229,3 +229,15 @@ describe('the event feed of the client for TypeScript', () => {
     assert.equal(sent.length, 3);
   });
 });
+
+describe('a function that is called for each answer, and throws', () => {
+  it('takes neither the answer nor its key away, and is written to the console', async (test) => {
+    const written = test.mock.method(console, 'error', () => undefined);
+    const onAnswer = () => assert.fail('a mistake in a log');
+    const { sent, marina } = recording(async () => Response.json({ id: 'ord_x' }, { status: 201 }), { onAnswer });
+    const order = await marina.createOrder(buy, { idempotencyKey: 'one', onAnswer });
+    assert.equal(order.id, 'ord_x');
+    assert.equal(sent.length, 1);
+    assert.equal(written.mock.callCount(), 2);
+  });
+});

@@ -111,8 +111,14 @@ export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode
       idempotencyKey,
       attempt,
     };
-    this.#options.onAnswer?.(details);
-    options.onAnswer?.(details);
+    for (const told of [this.#options.onAnswer, options.onAnswer]) {
+      try {
+        told?.(details);
+      } catch (error) {
+        // The order was placed: a mistake in a log must not take its answer and its key away.
+        console.error(`onAnswer failed for an answer to ${operation.name}`, error);
+      }
+    }
     return outcomeOf(operation, response, text, this.#options.integers ?? 'bigint');
   }
 }

@@ -26,7 +26,7 @@ export interface CallOptions {
   readonly deadlineMs?: number | undefined;
   /** How often the request is sent at most. */
   readonly maxAttempts?: number | undefined;
-  /** Called for every answer, also for those after which the request is sent again. */
+  /** Called for every answer, also for those after which the request is sent again. What it throws is written to the console. */
   readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
 }
 
