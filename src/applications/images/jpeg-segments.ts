@@ -109,7 +109,6 @@ export interface Component {
 /** The frame header of a JPEG. */
 export interface Frame extends ImageShape {
   readonly isProgressive: boolean;
-  readonly isArithmetic: boolean;
   readonly components: readonly Component[];
   /** The memory of a decoder that must keep all coefficients until the last scan. */
   readonly coefficientBytes: number;
@@ -118,7 +117,6 @@ export interface Frame extends ImageShape {
 /** The kinds of frames that decoders know. The others are lossless or hierarchical. */
 const sequentialFrames: ReadonlySet<number> = new Set([marker.baseline, marker.extended, marker.arithmetic]);
 const progressiveFrames: ReadonlySet<number> = new Set([marker.progressive, marker.progressiveArithmetic]);
-const arithmeticFrames: ReadonlySet<number> = new Set([marker.arithmetic, marker.progressiveArithmetic]);
 
 /** Reads the header of a frame. Throws `InvalidImage`. */
 export function readFrame(code: number, body: Buffer): Frame {
@@ -135,12 +133,11 @@ export function readFrame(code: number, body: Buffer): Frame {
   const components = readComponents(body);
   const coefficientBytes = coefficientBytesOf(components, width * height);
   const decodingBytes = isProgressive ? coefficientBytes : 0;
-  const isArithmetic = arithmeticFrames.has(code);
-  return { width, height, components, isProgressive, isArithmetic, coefficientBytes, decodingBytes };
+  return { width, height, components, isProgressive, coefficientBytes, decodingBytes };
 }
 
 /** An image's number of units across and down. The largest component has its stated samples in each unit. */
-export function largestSampling(components: readonly Component[]): { readonly across: number; readonly down: number } {
+function largestSampling(components: readonly Component[]): { readonly across: number; readonly down: number } {
   const across = Math.max(...components.map((component) => component.across));
   const down = Math.max(...components.map((component) => component.down));
   return { across, down };
