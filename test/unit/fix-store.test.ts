@@ -84,6 +84,22 @@ describe('the record of a FIX session', () => {
     assert.equal(reads, 1, 'a mark is not in what this process remembers');
   });
 
+  it('forgets only orders in doubt when a report names none of its orders', async () => {
+    const [live, doubted] = [fixOrder(), fixOrder({ id: 'ord_b', number: 13n, clOrdId: 'ord_b' })];
+    const messages = [live, doubted].map((row, at) => ({ number: at + 1, kept: { kind: 'order', row } as const }));
+    await store.sending(messages, 3);
+    const after = { ...live, startedAt: 7, number: 1n, state: 'open' } as const;
+    await known(false, { orders: [{ before: live, after }], unmatched: [{ side: 'buy' }] });
+    reads = 0;
+    assert.deepEqual(
+      (await known()).orders.map(({ id, state }) => [id, state]),
+      [['ord_a', 'open']],
+    );
+    assert.equal(reads, 0, 'an open order has no mark');
+    await store.received(2, false, { orderIds: ['ord_b'], numbers: [] }, () => ({ changes: none, result: undefined }));
+    assert.equal(reads, 1, 'an order in doubt may have one');
+  });
+
   for (const [what, pass] of [
     ['the session passed messages over', () => known(true)],
     ['a message could not be read', () => known(false, { passedOver: true })],

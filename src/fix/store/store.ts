@@ -324,8 +324,12 @@ export class FixStore {
         ...(passedOver || changes.passedOver ? markPassedOver : markUnmatched(unmatched)),
       ];
       const learn = () => {
-        if (passedOver || changes.passedOver || unmatched.length > 0) this.#remembered.clear();
-        else this.#learn(changes);
+        if (passedOver || changes.passedOver) {
+          this.#remembered.clear();
+          return;
+        }
+        this.#learn(changes);
+        if (unmatched.length > 0) this.#forgetInDoubt();
       };
       return { after, writes, result: { reports, findings, result }, learn };
     });
@@ -394,6 +398,13 @@ export class FixStore {
     for (const { orderId, execId, kind, quantity, priceKobo, counted, execRefId } of tradeChanges) {
       const executed = { kind: `trade_${kind}`, quantity, priceKobo, counted, execRefId } as const;
       if (execId !== null) this.#learnExecuted(orderId, execId, executed);
+    }
+  }
+
+  /** The mark of an unmatched report is only in the rows of orders in doubt, so these are read again. */
+  #forgetInDoubt(): void {
+    for (const { order } of this.#remembered.values()) {
+      if (order.state === 'sending') this.#remembered.delete(order.id);
     }
   }
 
