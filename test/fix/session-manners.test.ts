@@ -178,6 +178,45 @@ describe("a FIX session's manners", { concurrency: 8 }, () => {
     assert.equal(troubles.filter((what) => what === 'logon_refused').length, 1);
   });
 
+  it('take a Logout while messages are missing for no refusal, and log on again until they come', async (context) => {
+    const record = new MemoryRecord();
+    record.startedAt = Date.now();
+    const exchange = await Exchange.start();
+    exchange.sendIntoNothing('B', [tags.Text, 'missed']);
+    let logsOut = true;
+    exchange.intercept = (message) => {
+      if (message.type !== messageTypes.ResendRequest || !logsOut) return false;
+      exchange.nextIn = message.number + 1;
+      exchange.send(messageTypes.Logout, [tags.Text, 'not now']);
+      return true;
+    };
+    const settings = { logonTries: 1, refusedWaitMs: 600_000 };
+    const { session, troubles, up } = await begin(context, { record, exchange, settings });
+    await eventually(() => assert.ok(ofType(exchange, messageTypes.Logon).length >= 3));
+    assert.equal(session.status().refusals, 0);
+    logsOut = false;
+    await up();
+    assert.deepEqual([textsOf(record), troubles.includes('logon_refused')], [['missed'], false]);
+  });
+
+  it('take a Logout behind a message of the application for no refusal, though the session is not up', async (context) => {
+    const settings = { logonTries: 1, refusedWaitMs: 600_000 };
+    const { exchange, record, session, troubles, up } = await begin(context, { settings });
+    let logsOut = true;
+    exchange.intercept = (message) => {
+      if (message.type !== messageTypes.TestRequest || !logsOut) return false;
+      logsOut = false;
+      exchange.nextIn = message.number + 1;
+      exchange.send('B', [tags.Text, 'news']);
+      exchange.send(messageTypes.Logout);
+      return true;
+    };
+    await up();
+    assert.equal(ofType(exchange, messageTypes.Logon).length, 2);
+    assert.deepEqual([textsOf(record), session.status().refusals], [['news'], 0]);
+    assert.ok(!troubles.includes('logon_refused'));
+  });
+
   it('begin again with another password after refused Logons', async (context) => {
     let password = 'old';
     const { exchange, session, up } = await begin(context, { settings: { logonTries: 1, password: () => password } });

@@ -85,6 +85,8 @@ export class Connection<Message extends Outgoing> {
   readonly #noting: Noting;
   #isLoggedOn = false;
   #isUp = false;
+  /** Whether a message of the application came since the Logon: the other side has accepted it. */
+  #hasBusiness = false;
   #isLeaving = false;
   /** Our Logout is on its way: no order, and nothing else with a number, may follow it. */
   #isEnding = false;
@@ -269,6 +271,7 @@ export class Connection<Message extends Outgoing> {
     }
     const { type, number } = message;
     if (!this.#isLoggedOn) return this.#handleLogon(message);
+    if (!isAdministrative(type)) this.#hasBusiness = true;
     if (type === messageTypes.SequenceReset && message.get(tags.GapFillFlag) !== 'Y') return this.#reset(message);
     if (number < this.nextIn) return this.#handleLow(message);
     if (number > this.nextIn) return this.#handleEarly(message);
@@ -412,6 +415,10 @@ export class Connection<Message extends Outgoing> {
       this.#isEnding = true;
       await atMost(this.options.settings.logoutTimeoutMs, this.#sender.drained());
       if (this.#isUp) throw new Disconnect('the other side logged out', text);
+      // One that answers a ResendRequest with a Logout, or has sent messages again, has accepted the Logon.
+      if (this.#incoming.missing !== undefined || this.#hasBusiness) {
+        throw new Disconnect('the other side logged out while messages were asked for again', text);
+      }
       // Some check the password after they have answered the Logon, and lock users who try on.
       events.trouble('logon_refused');
       throw new LogonRefused('the other side logged out before the session was up', text);
