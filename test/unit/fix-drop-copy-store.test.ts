@@ -34,6 +34,8 @@ describe('the record of the drop copy', () => {
   let reports: FixReport[];
   let written: Statement[];
   let store: DropCopyStore;
+  /** How many transactions locked the row of numbers. */
+  let locks: number;
   /** Called when reports are read. */
   let whileReading: () => void;
 
@@ -60,8 +62,10 @@ describe('the record of the drop copy', () => {
       passedOverTo: 0n,
     };
     [copies, reports, written, whileReading] = [[], [], [], () => {}];
+    locks = 0;
     const database: Partial<Database> = {
       transaction: async (reads, decide) => {
+        if (reads.some(({ sql }) => sql.includes('FOR UPDATE'))) locks += 1;
         const { writes, result } = decide(reads.map(rowsOf));
         written.push(...writes);
         return result;
@@ -128,6 +132,19 @@ describe('the record of the drop copy', () => {
     };
     await store.compareBooked(20n, now);
     assert.equal(bookedTo(), undefined);
+  });
+
+  it('locks nothing to find out that everything up to a mark was compared', async () => {
+    await store.compareBooked(20n, now);
+    await store.compareChanged(30n, now);
+    numbers = { ...numbers, bookedTo: 20n, changedTo: 30n };
+    await store.received([], now, 2, false);
+    locks = 0;
+    assert.deepEqual([await store.compareBooked(20n, now), await store.compareChanged(30n, now)], [[], []]);
+    assert.equal(locks, 0);
+    reports = [booked({ number: 21n })];
+    assert.equal((await store.compareBooked(21n, now)).length, 1, 'a higher mark is compared');
+    assert.ok(locks > 0);
   });
 
   it('compares each report once, and never goes back behind those that it need not compare any more', async () => {

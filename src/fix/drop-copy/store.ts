@@ -29,6 +29,9 @@ export interface Compared {
  * row of numbers. Orders, reports and counts are only read.
  */
 export class DropCopyStore {
+  /** How far the last write of this process had compared: up to there nothing need be read. */
+  #compared = { bookedTo: -1n, changedTo: -1n };
+
   constructor(
     private readonly database: Database,
     private readonly lease: Pick<Lease, 'name' | 'fence'>,
@@ -134,6 +137,7 @@ export class DropCopyStore {
 
   /** Compares reports of the order session up to a number with the drop copy, once each. */
   async compareBooked(to: bigint, now: number): Promise<readonly Finding[]> {
+    if (to <= this.#compared.bookedTo) return [];
     const { bookedTo, passedOverTo } = await this.numbers();
     if (to <= bookedTo) return [];
     const last = bookedTo + BigInt(mostAtOnce) < to ? bookedTo + BigInt(mostAtOnce) : to;
@@ -161,6 +165,7 @@ export class DropCopyStore {
 
   /** Compares trades that the order session took back or corrected, up to an id, with the drop copy, once each. */
   async compareChanged(to: bigint, now: number): Promise<readonly Finding[]> {
+    if (to <= this.#compared.changedTo) return [];
     const { changedTo } = await this.numbers();
     if (to <= changedTo) return [];
     const last = changedTo + BigInt(mostAtOnce) < to ? changedTo + BigInt(mostAtOnce) : to;
@@ -262,19 +267,21 @@ export class DropCopyStore {
     return this.database.transaction([nothing, ...reads], ([, ...rows]) => ({ writes: [], result: rows }));
   }
 
-  #write<T>(
+  async #write<T>(
     reads: readonly Statement[],
     decide: (
       numbers: DropCopyNumbers,
       rows: readonly SqlRow[][],
     ) => { readonly after: DropCopyNumbers; readonly writes: readonly Statement[]; readonly result: T },
   ): Promise<T> {
-    return this.database.transaction([locked, ...reads], ([own, ...rows]) => {
+    const { after, result } = await this.database.transaction([locked, ...reads], ([own, ...rows]) => {
       const before = numbersOf(own);
       if (before.fence !== this.lease.fence) throw new LeaseLost();
-      const { after, writes, result } = decide(before, rows);
-      return { writes: [...dropCopyNumbers.update(before, after), ...writes], result };
+      const { writes, ...decided } = decide(before, rows);
+      return { writes: [...dropCopyNumbers.update(before, decided.after), ...writes], result: decided };
     });
+    this.#compared = { bookedTo: after.bookedTo, changedTo: after.changedTo };
+    return result;
   }
 }
 
