@@ -29,8 +29,8 @@ interface OrderHandlerParts extends SubmissionHandlerParts {
   readonly canceller: Canceller;
   readonly kind: OrderKind;
   readonly contexts: TradingContexts;
-  /** The exchange's list of instruments. Throws an ApiError if it cannot be read. */
-  readonly instruments: { list(origin: Origin): Promise<readonly Instrument[]> };
+  /** The exchange's list of instruments; undefined if it cannot be read soon. */
+  readonly instruments: { listSoon(origin: Origin): Promise<readonly Instrument[] | undefined> };
 }
 
 /** The operations on orders. */
@@ -42,17 +42,6 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
     toMessage: toOrderMessage,
     notFound: 'order_not_found',
   });
-
-  /** Without the list nothing is certain of ticks and lots, so an error of that read is no error of the estimate. */
-  async function findListed(symbol: string, origin: Origin): Promise<Instrument | undefined> {
-    try {
-      const list = await parts.instruments.list(origin);
-      return list.find((each) => each.symbol === symbol);
-    } catch (error) {
-      if (error instanceof ApiError) return undefined;
-      throw error;
-    }
-  }
 
   return {
     createOrder: of.create,
@@ -69,7 +58,8 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
       if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
       const instrument = await parts.contexts.instrument(origin, account, symbol);
       refuse(reasonByBand(wanted, instrument));
-      const listed = await findListed(symbol, origin);
+      // Without the list nothing is certain of ticks and lots, and the estimate goes on.
+      const listed = (await parts.instruments.listSoon(origin))?.find((each) => each.symbol === symbol);
       refuse(listed && reasonByList(wanted, listed));
       const estimate = await parts.broker.estimateOrder(wanted, origin);
       const { fees, totalKoboDecimal } = estimate;

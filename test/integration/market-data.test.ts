@@ -148,6 +148,23 @@ describe('the instruments', () => {
     await gateway.controls.clearDirectives({}, callTimeout);
     assert.equal((await get('/v1/instruments/UBA')).symbol, 'UBA', 'a failed read is not remembered');
   });
+
+  it('delay an estimate by a second at most while the broker does not answer for them', async () => {
+    const own = await startGateway();
+    try {
+      const { key: ownKey, account } = await own.newPartner();
+      const hangs = { call: Call.LIST_INSTRUMENTS, fault: WireFault.HANG, times: 100 };
+      await own.controls.injectFault(hangs, callTimeout);
+      const body = { account, side: 'buy', symbol: 'SIM-REST', quantity: 1, type: 'limit', price_kobo: 1_000 };
+      const began = performance.now();
+      const asked = Array.from({ length: 3 }, () => own.rest('POST', '/v1/orders/estimate', { key: ownKey, body }));
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      assert.deepEqual(statuses, [200, 200, 200]);
+      assert.ok(performance.now() - began < 15_000, 'a read of the list may take 20 s');
+    } finally {
+      await own.stop();
+    }
+  });
 });
 
 describe('the calendar of the exchange', () => {
