@@ -2,6 +2,8 @@ import type { Habit } from '../habit.ts';
 
 /** Longer than all of the adapter's and the gateway's times after which an answer counts as proof. */
 const watchMs = 20_000;
+/** Well before the adapter asks about an order without an answer, which is after 5 s. */
+const soonMs = 1_500;
 
 const refusals: readonly Habit[] = ['5', '99', '0', null].flatMap((reason) =>
   ['I', '8'].map(
@@ -90,13 +92,20 @@ export const doubtHabits: readonly Habit[] = [
     },
   },
   {
-    name: 'the exchange rejects an order late',
-    why: 'a risk check at the broker takes seconds',
+    name: 'the exchange rejects an order late, before it is asked about it',
+    why: 'a risk check at the broker takes a while',
     expect: 'quiet',
+    onOrder: (desk) => void setTimeout(() => desk.end('rejected'), soonMs),
+    onStatus: () => undefined,
+  },
+  {
+    name: 'the exchange rejects an order after it was asked about it, without saying that this is no answer',
+    why: 'a risk check at the broker takes longer, and an engine that has not seen an order yet answers a question alike',
+    expect: 'finding',
     onOrder: () => undefined,
     onStatus: () => undefined,
-    script: async ({ desk, sees }) => {
-      await sees('uncertain');
+    script: async ({ desk, asked }) => {
+      await asked('H');
       (await desk()).end('rejected');
     },
   },
