@@ -187,6 +187,16 @@ export class ApiError extends Error {
   }
 }
 
+/** The `cause` of an error: no gateway wrote a row, because its seal is missing or wrong. A repetition fails in the same way. */
+export class UnprovenRowError extends Error {
+  override readonly name = 'UnprovenRowError';
+}
+
+/** Whether an error of the catalogue has an `UnprovenRowError` as its cause. */
+export function isUnproven(error: unknown): boolean {
+  return error instanceof ApiError && error.cause instanceof UnprovenRowError;
+}
+
 /** Longer than any name in our contract. A longer one is the caller's, and is cut. */
 const maxParamLength = 200;
 

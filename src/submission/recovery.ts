@@ -5,7 +5,7 @@ import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ApiError } from '../lib/errors.ts';
+import { ApiError, isUnproven } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { type AnyKind, type Kinds, type NewSubmission, newRow, unclearReason } from './kind.ts';
@@ -206,6 +206,15 @@ export class Recovery {
       return 'restored';
     } catch (error) {
       if (error instanceof UnreadableNote || isMisfit(error)) return this.#holdForVersion(id, error);
+      // Held and not thrown: one partner's wallet must not keep the start-up gate shut for everybody.
+      if (isUnproven(error)) {
+        return this.#hold(id, () =>
+          log.error(
+            { objectId: id, partnerId, err: error },
+            'an allocation that was lost cannot be stored: its wallet has no right seal',
+          ),
+        );
+      }
       if (!(error instanceof ApiError) || error.code !== 'wallet_too_low') throw error;
       return this.#hold(id, () =>
         log.error(

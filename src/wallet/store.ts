@@ -2,7 +2,7 @@ import type { Shared } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 import { bytes, bytesUpTo, defineTable, exactText, instant, optional, text, whole } from '../db/table.ts';
-import { ApiError } from '../lib/errors.ts';
+import { ApiError, UnprovenRowError } from '../lib/errors.ts';
 import {
   availableChange,
   emptyLedger,
@@ -123,11 +123,13 @@ function toWallet(partnerId: string, row: SqlRow | undefined, seals: WalletSeals
   return { head, entries: [], seal, isSealed: proof === 'sealed', isAccepted: seals.accepts(proof) };
 }
 
-/** A wallet whose money may move. Throws `service_unavailable` if its row is not what a gateway wrote. */
+/** A wallet whose money may move. Throws `service_unavailable` with an `UnprovenRowError` if its row is not what a gateway wrote. */
 export function usableWallet(partner: PartnerTransaction, seals: WalletSeals): Wallet {
   const found = partner.get(wallet(partner.id, seals));
   if (found.isAccepted) return found;
-  const cause = new Error(`the wallet of ${partner.id} has no right seal at entry ${found.head.lastSequence}`);
+  const cause = new UnprovenRowError(
+    `the wallet of ${partner.id} has no right seal at entry ${found.head.lastSequence}`,
+  );
   throw new ApiError('service_unavailable', { cause });
 }
 

@@ -13,6 +13,7 @@ import { noteRestore } from '../../src/submission/restored.ts';
 import { eventually } from '../support/eventually.ts';
 import { restCaller, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { creditWallet } from '../support/ledger.ts';
+import { runCommand } from '../support/secret-files.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
 
@@ -290,5 +291,71 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       const { status } = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
       assert.equal(status, 201);
     });
+  });
+});
+
+describe('a gateway that starts on a database from before seals and lacks an allocation', () => {
+  it('holds allocations alone, serves everything else, and restores the allocation once keys seal has run', async () => {
+    const gateway = await startGateway({ MARINA_UNSEALED_ROWS: 'refused' });
+    const logged: string[] = [];
+    let next: App | undefined;
+    try {
+      const partner = await gateway.newPartner();
+      const other = await gateway.newPartner();
+      for (const each of [partner, other]) await gateway.fund(each, 10_000n);
+      const [before] = await gateway.database.read(statement('SELECT * FROM wallets WHERE partner_id = ?', partner.id));
+      const booked = await gateway.allocate(partner, { amount_kobo: 4_000 });
+      assert.equal(booked.body.state, 'booked', booked.text);
+      await gateway.app.stop();
+      for (const sql of [
+        'DELETE FROM allocations WHERE partner_id = ?',
+        'DELETE FROM object_steps WHERE partner_id = ?',
+        'DELETE FROM wallet_transfers WHERE partner_id = ? AND sequence > 1',
+        'DELETE FROM usage_days WHERE partner_id = ?',
+      ]) {
+        await gateway.database.write(statement(sql, partner.id));
+      }
+      await gateway.database.write(
+        statement(
+          `UPDATE wallets SET last_sequence = 1, last_hash = ?, available_kobo = 10000, reserved_kobo = 0, posted_kobo = 0,
+            seal = NULL WHERE partner_id = ?`,
+          before?.last_hash as Buffer,
+          partner.id,
+        ),
+      );
+      await gateway.database.write(statement(`DELETE FROM positions WHERE name = 'submissions'`));
+
+      const destination = { write: (line: string) => void logged.push(line) };
+      const log = createLogger({ name: 'marina', level: 'info', destination });
+      const restPort = String(gateway.app.restPort);
+      next = await startApp(readConfig({ ...gateway.variables, MARINA_REST_PORT: restPort }), log);
+      for (const each of [partner, other]) {
+        const placed = await gateway.place(each, { symbol: 'SIM-FILL' });
+        assert.equal(placed.status, 201, `orders are taken: ${placed.text}`);
+      }
+      const held = await gateway.allocate(other, { amount_kobo: 1 });
+      assert.equal(held.body.error?.code, 'exchange_unavailable', held.text);
+      const lines = logged.filter((line) => line.includes('its wallet has no right seal'));
+      assert.equal(lines.length, 1, 'it is logged once');
+      assert.ok(lines[0]?.includes(booked.body.id) && lines[0].includes(partner.id), lines[0]);
+      const ready = await fetch(`http://127.0.0.1:${next.opsPort}/readyz`);
+      assert.match(await ready.text(), /lost allocations cannot be restored/);
+
+      const { MARINA_DATABASE_URL = '', MARINA_SECRET_KEY = '' } = gateway.variables;
+      const accepted = { MARINA_DATABASE_URL, MARINA_SECRET_KEY, MARINA_UNSEALED_ROWS: 'accepted' };
+      const sealed = runCommand(['keys', 'seal'], accepted);
+      assert.equal(await sealed.ended, 0, sealed.printed());
+      await eventually(async () => {
+        const { body } = await gateway.rest('GET', `/v1/allocations/${booked.body.id}`, { key: partner.key });
+        assert.equal(body.state, 'booked', JSON.stringify(body));
+      }, 20_000);
+      await eventually(async () => {
+        const { status, text } = await gateway.allocate(other, { amount_kobo: 1 });
+        assert.equal(status, 201, text);
+      });
+    } finally {
+      await next?.stop();
+      await gateway.stop();
+    }
   });
 });
