@@ -151,6 +151,7 @@ export class Reconciler<Row extends Submission, Report> {
 
   async #lookUp(row: Row): Promise<void> {
     const { kind, log, clock } = this.options;
+    let answered: LookUp | undefined;
     try {
       const honoursNotAfter = await this.options.honoursNotAfter();
       const askedAt = clock.realNow();
@@ -158,14 +159,18 @@ export class Reconciler<Row extends Submission, Report> {
       // After the answer, because the answer states the broker's time.
       const agreement = await this.options.clocks.agreement();
       crash(`${kind.name}-reconcile.looked-up`);
-      const lookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: null } as const;
+      const lookUp: LookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: null };
+      answered = lookUp;
       const asked = { askedAt, honoursNotAfter, agreement, afterReport: row.lastReport ?? 0n };
       await this.#change(row, (current) => noted(this.#apply(current, answer, asked), lookUp));
       crash(`${kind.name}-reconcile.recorded`);
     } catch (error) {
       const next = clock.realNow() + waitAfter(row.checks);
-      log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unknown outcome could not be looked up');
-      const lookUp = { at: clock.realNow(), outcome: 'unanswered', errorClass: errorClassOf(error) } as const;
+      const about = { err: error, objectId: row.id, nextCheckAt: next };
+      if (answered === undefined) log.warn(about, 'an unknown outcome could not be looked up');
+      else log.warn(about, "the answer of the broker's record could not be stored");
+      const unanswered = { at: clock.realNow(), outcome: 'unanswered', errorClass: errorClassOf(error) } as const;
+      const lookUp = answered ?? unanswered;
       await this.#change(row, (current) =>
         this.#mustLookUp(current) ? noted(applyUnanswered(kind, current, next, clock.now()), lookUp) : undefined,
       );

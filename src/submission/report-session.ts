@@ -4,7 +4,7 @@ import type { Lease } from '../db/lease.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
-import { ApiError } from '../lib/errors.ts';
+import { ApiError, isUnproven } from '../lib/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause } from '../lib/worker.ts';
@@ -61,7 +61,7 @@ const unfound = 'objects that are not found';
 
 /**
  * Why reports cannot be applied: the stream breaks; a partner's row is locked, or the database cannot serve; a partner's rows
- * are damaged; or lost objects cannot be looked for.
+ * are damaged, or one has no right seal; or lost objects cannot be looked for.
  */
 export type ReportProblem = 'stream' | 'locked' | 'damaged' | 'unfound';
 
@@ -255,7 +255,7 @@ export function findObjects(kind: AnyKind, ids: readonly string[]): Statement {
 
 function problemOf(partnerId: string, error: unknown): ReportProblem {
   if (partnerId === unfound) return 'unfound';
-  return error instanceof ApiError ? 'locked' : 'damaged';
+  return error instanceof ApiError && !isUnproven(error) ? 'locked' : 'damaged';
 }
 
 function named(partnerId: string, error: unknown) {

@@ -3,15 +3,17 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { insertAccount } from '../../src/accounts/store.ts';
+import { allocations } from '../../src/allocations/table.ts';
 import type { LookedUp } from '../../src/broker/port.ts';
 import { statement } from '../../src/db/statement.ts';
 import { linkAccount } from '../../src/dev/provision.ts';
+import { AllocationOutcome, AllocationRecordSchema } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { KeyedDigest, onlyKey, Seal } from '../../src/lib/key-ring.ts';
 import type { StoredOrder } from '../../src/orders/table.ts';
-import type { CreatedKind } from '../../src/submission/kind.ts';
+import { type CreatedKind, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
 import { Submitter } from '../../src/submission/submit.ts';
@@ -243,6 +245,36 @@ describe('an outcome that is unknown', () => {
     const [row = {}] = await settling.database.read(lookUps.find({ partnerId: partnerId, objectId: order.id }));
     const { outcome, errorClass } = lookUps.all.read(row);
     assert.deepEqual([outcome, errorClass], ['unanswered', 'exchange_unavailable']);
+  });
+
+  it('of an allocation whose wallet has a wrong seal is noted as answered, and the allocation stays as it is', async () => {
+    const { allocation: kind, database, clock } = settling;
+    await creditWallet(database, { partnerId, amountKobo: 5_000n, bankReference: `seal ${partnerId}` });
+    await database.write(statement('UPDATE wallets SET available_kobo = 9000 WHERE partner_id = ?', partnerId));
+    const { requestId, traceParent, keyId, requestDigest, account, countedDay } = plainOrder;
+    const row = newRow(
+      kind,
+      settling.ids.object('alc'),
+      { partnerId, requestId, traceParent, keyId, requestDigest, idempotencyKey: 'k' },
+      { ...kind.blank, state: 'uncertain', account, amountKobo: 4_000n, clientReference: null, countedDay },
+      { now: clock.now(), notAfter: clock.realNow(), checkAt: clock.realNow() },
+    );
+    await database.write(allocations.insert(row));
+    clock.advance(hourMs);
+    settling.broker.lookUpAllocation = async () => ({
+      found: true,
+      answer: create(AllocationRecordSchema, {
+        clientAllocationId: row.id,
+        outcome: AllocationOutcome.BOOKED,
+        brokerReference: 'B1',
+        at: timestampFromMs(clock.now()),
+      }),
+    });
+    const { after: asked } = await settling.newReconciler(kind).reconcileNow(partnerId, row.id);
+    assert.deepEqual([asked.state, asked.checks], ['uncertain', 1]);
+    const [found = {}] = await database.read(lookUps.find({ partnerId, objectId: row.id }));
+    const { outcome, errorClass } = lookUps.all.read(found);
+    assert.deepEqual([outcome, errorClass], ['found', null], 'the broker did answer');
   });
 
   it('is not asked about while its sender may still send it', async () => {

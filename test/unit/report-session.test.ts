@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Lease } from '../../src/db/lease.ts';
 import type { SqlRow } from '../../src/db/statement.ts';
+import { ApiError, UnprovenRowError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { LaneSlots } from '../../src/submission/lane-slots.ts';
 import { type Numbered, ReportSession } from '../../src/submission/report-session.ts';
@@ -12,8 +13,9 @@ interface Report extends Numbered {
 }
 
 /** A session over a database that has some orders, and over an exchange whose reports are applied when the test says so. */
-function begin(owners: readonly SqlRow[]) {
+function begin(owners: readonly SqlRow[], failure?: Error) {
   const moves: bigint[] = [];
+  const ended = new AbortController();
   const applied: string[] = [];
   let apply = () => {};
   const applying = new Promise<void>((resolve) => {
@@ -34,17 +36,17 @@ function begin(owners: readonly SqlRow[]) {
     options: {
       kind: { name: 'order', objectIdOf: ({ of }: Report) => of, table: { name: 'orders' } },
       database: { readAll: async () => [owners] },
-      recorder: { changeMany: () => applying.then(() => []) },
+      recorder: { changeMany: () => (failure === undefined ? applying.then(() => []) : Promise.reject(failure)) },
       clock: { now: () => 0, realNow: () => 0 },
       log: createLogger({ name: 'session', level: 'silent' }),
     } as never,
     position: position as never,
     lease,
     slots: new LaneSlots(),
-    signal: new AbortController().signal,
+    signal: ended.signal,
     fail: (error) => assert.fail(error as Error),
   });
-  return { session, moves, applied, apply };
+  return { session, moves, applied, apply, end: () => ended.abort() };
 }
 
 const owner = (id: string, lastReport: number) => ({ id, partner_id: 'p', last_report: lastReport, missed_report: 0 });
@@ -78,4 +80,16 @@ describe('the reports of one stream on their way', () => {
     await eventually(() => assert.equal(moves.at(-1), 8n));
     assert.deepEqual(applied, ['ord_a 6', 'ord_b 7', 'ord_a 8']);
   });
+
+  for (const [cause, problem] of [
+    [new UnprovenRowError('the wallet has no right seal'), 'damaged'],
+    [new Error('the lock was not given'), 'locked'],
+  ] as const) {
+    it(`are ${problem} if the error of their partner has the cause "${cause.message}"`, async () => {
+      const { session, end } = begin([owner('ord_a', 0)], new ApiError('service_unavailable', { cause }));
+      await session.add([{ number: 6n, of: 'ord_a' }]);
+      await eventually(() => assert.equal(session.problem, problem));
+      end();
+    });
+  }
 });
