@@ -86,7 +86,8 @@ export class Authenticator {
   #judge(known: KnownKey, parts: KeyParts, clientAddress: string): Identification {
     const { key, caller } = known;
     if (!sameHash(key.secretHash, parts.secretHash)) return refused('unknown');
-    if (!key.isProven) return refused('unsealed');
+    // Before the seal: a revoked key of a version before seals is no sign of somebody who writes to the database.
+    if (!key.isProven) return refused(key.revoked ? 'revoked' : 'unsealed');
     const refusal = refusalOf(known, clientAddress);
     if (refusal === undefined) this.options.uses?.note(key.partnerId, key.id);
     const identification: Identification = {
@@ -137,7 +138,7 @@ export class Authenticator {
     const [row] = await this.options.database.read(findKey(keyId));
     if (row === undefined) return undefined;
     const key = toStoredKey(row, this.options.seals);
-    if (!key.isProven) {
+    if (!key.isProven && !key.revoked) {
       const facts = { keyId: key.id, partnerId: key.partnerId };
       this.options.log?.error(facts, 'an API key is refused, because its row has no right seal');
     }

@@ -8,6 +8,7 @@ import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { createKey, createOldKey, secretKey } from '../support/keys.ts';
+import { scrape } from '../support/metrics.ts';
 import { runCommand, SecretFile } from '../support/secret-files.ts';
 
 const addresses = ['127.0.0.1/32'];
@@ -172,6 +173,20 @@ describe('the seals of API keys in live', () => {
     const again = command('seal');
     assert.equal(await again.ended, 1, again.printed());
     assert.match(again.printed(), /API keys: 0 sealed/);
+  });
+
+  it('are not missed in a revoked key: it is refused as revoked, and the log says nothing of tampering', async () => {
+    const { id, key } = await newKey([Scope.READ]);
+    await gateway.database.write(statement('UPDATE api_keys SET seal = NULL, revoked_at = NOW(3) WHERE id = ?', id));
+    const refusals = async () => {
+      const { value } = await scrape(gateway.app.opsPort);
+      const count = (reason: string) => value('marina_credential_refusals_total', { reason });
+      return [count('revoked'), count('unsealed')] as const;
+    };
+    const [revoked, unsealed] = await refusals();
+    assert.equal(await use(key), 401);
+    assert.deepEqual(await refusals(), [revoked + 1, unsealed]);
+    assert.ok(!gateway.logged.some((line) => line.includes('has no right seal') && line.includes(id)));
   });
 
   it('are made again by keys reseal, so that the former secret can leave', async () => {
