@@ -152,23 +152,32 @@ export class EventStream {
     if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
   }
 
-  /** A message that no gateway sent is dropped: the relay hands over the event of one that came from version 0.1.0. */
+  /**
+   * A message that no gateway sent is dropped: the relay hands over the event of one that came from version 0.1.0. It is
+   * acknowledged at once, so that NATS brings it once, whatever becomes of the others.
+   */
   async #consumeBatch(messages: readonly JsMsg[], to: EventConsumer): Promise<void> {
     const { mac, distrust } = this.options;
-    const events = messages.flatMap((message): EventKey[] => {
+    const events: EventKey[] = [];
+    const believed: JsMsg[] = [];
+    for (const message of messages) {
       const key = eventKeyOf(mac, message);
-      if (typeof key !== 'string') return [key];
-      distrust('event', key);
-      return [];
-    });
+      if (typeof key === 'string') {
+        distrust('event', key);
+        message.ack();
+      } else {
+        events.push(key);
+        believed.push(message);
+      }
+    }
     try {
       if (events.length > 0) await to.consume(events);
     } catch (error) {
       // The relay hands over what stays; this is faster.
-      for (const message of messages) message.nak(1_000);
+      for (const message of believed) message.nak(1_000);
       throw error;
     }
-    for (const message of messages) message.ack();
+    for (const message of believed) message.ack();
   }
 
   /** How many messages each consumer that NATS knows has not acknowledged yet. */

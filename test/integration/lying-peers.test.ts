@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { connect, headers, type KV, type MsgHdrs, type NatsConnection } from 'nats';
+import { EventStream } from '../../src/events/stream.ts';
 import { onlyKey } from '../../src/lib/key-ring.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { Nats } from '../../src/lib/nats.ts';
 import { PeerMac } from '../../src/lib/peer-mac.ts';
 import { macHeader } from '../../src/lib/peer-messages.ts';
 import type { Distrust } from '../../src/lib/untrusted.ts';
@@ -165,6 +168,47 @@ describe('replicas beside somebody who can publish to NATS', () => {
     await takeAll(one, 'rate.c');
     assert.deepEqual(seen, ['entry nonsense']);
     assert.equal(one.isShared, false);
+  });
+});
+
+describe('a consumer of events beside somebody who can publish to NATS', () => {
+  it('counts a message that it does not believe once, however often the others of its batch fail', async () => {
+    const prefix = newPrefix();
+    const own = new Nats({ url: nats.url, log: createLogger({ name: 'test', level: 'silent' }) });
+    await own.start();
+    const ending = new AbortController();
+    let running: Promise<void> | undefined;
+    try {
+      const stream = new EventStream({ nats: own, mac: testMac, distrust, prefix, replicas: 1 });
+      const about = { partnerId: 'par_1', type: 'order.filled', objectKind: 'order', objectId: 'ord_1' };
+      const event = { ...about, version: 1n, id: 'evt_1', body: Buffer.from('{}') };
+      await stream.restore();
+      const lies = 5;
+      for (let lie = 0; lie < lies; lie += 1) {
+        await attacker.jetstream().publish(`${prefix}events.par_1.order.filled`, '{}');
+      }
+      await stream.publish([event]);
+      const consumed: bigint[] = [];
+      let failures = 0;
+      const worker = stream.worker({
+        name: 'webhooks',
+        consume: async (events) => {
+          if (failures === 2) return void consumed.push(...events.map(({ version }) => version));
+          failures += 1;
+          throw new Error('the database is away');
+        },
+      });
+      const begin = async () => {
+        while (!ending.signal.aborted) await worker.run(ending.signal).catch(() => undefined);
+      };
+      running = begin();
+      await eventually(() => assert.deepEqual(consumed, [1n]), 30_000);
+      assert.deepEqual(seen, Array(lies).fill('event unsigned'));
+    } finally {
+      ending.abort();
+      await running;
+      await own.close();
+    }
   });
 });
 
