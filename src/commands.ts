@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import type { App } from './app.ts';
 import {
+  acceptsUnsealedRows,
   ConfigError,
   type DatabaseConfig,
   describeConfig,
@@ -42,7 +43,7 @@ if (command === 'config') {
   const { walkLedger } = await import('./admin/ledger.ts');
   const reachWithRing = async () => {
     const config = readOrExit(readKeysConfig);
-    return { ...(await reach(config)), ring: config.secretKey.first };
+    return { ...(await reach(config)), ring: config.secretKey.first, acceptsUnsealed: acceptsUnsealedRows(config) };
   };
   process.exitCode = await keysCommand(process.argv.slice(3), reachWithRing, walkLedger);
 } else if (command === 'operator-token') {

@@ -188,8 +188,8 @@ export const settings = {
   ),
   unsealedRows: setting(
     'MARINA_UNSEALED_ROWS',
-    'whether API keys and wallets without a seal are accepted, which versions before seals wrote; ' +
-      'by default refused in live and accepted in a sandbox',
+    'whether API keys and wallets without a seal, which versions before seals wrote, are accepted, and sealed by ' +
+      '`keys seal`; by default refused in live and accepted in a sandbox',
     '',
     orNone(oneOf('accepted', 'refused')),
   ),

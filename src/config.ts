@@ -82,8 +82,19 @@ export function readDatabaseConfig(variables: NodeJS.ProcessEnv): DatabaseConfig
 }
 
 /** Reads the settings that commands on what is sealed in the database need. */
-export function readKeysConfig(variables: NodeJS.ProcessEnv): DatabaseConfig & Pick<Config, 'secretKey'> {
-  return readSomeConfig({ secretKey: settings.secretKey }, variables);
+export function readKeysConfig(
+  variables: NodeJS.ProcessEnv,
+): DatabaseConfig & Pick<Config, 'secretKey' | 'unsealedRows'> {
+  const { secretKey, unsealedRows } = settings;
+  return readSomeConfig({ secretKey, unsealedRows }, variables);
+}
+
+/** Whether rows without a seal are accepted. A sandbox does by default: it has no money, and its data may be older than seals. */
+export function acceptsUnsealedRows({
+  unsealedRows,
+  environment,
+}: Pick<Config, 'unsealedRows' | 'environment'>): boolean {
+  return (unsealedRows ?? (environment === 'sandbox' ? 'accepted' : 'refused')) === 'accepted';
 }
 
 function readSomeConfig<More extends Readonly<Record<string, Setting<unknown>>>>(

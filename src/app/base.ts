@@ -11,7 +11,7 @@ import { archiveState } from '../archive/table.ts';
 import { KeySeals, keySealUse } from '../auth/key-seals.ts';
 import { keyMacKeys } from '../auth/keys.ts';
 import { apiKeys, keyUses, partners } from '../auth/store.ts';
-import type { Config, Role } from '../config.ts';
+import { acceptsUnsealedRows, type Config, type Role } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { leases } from '../db/lease.ts';
 import { missingMigrations } from '../db/migrate.ts';
@@ -79,7 +79,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
   const { ring, worker: keyUseWorker } = await openRing(config.secretKey, { database, clock, log });
   const operatorTokens = await openSecret({ name: 'operator tokens', secret: config.operators, log });
   const keys = (use: string) => keysFor(ring, use);
-  const acceptsUnsealed = (config.unsealedRows ?? unsealedByDefault[config.environment]) === 'accepted';
+  const acceptsUnsealed = acceptsUnsealedRows(config);
   const metrics = new Metrics();
   const nats = new Nats({ access: () => links.nats.current, log });
   const peerMac = new PeerMac(keys('peers'));
@@ -125,9 +125,6 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     tracer: await openTracer(config, links, holder, log),
   };
 }
-
-/** What is done with rows without a seal. A sandbox has no money, and its data may be older than seals. */
-const unsealedByDefault = { sandbox: 'accepted', live: 'refused' } as const;
 
 /** Loads the exporter only if spans are exported. */
 async function openTracer(

@@ -5,6 +5,7 @@ import type { Database } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { type KeyRing, keysFor } from '../lib/key-ring.ts';
 import { fixed } from '../lib/watched-files.ts';
+import { type KeyOrigin, readKeyOrigin } from './key-origin.ts';
 
 export interface SealOptions {
   readonly database: Database;
@@ -12,36 +13,49 @@ export interface SealOptions {
   readonly print: (line: string) => void;
 }
 
+/** How `keys seal` runs. */
+export interface FirstSealOptions extends SealOptions {
+  /** Whether rows without a seal are accepted. If not, no gateway wrote such a row, or somebody took its seal away. */
+  readonly acceptsUnsealed: boolean;
+}
+
 const mostTogether = 200;
 /** Between two batches, so that traffic goes first. */
 export const restMs = 20;
 
-/** An active key, and who made it. */
+/** An active key. */
 interface FoundKey {
   readonly key: SealedKey;
+  readonly createdAt: Date;
   readonly seal: Buffer | null;
-  /** An operator's name or a key's id; undefined: no entry says so. */
-  readonly madeBy: string | undefined;
 }
 
 /**
- * Seals API keys that an earlier version made, if an entry of the audit or of the partner's changes says who made them, or if
- * they are named. It may run at any time, and again after it was killed. Answers whether every active key is sealed.
+ * Seals API keys that have no seal: those that are named, and, while rows without a seal are accepted, those that an entry of
+ * the audit or of the partner's changes says who made. Once such rows are refused, a key without a seal is one whose row
+ * somebody changed, so no key is sealed by itself. A key whose row differs from the audit's entry of its creation is never
+ * sealed. It may run at any time, and again after it was killed. Answers whether every active key is sealed.
  */
-export async function sealKeys({ database, ring, print }: SealOptions, named: readonly string[]): Promise<boolean> {
+export async function sealKeys(options: FirstSealOptions, named: readonly string[]): Promise<boolean> {
+  const { database, ring, print } = options;
   const seals = sealsUnder(ring, database);
   const counts = { sealed: 0, before: 0, changed: 0, left: 0 };
   for await (const some of activeKeys(database)) {
-    for (const { key, seal, madeBy } of some) {
+    for (const found of some) {
+      const { key, seal } = found;
       const proof = seals.prove(key, seal);
-      const isKnown = madeBy !== undefined || named.includes(key.id);
-      if (proof === 'sealed') counts.before += 1;
-      else if (proof === 'forged' || !isKnown) {
+      if (proof === 'sealed') {
+        counts.before += 1;
+        continue;
+      }
+      const origin = await readKeyOrigin(database, key);
+      const why = proof === 'forged' ? wrongSeal : whyNot(origin, named.includes(key.id), options);
+      if (why !== undefined) {
         counts.left += 1;
-        print(`${key.id} of ${key.partnerId} is not sealed: ${proof === 'forged' ? wrongSeal : noEntry}`);
+        print(printable(`${key.id} of ${key.partnerId} is not sealed: ${why}`));
       } else if ((await database.write(saveSeal(key, null, seals.make(key)))) > 0) {
         counts.sealed += 1;
-        print(`${key.id} of ${key.partnerId} is sealed; made by ${madeBy ?? 'nobody known'}`);
+        print(printable(`${key.id} of ${key.partnerId} is sealed; ${described(found, origin)}`));
       } else counts.changed += 1;
     }
     await delay(restMs);
@@ -56,6 +70,32 @@ export async function sealKeys({ database, ring, print }: SealOptions, named: re
 const wrongSeal =
   'its row was changed, or its key left MARINA_SECRET_KEY. It is refused: revoke it, or put the key back';
 const noEntry = 'no entry says who made it. Revoke it, or name it to this command if you know it';
+const isRefused =
+  'it has no seal, and MARINA_UNSEALED_ROWS refuses such rows. Outside an upgrade somebody changed its row: revoke it and make another';
+const otherFacts =
+  'its scopes or addresses are not those of the entry of the audit that says who made it. Revoke it and make another';
+
+/** Why a key without a seal must not be sealed; undefined: it may. */
+function whyNot(
+  { madeBy, differs }: KeyOrigin,
+  isNamed: boolean,
+  { acceptsUnsealed }: FirstSealOptions,
+): string | undefined {
+  if (differs) return otherFacts;
+  if (isNamed) return undefined;
+  if (!acceptsUnsealed) return isRefused;
+  return madeBy === undefined ? noEntry : undefined;
+}
+
+/** What an operator needs to judge a key. */
+function described({ key, createdAt }: FoundKey, { madeBy }: KeyOrigin): string {
+  return `made by ${madeBy ?? 'nobody known'} at ${createdAt.toISOString()}; scopes ${key.scopes}; addresses ${key.addresses}`;
+}
+
+/** What somebody else may have written to the database must not steer the terminal, or look like another line. */
+function printable(line: string): string {
+  return line.replace(/\p{C}/gu, '?');
+}
 
 /** Seals the keys again that are sealed with a former secret. */
 export async function resealKeys({ database, ring, print }: SealOptions): Promise<void> {
@@ -103,13 +143,8 @@ async function* activeKeys(database: Database): AsyncGenerator<readonly FoundKey
   for (let after = ''; ; ) {
     const rows = await database.read(
       statement(
-        `SELECT k.partner_id, k.id, k.secret_hash, k.scopes, k.addresses, k.seal, COALESCE(
-            (SELECT MIN(a.operator) FROM audit_entries a FORCE INDEX (audit_entries_subject)
-              WHERE a.subject = k.id AND a.action = 'Keys.CreateKey' AND a.partner_id = k.partner_id),
-            (SELECT c.by_key_id FROM key_changes c
-              WHERE c.partner_id = k.partner_id AND c.key_id = k.id AND c.action = 'created')) AS made_by
-          FROM api_keys k FORCE INDEX (api_keys_id)
-          WHERE k.id > ? AND k.revoked_at IS NULL ORDER BY k.id LIMIT ${mostTogether}`,
+        `SELECT partner_id, id, secret_hash, scopes, addresses, created_at, seal FROM api_keys FORCE INDEX (api_keys_id)
+          WHERE id > ? AND revoked_at IS NULL ORDER BY id LIMIT ${mostTogether}`,
         after,
       ),
     );
@@ -123,8 +158,8 @@ async function* activeKeys(database: Database): AsyncGenerator<readonly FoundKey
 function toFoundKey(row: SqlRow): FoundKey {
   return {
     key: toSealedKey(row),
+    createdAt: row.created_at as Date,
     seal: row.seal instanceof Buffer ? row.seal : null,
-    madeBy: row.made_by === null ? undefined : String(row.made_by),
   };
 }
 

@@ -5,7 +5,7 @@ import { type KeyRing, keysFor } from '../lib/key-ring.ts';
 import { fixed } from '../lib/watched-files.ts';
 import { headAt, type LedgerFault, type LedgerHead } from '../wallet/rules.ts';
 import { toEntry, transfers, WalletSeals, walletSealUse, wallets } from '../wallet/store.ts';
-import { restMs, type SealCounts, type SealOptions } from './sealed-keys.ts';
+import { type FirstSealOptions, restMs, type SealCounts, type SealOptions } from './sealed-keys.ts';
 
 /** Walks a part of a ledger after an entry, as VerifyLedger does; undefined if the entry is missing. */
 export type WalkLedger = (
@@ -28,18 +28,24 @@ const mostTries = 20;
 
 /**
  * Seals each ledger up to its end, after it has walked all that is not sealed. A ledger with a fault is named and stays as it
- * is. It may run at any time, and again after it was killed. Answers whether every ledger is sealed.
+ * is, and so does one that no gateway sealed to its end, while such rows are refused: nobody rightly wrote what is not sealed.
+ * It may run at any time, and again after it was killed. Answers whether every ledger is sealed.
  */
-export async function sealWallets({ database, ring, print }: SealOptions, walk: WalkLedger): Promise<boolean> {
+export async function sealWallets(
+  { database, ring, print, acceptsUnsealed }: FirstSealOptions,
+  walk: WalkLedger,
+): Promise<boolean> {
   const seals = sealsUnder(ring, database);
   const counts = { sealed: 0, before: 0, left: 0 };
   for await (const some of storedWallets(database)) {
     for (const stored of some) {
-      if (seals.prove(stored.head, stored.seal) === 'sealed') {
+      const proof = seals.prove(stored.head, stored.seal);
+      if (proof === 'sealed') {
         counts.before += 1;
         continue;
       }
-      const why = await sealOne(database, seals, stored, walk);
+      const isRefused = proof !== 'forged' && !acceptsUnsealed;
+      const why = isRefused ? refusedRow : await sealOne(database, seals, stored, walk);
       if (why === undefined) counts.sealed += 1;
       else {
         counts.left += 1;
@@ -51,6 +57,9 @@ export async function sealWallets({ database, ring, print }: SealOptions, walk: 
   print(`wallets: ${counts.sealed} sealed, ${counts.before} were sealed, ${counts.left} are not sealed`);
   return counts.left === 0;
 }
+
+const refusedRow =
+  'its end is not sealed, and MARINA_UNSEALED_ROWS refuses such rows. Outside an upgrade somebody changed it: restore a backup';
 
 /** Seals a ledger. Answers why not, if it cannot. */
 async function sealOne(

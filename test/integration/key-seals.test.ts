@@ -64,11 +64,14 @@ describe('the seals of API keys in live', () => {
 
   const newKey = (scopes: readonly Scope[], from = addresses) =>
     createKey(gateway.database, { partnerId: partner.id, scopes, addresses: from });
-  const command = (...args: string[]) => {
+  const commandWith = (more: NodeJS.ProcessEnv, ...args: string[]) => {
     const { MARINA_DATABASE_URL = '' } = gateway.variables;
     const variables = { MARINA_DATABASE_URL, MARINA_ENVIRONMENT: 'live', MARINA_SECRET_KEY_FILE: file.path };
-    return runCommand(['keys', ...args], variables);
+    return runCommand(['keys', ...args], { ...variables, ...more });
   };
+  const command = (...args: string[]) => commandWith({}, ...args);
+  /** As during an upgrade. */
+  const accepting = (...args: string[]) => commandWith({ MARINA_UNSEALED_ROWS: 'accepted' }, ...args);
   const sealOf = async (id: string) =>
     (await gateway.database.read(statement('SELECT seal FROM api_keys WHERE id = ?', id)))[0]?.seal as Buffer | null;
 
@@ -159,9 +162,14 @@ describe('the seals of API keys in live', () => {
         partner.id,
       ),
     );
-    const first = command('seal', named.id);
+    const first = accepting('seal', named.id);
     assert.equal(await first.ended, 1, first.printed());
-    assert.match(first.printed(), new RegExp(`${recorded.id} of ${partner.id} is sealed; made by ada`));
+    assert.match(
+      first.printed(),
+      new RegExp(
+        `${recorded.id} of ${partner.id} is sealed; made by ada at 20\\d\\d-[^;]+Z; scopes read; addresses \\[\\]\\n`,
+      ),
+    );
     assert.match(first.printed(), new RegExp(`${named.id} of ${partner.id} is sealed; made by nobody known`));
     assert.match(first.printed(), new RegExp(`${forged.id} of ${partner.id} is not sealed: no entry says who made it`));
     assert.match(first.printed(), new RegExp(`${changed.id} of ${partner.id} is not sealed: its row was changed`));
@@ -170,9 +178,76 @@ describe('the seals of API keys in live', () => {
       await eventually(async () => assert.equal(await use(key), 200), 15_000);
     }
     assert.deepEqual([await use(forged.key), await use(changed.key)], [401, 401]);
-    const again = command('seal');
+    const again = accepting('seal');
     assert.equal(await again.ended, 1, again.printed());
     assert.match(again.printed(), /API keys: 0 sealed/);
+  });
+
+  it('are made by keys seal for no key by itself while rows without a seal are refused', async () => {
+    const { key: made, secret } = await admin.keys.createKey(
+      { partnerId: partner.id, scopes: [Scope.READ], addresses },
+      admin.options,
+    );
+    const id = made?.id ?? '';
+    const own = await createOldKey(gateway.database, { partnerId: other.id, scopes: 'read' });
+    await attacker.write(
+      `UPDATE api_keys k JOIN api_keys o ON o.id = ? SET k.seal = NULL, k.secret_hash = o.secret_hash WHERE k.id = ?`,
+      own.id,
+      id,
+    );
+    const run = command('seal');
+    assert.equal(await run.ended, 1, run.printed());
+    assert.match(
+      run.printed(),
+      new RegExp(`${id} of ${partner.id} is not sealed: it has no seal, and MARINA_UNSEALED_ROWS`),
+    );
+    assert.match(run.printed(), /API keys: 0 sealed/);
+    assert.deepEqual([await sealOf(id), await use(secret)], [null, 401]);
+    const named = command('seal', id);
+    await named.ended;
+    assert.match(
+      named.printed(),
+      new RegExp(`${id} of ${partner.id} is sealed; made by .*; scopes read; addresses \\["127`),
+    );
+    assert.notEqual(await sealOf(id), null);
+  });
+
+  it('are made for no operator key whose row differs from the entry of the audit, also if the key is named', async () => {
+    const changes = ["scopes = 'read,fund'", "addresses = '[]'", "addresses = 'no JSON'"];
+    const ids = await Promise.all(
+      changes.map(async (change) => {
+        const request = { partnerId: partner.id, scopes: [Scope.READ], addresses };
+        const { key: made } = await admin.keys.createKey(request, admin.options);
+        const id = made?.id ?? '';
+        await attacker.write(`UPDATE api_keys SET ${change}, seal = NULL WHERE id = ?`, id);
+        return id;
+      }),
+    );
+    const run = accepting('seal', ...ids);
+    assert.equal(await run.ended, 1, run.printed());
+    for (const id of ids) {
+      assert.match(
+        run.printed(),
+        new RegExp(`${id} of ${partner.id} is not sealed: its scopes or addresses are not those`),
+      );
+      assert.equal(await sealOf(id), null);
+    }
+  });
+
+  it('are made for no key with two entries of its creation in the audit', async () => {
+    const request = { partnerId: partner.id, scopes: [Scope.READ], addresses };
+    const { key: made } = await admin.keys.createKey(request, admin.options);
+    const id = made?.id ?? '';
+    await attacker.write(
+      `INSERT INTO audit_entries (at, operator, action, subject, detail, partner_id)
+        VALUES (NOW(3), 'a line break\nand ada', 'Keys.CreateKey', ?, '{}', ?)`,
+      id,
+      partner.id,
+    );
+    await attacker.write('UPDATE api_keys SET seal = NULL WHERE id = ?', id);
+    const run = accepting('seal');
+    assert.equal(await run.ended, 1, run.printed());
+    assert.match(run.printed(), new RegExp(`${id} of ${partner.id} is not sealed: no entry says who made it`));
   });
 
   it('are not missed in a revoked key: it is refused as revoked, and the log says nothing of tampering', async () => {

@@ -95,9 +95,10 @@ describe('the seals of wallets', () => {
     assert.deepEqual(stored, [], 'nothing is stored, so nothing is sent');
   }
 
-  const command = (verb: string) => {
+  const command = (verb: string, unsealedRows: 'accepted' | 'refused' = 'accepted') => {
     const { MARINA_DATABASE_URL = '' } = gateway.variables;
-    return runCommand(['keys', verb], { MARINA_DATABASE_URL, MARINA_SECRET_KEY_FILE: file.path });
+    const variables = { MARINA_DATABASE_URL, MARINA_SECRET_KEY_FILE: file.path, MARINA_UNSEALED_ROWS: unsealedRows };
+    return runCommand(['keys', verb], variables);
   };
 
   it('are right after credits and allocations', async () => {
@@ -199,6 +200,17 @@ describe('the seals of wallets', () => {
     assert.equal((await gateway.allocate(old, { amount_kobo: 4_000 })).status, 201);
     assert.deepEqual(await verifyLedger(admin, old.id), []);
   });
+
+  for (const change of ['seal = NULL', 'seal = seal']) {
+    it(`are made by keys seal for no forged payment with an entry of the audit while rows without a seal are refused (${change})`, async () => {
+      await attack(`UPDATE wallets SET ${change} WHERE partner_id = ?`, partner.id);
+      await forgeCredit(true);
+      const run = command('seal', 'refused');
+      assert.equal(await run.ended, 1, run.printed());
+      assert.match(run.printed(), new RegExp(`the wallet of ${partner.id} is not sealed: its end is not sealed, and`));
+      await allocationRefused();
+    });
+  }
 
   it('are made again by keys reseal, so that the former secret can leave', async () => {
     const next = randomBytes(32).toString('hex');
