@@ -10,7 +10,8 @@ import type { Live } from '../lib/watched-files.ts';
 import { ConnectionLimits } from '../transport/bounds.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
 import { type Arrival, type GrpcStatus, type RichStatus, richStatus } from '../transport/grpc/arrival.ts';
-import { compressed, isCompressed } from '../transport/grpc/listener.ts';
+import { isCompressed } from '../transport/grpc/listener.ts';
+import { compressed } from '../transport/grpc/refusals.ts';
 import {
   GrpcServer,
   type Respond,

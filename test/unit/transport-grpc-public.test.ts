@@ -174,3 +174,48 @@ test('reflection lists the services', async () => {
   client.close();
   for (const { typeName } of [Orders, Events] as { typeName: string }[]) assert.ok(answer.includes(typeName));
 });
+
+const publicPaths = [
+  '/grpc.health.v1.Health/Check',
+  '/grpc.health.v1.Health/List',
+  '/grpc.health.v1.Health/Watch',
+  '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+  '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+];
+const publicBytes = 64 * 1_024;
+
+for (const path of publicPaths) {
+  const openCall = (port: number) => {
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
+    stream.on('error', () => {});
+    return { session, stream: stream.resume() };
+  };
+
+  for (const [size, ends] of [
+    [publicBytes + 1, 'unread, before its client has sent it'],
+    [4_294_967_295, 'unread, before its client has sent it'],
+    [publicBytes - 2, 'once it is whole, because its prefix counts too'],
+  ] as const) {
+    test(`${path} refuses a message of ${size} bytes with a status ${ends}`, async () => {
+      const { session, stream } = openCall(servers.grpcPort);
+      const head = Buffer.alloc(5);
+      head.writeUInt32BE(size, 1);
+      stream.write(head);
+      if (size < publicBytes) stream.end(Buffer.alloc(size));
+      const [headers] = await once(stream, 'response');
+      session.destroy();
+      assert.equal(headers['grpc-status'], String(status.RESOURCE_EXHAUSTED));
+      assert.equal(headers['grpc-message'], encodeURI('The message is too large.'));
+    });
+  }
+
+  test(`${path} refuses a message whose prefix says that it is compressed, and names the encoding to use`, async () => {
+    const { session, stream } = openCall(servers.grpcPort);
+    stream.end(Buffer.from([1, 0, 0, 0, 3, 1, 2, 3]));
+    const [headers] = await once(stream, 'response');
+    session.destroy();
+    assert.equal(headers['grpc-status'], String(status.UNIMPLEMENTED));
+    assert.equal(headers['grpc-accept-encoding'], 'identity');
+  });
+}

@@ -6,13 +6,14 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Socket } from 'node:net';
-import { Metadata, type Server, status } from '@grpc/grpc-js';
+import { type Metadata, type Server, status } from '@grpc/grpc-js';
 import { type ConnectionLimits, takeOver } from '../bounds.ts';
-import type { GrpcStatus, RichStatus } from './arrival.ts';
+import type { GrpcStatus } from './arrival.ts';
 import { Arrival, arrivalId } from './arrival.ts';
 import { GrpcConnection } from './connection.ts';
 import { boundMessage } from './message-bound.ts';
 import { type MethodRules, PublicCalls, type PublicMethod, publicMethods } from './public.ts';
+import { compressed } from './refusals.ts';
 
 export interface ListenerRules {
   /** The methods that need a key or an operator's token. */
@@ -89,10 +90,9 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
       const serve = (method: MethodRules) => {
         if (method.isOpenEnded !== true) limitTime(arrival, rules.messageTimeoutMs ?? messageMs);
-        boundMessage(arrival, method, connection);
         arrivals.set(arrival.id, arrival);
         arrival.whenClosed(() => arrivals.delete(arrival.id));
-        serveStream(stream, headers, flags, rawHeaders);
+        boundMessage(arrival, method, connection, () => serveStream(stream, headers, flags, rawHeaders));
       };
       const publicMethod = publicMethods.get(arrival.path);
       if (refuseUnread(arrival)) countStranger(connection);
@@ -211,16 +211,5 @@ function limitTime(arrival: Arrival, timeoutMs: number): void {
   arrival.whenClosed(stop);
 }
 
-const acceptEncoding = new Metadata();
-acceptEncoding.set('grpc-accept-encoding', 'identity');
-
-/** The status that gRPC requires, with the accepted encodings, so that a client can resend without compression. */
-export const compressed: RichStatus = {
-  code: status.UNIMPLEMENTED,
-  details: 'Compressed messages are not taken.',
-  metadata: acceptEncoding,
-};
-/** The status of a message that is too large where no catalogue of errors applies. */
-export const tooLarge: GrpcStatus = { code: status.RESOURCE_EXHAUSTED, details: 'The message is too large.' };
 const unknownMethod: GrpcStatus = { code: status.UNIMPLEMENTED, details: 'There is no such method.' };
 const tooManyCalls: GrpcStatus = { code: status.RESOURCE_EXHAUSTED, details: 'Too many such calls are open.' };

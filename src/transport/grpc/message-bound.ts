@@ -2,9 +2,10 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Arrival } from './arrival.ts';
 import type { GrpcConnection } from './connection.ts';
 import type { MethodRules } from './public.ts';
+import { refusePlainly } from './refusals.ts';
 
-/** The largest message that is read. One that says that it is larger is refused unread. */
-const maxReadBytes = 4 * 1_024 * 1_024;
+/** The largest message that is read by default. One that says that it is larger is refused unread. */
+const usualMaxReadBytes = 4 * 1_024 * 1_024;
 /** How much of a refused message is kept: the fields that come before its large one. */
 const maxStartBytes = 16_384;
 /** The prefix of a message on the wire: whether it is compressed, and its size. */
@@ -12,61 +13,116 @@ export const messageHeadBytes = 5;
 
 /**
  * Bounds a call's message before grpc-js has it whole. A message that is too large or compressed is read to its end and
- * dropped before its call is refused, because proxies turn a reset stream into UNAVAILABLE. To be called before grpc-js
- * gets the stream.
+ * dropped before its call is refused, because proxies turn a reset stream into UNAVAILABLE.
+ * @param serve gives the stream to grpc-js, which then gets only what is within the bound
  */
-export function boundMessage(arrival: Arrival, { maxBytes, refuse }: MethodRules, connection: GrpcConnection): void {
+export function boundMessage(
+  arrival: Arrival,
+  rules: MethodRules,
+  connection: Pick<GrpcConnection, 'received'>,
+  serve: () => void,
+): void {
   const { stream } = arrival;
+  const { maxBytes, refuse = refusePlainly, maxReadBytes = usualMaxReadBytes, isOpenEnded = false } = rules;
+  const head = new Head();
   let bytes = 0;
-  let start: Buffer = Buffer.alloc(0);
   let isDropping = false;
-  const onData = (chunk: Buffer) => {
+  let isRefused = false;
+  /** Undefined unless the message is too large: nothing of a good message is kept here for the life of its stream. */
+  let start: Start | undefined;
+
+  const answer = async () => {
+    const message = { isCompressed: head.isCompressed, start: start?.bytes ?? Buffer.alloc(0) };
+    const status = await refuse(arrival, message);
+    if (status === undefined) return;
+    // A call that has part of its answer can only be reset. gRPC takes this code for RESOURCE_EXHAUSTED.
+    if (stream.headersSent) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    arrival.refuse(status);
+    // grpc-js would throw if the call's deadline passed before the stream has closed.
+    Object.assign(stream, { respond: () => undefined });
+  };
+  const refuseOnce = () => {
+    if (isRefused) return;
+    isRefused = true;
+    // Nobody else ends a call that grpc-js does not read any more.
+    void answer().catch(() => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+  };
+  const drop = (chunk: Buffer) => {
+    start?.take(chunk);
+    // The client of an open-ended call waits for an answer before it ends its side.
+    const isWhole = isOpenEnded && bytes >= head.size + messageHeadBytes;
+    if (isWhole || head.size > maxReadBytes || bytes > maxReadBytes + messageHeadBytes) refuseOnce();
+  };
+
+  const handler = { data: listenersOf(stream, 'data'), end: listenersOf(stream, 'end') };
+  serve();
+  const [give, endHandler] = [handler.data.takeNew(), handler.end.takeNew()];
+  stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     connection.received(chunk.length);
-    if (start.length < maxStartBytes) {
-      const room = chunk.subarray(0, maxStartBytes - start.length);
-      start = start.length === 0 ? room : Buffer.concat([start, room]);
-    }
-    if (isDropping) {
-      if (bytes > maxReadBytes + messageHeadBytes) end();
-      return;
-    }
-    const isReadable = start.length >= messageHeadBytes;
-    const size = isReadable ? start.readUInt32BE(1) : 0;
-    const isCompressed = isReadable && start[0] !== 0;
-    if (!isCompressed && size + messageHeadBytes <= maxBytes && bytes <= maxBytes) return;
+    const rest = head.take(chunk);
+    if (isDropping) return drop(rest);
+    const isLarge = head.size + messageHeadBytes > maxBytes;
+    if (!head.isCompressed && !isLarge && bytes <= maxBytes) return give(chunk);
     isDropping = true;
-    if (refuse === undefined) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    else if (size > maxReadBytes) end();
-    else {
-      stream.once('end', end);
-      keepFromHandler(stream, own);
-    }
-  };
-  let hasEnded = false;
-  const end = () => {
-    if (hasEnded || refuse === undefined) return;
-    hasEnded = true;
-    keepFromHandler(stream, own);
-    const message = { isCompressed: start[0] !== 0, start: start.subarray(messageHeadBytes) };
-    void refuse(arrival, message).then((status) => {
-      if (status === undefined) return;
-      arrival.refuse(status);
-      // grpc-js would throw if the call's deadline passed before the stream has closed.
-      Object.assign(stream, { respond: () => undefined });
-    });
-  };
-  stream.on('data', onData);
-  const own = new Set<unknown>([...stream.listeners('data'), ...stream.listeners('end'), end]);
+    if (isLarge && !head.isCompressed) start = new Start(Math.min(head.size, maxStartBytes));
+    drop(rest);
+  });
+  stream.on('end', () => (isDropping ? refuseOnce() : endHandler()));
 }
 
-/** Takes a stream's data and end from grpc-js, which stops reading when it has a message. */
-function keepFromHandler(stream: ServerHttp2Stream, own: ReadonlySet<unknown>): void {
-  for (const event of ['data', 'end']) {
-    for (const listener of stream.listeners(event)) {
-      if (!own.has(listener)) stream.off(event, listener as () => void);
-    }
+/** The listeners of an event of a stream, to tell which are added later. */
+function listenersOf(stream: ServerHttp2Stream, event: 'data' | 'end') {
+  const before = new Set(stream.rawListeners(event));
+  return {
+    /** Removes the listeners that were added since, and returns what calls them. */
+    takeNew(): (...args: unknown[]) => void {
+      const added = stream.rawListeners(event).filter((each) => !before.has(each)) as ((...args: unknown[]) => void)[];
+      for (const each of added) stream.off(event, each);
+      return (...args) => {
+        for (const each of added) each.apply(stream, args);
+      };
+    },
+  };
+}
+
+/** The prefix of the first message, from chunks of any sizes. */
+class Head {
+  readonly #bytes = Buffer.alloc(messageHeadBytes);
+  #length = 0;
+
+  /** Reads what the prefix lacks. Returns what is behind it. */
+  take(chunk: Buffer): Buffer {
+    const taken = chunk.copy(this.#bytes, this.#length);
+    this.#length += taken;
+    return chunk.subarray(taken);
   }
-  // After grpc-js has got the bytes of this event, which it may pause for.
-  setImmediate(() => stream.resume());
+
+  /** False until the prefix is whole. */
+  get isCompressed(): boolean {
+    return this.#length === messageHeadBytes && this.#bytes[0] !== 0;
+  }
+
+  /** The size of the message; 0 until the prefix is whole. */
+  get size(): number {
+    return this.#length === messageHeadBytes ? this.#bytes.readUInt32BE(1) : 0;
+  }
+}
+
+/** How a message starts. The bytes are copied once: a slice would keep all that its connection read together with it. */
+class Start {
+  readonly #bytes: Buffer;
+  #length = 0;
+
+  constructor(maxBytes: number) {
+    this.#bytes = Buffer.allocUnsafe(maxBytes);
+  }
+
+  take(chunk: Buffer): void {
+    this.#length += chunk.copy(this.#bytes, this.#length);
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
 }

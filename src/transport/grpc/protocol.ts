@@ -20,7 +20,8 @@ import {
 import { deliver, OpenStreams, slowEndMs as usualSlowEndMs } from '../streams.ts';
 import type { Arrival } from './arrival.ts';
 import { type GrpcStatus, type RichStatus, richStatus } from './arrival.ts';
-import { compressed, isCompressed } from './listener.ts';
+import { isCompressed } from './listener.ts';
+import { compressed } from './refusals.ts';
 import { GrpcServer, type Respond, type ServedMethod, type StreamCall, type UnaryCall } from './server.ts';
 
 export interface GrpcOptions extends ProtocolOptions {

@@ -11,21 +11,15 @@ import {
 import { networkOf } from '../../lib/addresses.ts';
 import { Counts } from '../../lib/counts.ts';
 import { type GrpcImplementation, serviceDefinition } from '../../lib/grpc-service.ts';
-import type { Arrival, GrpcStatus } from './arrival.ts';
-
-export type RefuseMessage = (
-  arrival: Arrival,
-  message: { readonly isCompressed: boolean; readonly start: Buffer },
-) => Promise<GrpcStatus | undefined>;
+import type { RefuseMessage } from './refusals.ts';
 
 export interface MethodRules {
   /** How many bytes a call may send, with the prefix of each message. */
   readonly maxBytes: number;
-  /**
-   * The status of a call whose message is not given to its handler: larger than `maxBytes`, with how it starts, or
-   * compressed. Undefined if the client has left. By default, a larger message resets the stream.
-   */
+  /** Refuses a call that sends more than `maxBytes`, or a compressed message. By default with the statuses without details. */
   readonly refuse?: RefuseMessage | undefined;
+  /** How many bytes of a message are read and dropped before its call is refused. One that says that it is larger is refused unread. */
+  readonly maxReadBytes?: number;
   /** Whether the client may send messages while the call is open. */
   readonly isOpenEnded?: boolean;
 }
@@ -57,12 +51,14 @@ const watches: Group = { strangers: { total: 256, perAddress: 16 }, known: { tot
 /** Each may hold an answer of some 100 kB that its client does not read. */
 const reflections: Group = { strangers: { total: 64, perAddress: 16 }, known: { total: 64, perAddress: 16 } };
 const maxBytes = 64 * 1_024;
+/** Nothing more is read for a client without a key, so a message that is too large is refused unread. */
+const bounds = { maxBytes, maxReadBytes: maxBytes };
 
-const check: PublicMethod = { lifetimeMs: 10_000, group: checks, isOpenEnded: false, maxBytes };
+const check: PublicMethod = { ...bounds, lifetimeMs: 10_000, group: checks, isOpenEnded: false };
 /** Clients reopen a watch when it ends. */
-const watch: PublicMethod = { lifetimeMs: 600_000, group: watches, isOpenEnded: false, maxBytes };
+const watch: PublicMethod = { ...bounds, lifetimeMs: 600_000, group: watches, isOpenEnded: false };
 /** A tool keeps its call open while it describes things, and opens another when it needs one. */
-const reflect: PublicMethod = { lifetimeMs: 30_000, group: reflections, isOpenEnded: true, maxBytes };
+const reflect: PublicMethod = { ...bounds, lifetimeMs: 30_000, group: reflections, isOpenEnded: true };
 
 export const publicMethods: ReadonlyMap<string, PublicMethod> = new Map([
   [`/${Health.typeName}/Check`, check],

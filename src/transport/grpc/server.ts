@@ -13,9 +13,10 @@ import { atMost } from '../../lib/at-most.ts';
 import { addReflection } from '../../lib/grpc-reflection.ts';
 import { rpcPath } from '../operations.ts';
 import type { Arrival } from './arrival.ts';
-import { compressed, guardServer, type Listener, type ListenerRules, tooLarge } from './listener.ts';
+import { guardServer, type Listener, type ListenerRules } from './listener.ts';
 import { messageHeadBytes } from './message-bound.ts';
-import { HealthService, type RefuseMessage } from './public.ts';
+import { HealthService } from './public.ts';
+import { type RefuseMessage, refusePlainly } from './refusals.ts';
 
 /** A call of grpc-js with its message as bytes, and its callback. */
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
@@ -136,8 +137,6 @@ export class GrpcServer {
     if (arrival !== undefined) void serve(arrival);
   }
 }
-
-const refusePlainly: RefuseMessage = async (_arrival, { isCompressed }) => (isCompressed ? compressed : tooLarge);
 
 function rawMethod(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
   const codecs = {
