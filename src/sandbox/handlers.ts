@@ -51,6 +51,10 @@ interface Refusals {
   readonly final?: ErrorCode;
 }
 
+/** For the simulator's refusal of a directive of a partner that has too many. */
+const tooManyDirectives =
+  'As many directives wait as may: 200 of a partner, 20,000 of all. One ends when it was used as often as it says, or after 24 hours.';
+
 const orderRefusals: Refusals = { notFound: 'order_not_found', final: 'order_not_cancelable' };
 const applicationRefusals: Refusals = { notFound: 'application_not_found' };
 
@@ -102,7 +106,8 @@ function steeringHandlers(parts: SteeringHandlerParts): Omit<HandlersOf<typeof s
       await checkAccount(account, call);
       const outcome = translated.orderOutcome(request.outcome);
       const rejectReason = translated.orderRejectReason(request.rejectReason);
-      const directive = { account, symbol, outcome, rejectReason, parts, delayMs, times };
+      const partner = call.caller.partnerId;
+      const directive = { account, symbol, outcome, rejectReason, parts, delayMs, times, partner };
       await steered(simulator.forceOutcome(directive, within), orderRefusals);
       return create(sandbox.DirectiveSchema, { account, times });
     },
@@ -133,10 +138,8 @@ function steeringHandlers(parts: SteeringHandlerParts): Omit<HandlersOf<typeof s
       const id = await ownObject(request.id, call, 'application_not_found', 'app_');
       const type = translated.documentType(request.type);
       const outcome = translated.documentOutcome(request.outcome);
-      await steered(
-        simulator.forceDocument({ clientApplicationId: id, type, outcome, times }, within),
-        applicationRefusals,
-      );
+      const directive = { clientApplicationId: id, type, outcome, times, partner: call.caller.partnerId };
+      await steered(simulator.forceDocument(directive, within), applicationRefusals);
       return create(sandbox.DirectiveSchema, { id, times });
     },
 
@@ -144,7 +147,7 @@ function steeringHandlers(parts: SteeringHandlerParts): Omit<HandlersOf<typeof s
       await checkAccount(account, call);
       const outcome = translated.allocationOutcome(request.outcome);
       const rejectReason = translated.allocationRejectReason(request.rejectReason);
-      const directive = { account, outcome, rejectReason, times };
+      const directive = { account, outcome, rejectReason, times, partner: call.caller.partnerId };
       await steered(simulator.forceAllocation(directive, within), { notFound: 'not_found' });
       return create(sandbox.DirectiveSchema, { account, times });
     },
@@ -166,7 +169,8 @@ function steeringHandlers(parts: SteeringHandlerParts): Omit<HandlersOf<typeof s
       if (account !== undefined) await checkAccount(account, call);
       if (id !== undefined) await ownObject(id, call, 'not_found');
       const what = { call: translated.call(request.call), fault: translated.fault(request.fault), delayMs, times };
-      const injected = simulator.injectFault({ ...what, account: account ?? '', clientId: id ?? '' }, within);
+      const whose = { account: account ?? '', clientId: id ?? '', partner: call.caller.partnerId };
+      const injected = simulator.injectFault({ ...what, ...whose }, within);
       await steered(injected, { notFound: 'not_found' });
       return create(sandbox.DirectiveSchema, { account, id, times });
     },
@@ -202,6 +206,8 @@ async function steered<Answer>(answer: Promise<Answer>, refusals: Refusals): Pro
         throw new ApiError(refusals.final ?? 'invalid_request', { message });
       case status.INVALID_ARGUMENT:
         throw new ApiError('invalid_request', { message });
+      case status.RESOURCE_EXHAUSTED:
+        throw new ApiError('limit_exceeded', { message: tooManyDirectives });
       default:
         throw new ApiError('service_unavailable', {
           message:

@@ -20,7 +20,7 @@ import { type MarketControlsContext, marketControls } from './market/controls.ts
 import { instrumentMessage, reportMessage } from './messages.ts';
 import { RpcError, type UnaryHandlers } from './rpc.ts';
 import { type Lies, lieControls } from './statements/lies.ts';
-import { check, checkCount, maxDelayMs, maxTimes, text, whole } from './validation.ts';
+import { check, checkCount, checkPartner, maxDelayMs, maxTimes, text, whole } from './validation.ts';
 import { maxAccounts, maxInstruments } from './world.ts';
 
 const maxParts = 100;
@@ -70,15 +70,16 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
       checkCount(request.parts, maxParts, 'parts');
       const { outcome, rejectReason, delayMs } = request;
       const behaviour = { outcome, rejectReason, parts: Math.max(1, request.parts), delayMs };
-      directives.addOutcome({ account: request.account, symbol: request.symbol, behaviour }, request.times);
+      const { account, symbol, times, partner } = request;
+      directives.addOutcome({ account, symbol, behaviour }, times, partner);
       return {};
     },
     injectFault: async (request) => {
       checkDirective(request);
       check(request.call !== Call.UNSPECIFIED && request.call in Call, 'call');
       check(request.fault in WireFault, 'fault');
-      const { call, account, clientId, fault: wire, delayMs } = request;
-      directives.addFault({ call, account, clientId, wire, delayMs }, request.times);
+      const { call, account, clientId, fault: wire, delayMs, times, partner } = request;
+      directives.addFault({ call, account, clientId, wire, delayMs }, times, partner);
       return {};
     },
     clearDirectives: async () => {
@@ -159,6 +160,7 @@ function reported(changed: Changed) {
 function checkDirective(request: ForceOutcomeRequest | InjectFaultRequest): void {
   checkCount(request.times, maxTimes, 'times');
   checkCount(request.delayMs, maxDelayMs, 'delay_ms');
+  checkPartner(request);
 }
 
 function checkDisturbance({ repeat, swap, omit }: DisturbReportsRequest): void {

@@ -6,8 +6,15 @@ import type { AllocationBehaviour, ApplicationBehaviour } from './back-office/ma
 import type { Behaviour, Fault } from './magic.ts';
 import { RpcError } from './rpc.ts';
 
-/** How many directives and how many faults can wait for use. */
-const maxWaiting = 1_000;
+/** How many directives can wait for use: of the operator, of each partner, and of all together. */
+const maxOfOperator = 1_000;
+export const maxOfPartner = 200;
+const maxOfAll = 20_000;
+/** How long a directive waits for what it is about, so that those about nothing do not use up their partner's bound. */
+const waitsMs = 24 * 3_600_000;
+
+/** The partner of a directive of the operator. */
+const operator = '';
 
 /** The outcome of the next submissions that match. Empty: any. */
 export interface OutcomeDirective {
@@ -17,7 +24,7 @@ export interface OutcomeDirective {
 }
 
 /** The calls for a fault. An empty account or id: any. */
-export interface FaultDirective extends Fault {
+export interface FaultDirective extends Omit<Fault, 'partner' | 'meetsCallOnly'> {
   readonly call: Call;
   readonly account: string;
   readonly clientId: string;
@@ -36,73 +43,84 @@ export interface AllocationDirective {
   readonly behaviour: AllocationBehaviour;
 }
 
-/** The unused directives and faults. They are in memory only, so a restart gives tests a fresh start. */
+/**
+ * The unused directives and faults, each of a partner or of the operator, who has the empty name. They are in memory only, so a
+ * restart gives tests a fresh start.
+ */
 export class Directives {
-  readonly #outcomes = new Waiting<OutcomeDirective>();
-  readonly #faults = new Waiting<FaultDirective>();
-  readonly #applications = new Waiting<ApplicationBehaviour>();
-  readonly #documents = new Waiting<DocumentDirective>();
-  readonly #allocations = new Waiting<AllocationDirective>();
+  readonly #bound: Bound;
+  readonly #outcomes: Waiting<OutcomeDirective>;
+  readonly #faults: Waiting<FaultDirective>;
+  readonly #applications: Waiting<ApplicationBehaviour>;
+  readonly #documents: Waiting<DocumentDirective>;
+  readonly #allocations: Waiting<AllocationDirective>;
 
-  addOutcome(directive: OutcomeDirective, times: number): void {
-    this.#outcomes.add(directive, times);
+  constructor(private readonly realNow: () => number = Date.now) {
+    this.#bound = new Bound();
+    this.#outcomes = new Waiting(this.#bound, realNow);
+    this.#faults = new Waiting(this.#bound, realNow);
+    this.#applications = new Waiting(this.#bound, realNow);
+    this.#documents = new Waiting(this.#bound, realNow);
+    this.#allocations = new Waiting(this.#bound, realNow);
   }
 
-  addFault(fault: FaultDirective, times: number): void {
-    this.#faults.add(fault, times);
+  addOutcome(directive: OutcomeDirective, times: number, partner = operator): void {
+    this.#add(this.#outcomes, directive, times, partner);
+  }
+
+  addFault(fault: FaultDirective, times: number, partner = operator): void {
+    this.#add(this.#faults, fault, times, partner);
   }
 
   addApplication(behaviour: ApplicationBehaviour, times: number): void {
-    this.#applications.add(behaviour, times);
+    this.#add(this.#applications, behaviour, times, operator);
   }
 
-  addDocument(directive: DocumentDirective, times: number): void {
-    this.#documents.add(directive, times);
+  addDocument(directive: DocumentDirective, times: number, partner = operator): void {
+    this.#add(this.#documents, directive, times, partner);
   }
 
-  addAllocation(directive: AllocationDirective, times: number): void {
-    this.#allocations.add(directive, times);
+  addAllocation(directive: AllocationDirective, times: number, partner = operator): void {
+    this.#add(this.#allocations, directive, times, partner);
   }
 
   clear(): void {
-    this.#outcomes.clear();
-    this.#faults.clear();
-    this.#applications.clear();
-    this.#documents.clear();
-    this.#allocations.clear();
+    for (const list of this.#lists()) list.clear();
   }
 
   /** Uses the first directive that matches a submission. */
   takeOutcome(account: string, symbol: string): Behaviour | undefined {
-    return this.#outcomes.take((each) => matches(each.account, account) && matches(each.symbol, symbol))?.behaviour;
+    const found = this.#outcomes.take((each) => matches(each.account, account) && matches(each.symbol, symbol));
+    return found?.directive.behaviour;
   }
 
   /** Uses the first fault that matches a call. */
   takeFault(call: Call, account: string, clientId: string): Fault | undefined {
-    return this.#faults.take(
+    const found = this.#faults.take(
       (each) => each.call === call && matches(each.account, account) && matches(each.clientId, clientId),
     );
+    return found && { ...found.directive, partner: found.partner, meetsCallOnly: found.partner !== operator };
   }
 
   /** Uses the first directive for an application. Undefined if the names decide the outcome. */
   takeApplication(): ApplicationBehaviour | undefined {
-    const behaviour = this.#applications.take(() => true);
+    const behaviour = this.#applications.take(() => true)?.directive;
     return behaviour === undefined || behaviour.outcome === ApplicationOutcome.UNSPECIFIED ? undefined : behaviour;
   }
 
   /** Uses the first directive that matches a document. */
   takeDocument(clientApplicationId: string, type: DocumentType): DocumentOutcome | undefined {
-    const directive = this.#documents.take(
+    const found = this.#documents.take(
       (each) =>
         matches(each.clientApplicationId, clientApplicationId) &&
         (each.type === DocumentType.UNSPECIFIED || each.type === type),
     );
-    return directive?.outcome || undefined;
+    return found?.directive.outcome || undefined;
   }
 
   /** Uses the first directive that matches an allocation. Undefined if the amount decides the outcome. */
   takeAllocation(account: string): AllocationBehaviour | undefined {
-    const behaviour = this.#allocations.take((each) => matches(each.account, account))?.behaviour;
+    const behaviour = this.#allocations.take((each) => matches(each.account, account))?.directive.behaviour;
     return behaviour === undefined || behaviour.outcome === AllocationOutcome.UNSPECIFIED ? undefined : behaviour;
   }
 
@@ -110,34 +128,98 @@ export class Directives {
   asksForAccount(call: Call): boolean {
     return this.#faults.some((each) => each.call === call && each.account !== '');
   }
+
+  #lists() {
+    return [this.#outcomes, this.#faults, this.#applications, this.#documents, this.#allocations];
+  }
+
+  #add<T>(list: Waiting<T>, directive: T, times: number, partner: string): void {
+    for (const each of this.#lists()) each.dropEnded();
+    this.#bound.check(partner);
+    list.add({ directive, partner, endsAtMs: this.realNow() + waitsMs, left: Math.max(1, times) });
+  }
+}
+
+/** How many directives wait, of each partner and in all lists together. */
+class Bound {
+  readonly #ofPartner = new Map<string, number>();
+  #ofAll = 0;
+
+  /** Refuses a further directive of a partner, because too many of its own or of all wait. */
+  check(partner: string): void {
+    const most = partner === operator ? maxOfOperator : maxOfPartner;
+    const refused = (count: number, whose: string) =>
+      new RpcError(status.RESOURCE_EXHAUSTED, `${count} directives wait already, as many as may ${whose}.`);
+    if ((this.#ofPartner.get(partner) ?? 0) >= most) throw refused(most, 'of one caller');
+    if (this.#ofAll >= maxOfAll) throw refused(maxOfAll, 'of all together');
+  }
+
+  added(partner: string): void {
+    this.#ofPartner.set(partner, (this.#ofPartner.get(partner) ?? 0) + 1);
+    this.#ofAll += 1;
+  }
+
+  removed(partner: string): void {
+    const left = (this.#ofPartner.get(partner) ?? 0) - 1;
+    if (left > 0) this.#ofPartner.set(partner, left);
+    else this.#ofPartner.delete(partner);
+    this.#ofAll -= 1;
+  }
+}
+
+interface Entry<T> {
+  readonly directive: T;
+  readonly partner: string;
+  readonly endsAtMs: number;
+  left: number;
 }
 
 /** Directives in the order they came, each with the number of uses left. */
 class Waiting<T> {
-  #entries: { readonly directive: T; left: number }[] = [];
+  #entries: Entry<T>[] = [];
 
-  add(directive: T, times: number): void {
-    if (this.#entries.length >= maxWaiting) {
-      throw new RpcError(status.RESOURCE_EXHAUSTED, `${maxWaiting} directives wait already; clear them first.`);
-    }
-    this.#entries.push({ directive, left: Math.max(1, times) });
+  constructor(
+    private readonly bound: Bound,
+    private readonly realNow: () => number,
+  ) {}
+
+  add(entry: Entry<T>): void {
+    this.#entries.push(entry);
+    this.bound.added(entry.partner);
   }
 
-  take(matching: (directive: T) => boolean): T | undefined {
+  take(matching: (directive: T) => boolean): Entry<T> | undefined {
+    this.dropEnded();
     const at = this.#entries.findIndex((entry) => matching(entry.directive));
     const entry = this.#entries[at];
     if (entry === undefined) return undefined;
     entry.left -= 1;
-    if (entry.left === 0) this.#entries.splice(at, 1);
-    return entry.directive;
+    if (entry.left === 0) {
+      this.#entries.splice(at, 1);
+      this.bound.removed(entry.partner);
+    }
+    return entry;
   }
 
   some(matching: (directive: T) => boolean): boolean {
+    this.dropEnded();
     return this.#entries.some((entry) => matching(entry.directive));
   }
 
+  /** Removes those that have waited for their whole time. All wait equally long, so these are the first. */
+  dropEnded(): void {
+    const now = this.realNow();
+    const waiting = this.#entries.findIndex(({ endsAtMs }) => endsAtMs > now);
+    this.#drop(waiting === -1 ? this.#entries.length : waiting);
+  }
+
   clear(): void {
-    this.#entries = [];
+    this.#drop(this.#entries.length);
+  }
+
+  #drop(count: number): void {
+    if (count === 0) return;
+    for (const { partner } of this.#entries.splice(0, count)) this.bound.removed(partner);
   }
 }
 

@@ -15,6 +15,10 @@ export interface Behaviour {
 export interface Fault {
   readonly wire: WireFault;
   readonly delayMs: number;
+  /** The partner that asked for it; empty: nobody did, or the operator. */
+  readonly partner: string;
+  /** Whether a reset ends this call alone. The connection carries the calls of all partners. */
+  readonly meetsCallOnly: boolean;
 }
 
 /** A symbol that always behaves in one way. */

@@ -62,11 +62,13 @@ export function ordersService(context: OrdersContext): UnaryHandlers<typeof Orde
 }
 
 function submitOrder(context: OrdersContext, request: SubmitOrderRequest, call: WireCall) {
-  const { clientOrderId: id, account, symbol } = request;
-  const magic = magicOf(symbol);
+  const { clientOrderId: id, account, symbol, partner = '' } = request;
+  const { wire, wireDelayMs: delayMs = 0 } = magicOf(symbol) ?? {};
+  // Who names no partner is not a gateway, and has a connection of its own.
+  const magicFault = wire === undefined ? undefined : { wire, delayMs, partner, meetsCallOnly: partner !== '' };
   return carrySubmission(context, call, {
     ...{ call: Call.SUBMIT_ORDER, kind: 'order', id, account, request, needs: { orders: [id] } },
-    magicFault: magic?.wire === undefined ? undefined : { wire: magic.wire, delayMs: magic.wireDelayMs ?? 0 },
+    magicFault,
     check: submissionFrom,
     submit: (unit, submission) => submit(unit, submission, instantMs(request.notAfter), context.exchange),
     answer: (report): MessageInitShape<typeof SubmitOrderResponseSchema> => ({ report: reportMessage(report) }),

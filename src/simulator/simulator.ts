@@ -150,7 +150,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
       }),
     log,
   );
-  const directives = new Directives();
+  const directives = new Directives(() => world.clock.realNow());
   const { certificate, key, authorities } = config.tls ?? {};
   const identity = await openIdentity('simulator', { certificate, key, authorities }, log);
   const supervisor = new Supervisor(log);

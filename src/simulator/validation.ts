@@ -9,6 +9,7 @@ export const maxTimes = 1_000_000;
 export const maxDelayMs = 3_600_000;
 
 const maxNoteBytes = 2_048;
+const maxPartnerLength = 64;
 
 const printable = /^[\x21-\x7e]+$/;
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
@@ -72,6 +73,11 @@ export function isWhole(value: bigint): boolean {
 /** A count or a time from 0 to a bound. */
 export function checkCount(value: number, max: number, field: string): void {
   check(value >= 0 && value <= max, field);
+}
+
+/** The partner of a directive; empty: the operator. */
+export function checkPartner({ partner }: { readonly partner: string }): void {
+  check(partner === '' || (partner.length <= maxPartnerLength && printable.test(partner)), 'partner');
 }
 
 /** Refuses a request because of one of its fields. */

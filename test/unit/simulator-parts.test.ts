@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { status } from '@grpc/grpc-js';
 import { RejectReason } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, Outcome, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { ConfigError, readConfig } from '../../src/simulator/config.ts';
@@ -83,6 +84,70 @@ describe('directives', () => {
     assert.throws(() => directives.addFault(fault, 1), /1000 directives wait/);
     assert.ok(directives.asksForAccount(Call.SUBMIT_ORDER));
     directives.clear();
+    assert.equal(directives.takeFault(Call.SUBMIT_ORDER, 'A', ''), undefined);
+  });
+});
+
+describe('the bound of waiting directives', () => {
+  const documents = { clientApplicationId: 'app', type: 0, outcome: 1 } as const;
+  const allocations = { account: 'A', behaviour: { outcome: 1 } } as const;
+  const outcomes = { account: 'A', symbol: '', behaviour: { outcome: Outcome.FILL } } as const;
+  const faults = { call: Call.SUBMIT_ORDER, account: 'A', clientId: '', wire: WireFault.HANG, delayMs: 0 } as const;
+
+  /** Adds so many directives of a partner, of all kinds by turns. */
+  function addMany(directives: Directives, partner: string, count: number): void {
+    const kinds = [
+      () => directives.addOutcome(outcomes, 1, partner),
+      () => directives.addFault(faults, 1, partner),
+      () => directives.addDocument(documents, 1, partner),
+      () => directives.addAllocation(allocations, 1, partner),
+    ];
+    for (let at = 0; at < count; at += 1) kinds[at % kinds.length]?.();
+  }
+
+  it('is each partner’s own, over all kinds together, and the operator’s another', () => {
+    const directives = new Directives();
+    addMany(directives, 'par_1', 200);
+    assert.throws(() => addMany(directives, 'par_1', 1), { code: status.RESOURCE_EXHAUSTED });
+    addMany(directives, 'par_2', 200);
+    assert.throws(() => addMany(directives, 'par_2', 1), /200 directives wait already/);
+    addMany(directives, '', 1_000);
+    assert.throws(() => addMany(directives, '', 1), /1000 directives wait already/);
+  });
+
+  it('of all together refuses a partner with none, and lets it in when one was used', () => {
+    const directives = new Directives();
+    for (let partner = 0; partner < 100; partner += 1) addMany(directives, `par_${partner}`, 200);
+    assert.throws(() => addMany(directives, 'par_new', 1), /20000 directives wait already/);
+    directives.takeOutcome('A', 'GTCO');
+    addMany(directives, 'par_new', 1);
+  });
+
+  it('counts a directive until it was used as often as it says, was cleared, or has waited for 24 hours', () => {
+    let now = 0;
+    const directives = new Directives(() => now);
+    directives.addOutcome(outcomes, 2, 'par_1');
+    addMany(directives, 'par_1', 199);
+    directives.takeOutcome('A', 'GTCO');
+    assert.throws(() => addMany(directives, 'par_1', 1), /200 directives/);
+    directives.takeOutcome('A', 'GTCO');
+    addMany(directives, 'par_1', 1);
+    directives.clear();
+    addMany(directives, 'par_1', 200);
+    now = 24 * 3_600_000 - 1;
+    assert.throws(() => addMany(directives, 'par_1', 1), /200 directives/);
+    now += 1;
+    addMany(directives, 'par_1', 200);
+    assert.throws(() => addMany(directives, 'par_1', 1), /200 directives/);
+  });
+
+  it('leaves an ended directive out although no other was added since', () => {
+    let now = 0;
+    const directives = new Directives(() => now);
+    addMany(directives, 'par_1', 4);
+    now = 24 * 3_600_000;
+    assert.equal(directives.takeOutcome('A', 'GTCO'), undefined);
+    assert.equal(directives.asksForAccount(Call.SUBMIT_ORDER), false);
     assert.equal(directives.takeFault(Call.SUBMIT_ORDER, 'A', ''), undefined);
   });
 });

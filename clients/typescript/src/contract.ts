@@ -338,7 +338,7 @@ export interface Directive {
   readonly account: string | null;
   /** The object it is about; null when it waits on an account. */
   readonly id: string | null;
-  /** How many times it is used, unless the sandbox starts again before. */
+  /** How many times it is used, unless 24 hours pass or the sandbox starts again before. */
   readonly times: bigint;
 }
 
@@ -2467,7 +2467,8 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   /**
    * Decides what becomes of the next orders on an account, in place of what their symbol would lead to.
    *
-   * Errors: `unknown_account` when the account is not one of the partner's.
+   * Errors: `unknown_account` when the account is not one of the partner's; `limit_exceeded` when as many directives
+   * wait as may.
    *
    * Needs a key with the scope `trade`.
    */
@@ -2537,7 +2538,8 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   /**
    * Decides what becomes of the next documents of an application.
    *
-   * Errors: `application_not_found`, also for another partner's application.
+   * Errors: `application_not_found`, also for another partner's application; `limit_exceeded` when as many directives wait
+   * as may.
    *
    * Needs a key with the scope `apply`.
    */
@@ -2548,7 +2550,8 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   /**
    * Decides what becomes of the next allocations to an account, in place of what their amount would lead to.
    *
-   * Errors: `unknown_account` when the account is not one of the partner's.
+   * Errors: `unknown_account` when the account is not one of the partner's; `limit_exceeded` when as many directives
+   * wait as may.
    *
    * Needs a key with the scope `fund`.
    */
@@ -2576,7 +2579,8 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
    *
    * Errors: `missing_required_field` with `param` `account` when neither `account` nor `id` is there, and with `id` when the
    * call takes an `id` only; `unknown_account` when
-   * the account is not one of the partner's; `not_found` when the id is that of no object of the partner's.
+   * the account is not one of the partner's; `not_found` when the id is that of no object of the partner's;
+   * `limit_exceeded` when as many directives wait as may.
    *
    * Needs a key with the scope `trade`.
    */

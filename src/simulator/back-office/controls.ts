@@ -4,7 +4,7 @@ import { ApplicationRejectReason, DocumentOutcome, DocumentType } from '../../ge
 import { ApplicationOutcome, type Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import type { Directives } from '../directives.ts';
 import { RpcError, type UnaryHandlers } from '../rpc.ts';
-import { check, checkCount, maxDelayMs, maxTimes, whole } from '../validation.ts';
+import { check, checkCount, checkPartner, maxDelayMs, maxTimes, whole } from '../validation.ts';
 import type { Writer } from '../writer.ts';
 import { applicationReportMessage } from './messages.ts';
 import { decide } from './operations.ts';
@@ -42,18 +42,20 @@ export function backOfficeControls({ writer, backOffice, directives }: BackOffic
       directives.addApplication({ outcome, rejectReason, param, delayMs }, times);
       return {};
     },
-    forceDocument: async ({ clientApplicationId, type, times, outcome }) => {
+    forceDocument: async ({ clientApplicationId, type, times, outcome, partner }) => {
       checkCount(times, maxTimes, 'times');
+      checkPartner({ partner });
       check(type in DocumentType, 'type');
       check(outcome in DocumentOutcome, 'outcome');
-      directives.addDocument({ clientApplicationId, type, outcome }, times);
+      directives.addDocument({ clientApplicationId, type, outcome }, times, partner);
       return {};
     },
-    forceAllocation: async ({ account, times, outcome, rejectReason }) => {
+    forceAllocation: async ({ account, times, outcome, rejectReason, partner }) => {
       checkCount(times, maxTimes, 'times');
+      checkPartner({ partner });
       check(outcome in AllocationOutcome, 'outcome');
       check(rejectReason in AllocationRejectReason, 'reject_reason');
-      directives.addAllocation({ account, behaviour: { outcome, rejectReason } }, times);
+      directives.addAllocation({ account, behaviour: { outcome, rejectReason } }, times, partner);
       return {};
     },
     decideApplication: async ({ clientApplicationId: id, outcome, account }) => {

@@ -191,7 +191,8 @@ export function amountMagic(amountKobo: bigint): MagicAmount | undefined {
   return byEnding.get(amountKobo % 1_000_000n);
 }
 
-/** The fault of a magic value, if it has one. */
+/** The fault of a magic value, if it has one. Only a partner's customer or amount has it, so it meets this call only. */
 export function faultOf(magic: Magic | undefined): Fault | undefined {
-  return magic?.wire === undefined ? undefined : { wire: magic.wire, delayMs: lateAnswerMs };
+  if (magic?.wire === undefined) return undefined;
+  return { wire: magic.wire, delayMs: lateAnswerMs, partner: '', meetsCallOnly: true };
 }

@@ -987,7 +987,8 @@ class AsyncOperations:
     ) -> Directive:
         """Decides what becomes of the next orders on an account, in place of what their symbol would lead to.
 
-        Errors: `unknown_account` when the account is not one of the partner's.
+        Errors: `unknown_account` when the account is not one of the partner's; `limit_exceeded` when as many directives
+        wait as may.
 
         Needs a key with the scope `trade`.
 
@@ -1104,7 +1105,8 @@ class AsyncOperations:
     ) -> Directive:
         """Decides what becomes of the next documents of an application.
 
-        Errors: `application_not_found`, also for another partner's application.
+        Errors: `application_not_found`, also for another partner's application; `limit_exceeded` when as many directives wait
+        as may.
 
         Needs a key with the scope `apply`.
 
@@ -1126,7 +1128,8 @@ class AsyncOperations:
     ) -> Directive:
         """Decides what becomes of the next allocations to an account, in place of what their amount would lead to.
 
-        Errors: `unknown_account` when the account is not one of the partner's.
+        Errors: `unknown_account` when the account is not one of the partner's; `limit_exceeded` when as many directives
+        wait as may.
 
         Needs a key with the scope `fund`.
 
@@ -1176,7 +1179,8 @@ class AsyncOperations:
 
         Errors: `missing_required_field` with `param` `account` when neither `account` nor `id` is there, and with `id` when the
         call takes an `id` only; `unknown_account` when
-        the account is not one of the partner's; `not_found` when the id is that of no object of the partner's.
+        the account is not one of the partner's; `not_found` when the id is that of no object of the partner's;
+        `limit_exceeded` when as many directives wait as may.
 
         Needs a key with the scope `trade`.
 
