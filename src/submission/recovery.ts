@@ -205,24 +205,35 @@ export class Recovery {
       log.warn({ objectId: id, partnerId }, "what the database had lost was restored from the broker's record");
       return 'restored';
     } catch (error) {
-      if (error instanceof UnreadableNote || isMisfit(error)) return this.#holdForVersion(id, error);
-      // Held and not thrown: one partner's wallet must not keep the start-up gate shut for everybody.
-      if (isUnproven(error)) {
-        return this.#hold(id, () =>
-          log.error(
-            { objectId: id, partnerId, err: error },
-            'an allocation that was lost cannot be stored: its wallet has no right seal',
-          ),
-        );
-      }
-      if (!(error instanceof ApiError) || error.code !== 'wallet_too_low') throw error;
+      return this.#holdOrThrow(id, partnerId, error);
+    }
+  }
+
+  /**
+   * Holds an object that one partner's rows do not let be stored: that must not keep the start-up gate shut for everybody.
+   * Throws the error if the database cannot serve now.
+   */
+  #holdOrThrow(id: string, partnerId: string, error: unknown): Outcome {
+    const { log } = this.options;
+    const facts = { objectId: id, partnerId, err: error };
+    if (error instanceof UnreadableNote || isMisfit(error)) return this.#holdForVersion(id, error);
+    if (!(error instanceof ApiError)) {
       return this.#hold(id, () =>
-        log.error(
-          { objectId: id, partnerId, err: error },
-          'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
-        ),
+        log.error(facts, 'what was lost cannot be stored: rows of its partner are damaged, or contradict it'),
       );
     }
+    if (isUnproven(error)) {
+      return this.#hold(id, () =>
+        log.error(facts, 'an allocation that was lost cannot be stored: its wallet has no right seal'),
+      );
+    }
+    if (error.code !== 'wallet_too_low') throw error;
+    return this.#hold(id, () =>
+      log.error(
+        facts,
+        'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
+      ),
+    );
   }
 
   /**

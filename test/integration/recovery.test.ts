@@ -292,6 +292,48 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       assert.equal(status, 201);
     });
   });
+
+  it('takes no allocation while rows of a lost one contradict it, serves everything else, and restores it afterwards', async () => {
+    const partner = await gateway.newPartner();
+    await gateway.fund(partner, 10_000n);
+    const wallet = statement('SELECT * FROM wallets WHERE partner_id = ?', partner.id);
+    const [before] = await gateway.database.read(wallet);
+    const body = { account: partner.account, amount_kobo: 4_000 };
+    const booked = await ask('POST', '/v1/allocations', partner, body);
+    assert.equal(booked.body.state, 'booked', JSON.stringify(booked.body));
+    await startAfter(
+      ['DELETE FROM allocations WHERE partner_id = ?', partner.id],
+      ['DELETE FROM object_steps WHERE partner_id = ?', partner.id],
+      fromTheStart,
+    );
+    const other = await gateway.newPartner();
+    assert.equal((await ask('POST', '/v1/orders', other, order(other))).status, 201, 'orders are taken');
+    await gateway.fund(other, 10_000n);
+    const refused = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+    assert.equal(refused.body.error?.code, 'exchange_unavailable');
+    const lines = logged.filter((line) => line.includes('rows of its partner are damaged'));
+    assert.equal(lines.length, 1, 'it is logged once');
+    assert.ok(lines[0]?.includes(booked.body.id) && lines[0].includes(partner.id), lines[0]);
+
+    await gateway.database.write(
+      statement('DELETE FROM wallet_transfers WHERE partner_id = ? AND sequence > 1', partner.id),
+    );
+    await gateway.database.write(
+      statement(
+        `UPDATE wallets SET last_sequence = 1, last_hash = ?, available_kobo = 10000, reserved_kobo = 0, posted_kobo = 0,
+          seal = ? WHERE partner_id = ?`,
+        ...[before?.last_hash as Buffer, before?.seal as Buffer, partner.id],
+      ),
+    );
+    await eventually(async () => {
+      const { body } = await ask('GET', `/v1/allocations/${booked.body.id}`, partner);
+      assert.equal(body.state, 'booked', JSON.stringify(body));
+    }, 20_000);
+    await eventually(async () => {
+      const { status } = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+      assert.equal(status, 201);
+    });
+  });
 });
 
 describe('a gateway that starts on a database from before seals and lacks an allocation', () => {
