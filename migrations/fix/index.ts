@@ -7,6 +7,7 @@ import { FixOrderFields1764260010000 } from './1764260010000-order-fields.ts';
 import { FixExchangeReasons1764260020000 } from './1764260020000-exchange-reasons.ts';
 import { FixPasswordChanges1764260030000 } from './1764260030000-password-changes.ts';
 import { FixDropCopy1764270010000 } from './1764270010000-drop-copy.ts';
+import { FixDropCopyTerms1764280010000 } from './1764280010000-drop-copy-terms.ts';
 
 /** The migrations of the FIX adapter's database, oldest first. A migration that was released never changes. */
 export const fixMigrations = [
@@ -19,4 +20,5 @@ export const fixMigrations = [
   FixExchangeReasons1764260020000,
   FixPasswordChanges1764260030000,
   FixDropCopy1764270010000,
+  FixDropCopyTerms1764280010000,
 ];

@@ -472,6 +472,7 @@ function dropCopyOf(
     connect: (to, signal) => openConnection(to, parts.sessionTls(), signal),
     graceMs: config.dropCopyGraceSeconds * 1_000,
     toKobo: (text) => toKobo(text, config.priceUnit),
+    symbolOf: (symbol) => config.symbols.get(symbol) ?? symbol,
     onState: (isExpected, isUp) => {
       metrics.isDropCopyExpected.set(isExpected ? 1 : 0);
       metrics.isDropCopyUp.set(isUp ? 1 : 0);

@@ -7,6 +7,8 @@ import { findMessages } from '../../src/fix/messages/find.ts';
 import { printedMessages } from '../../src/fix/operations/printed.ts';
 import type { Field } from '../../src/fix/wire/message.ts';
 import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { utcTimestamp } from '../../src/fix/wire/times.ts';
+import { TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, order, soon, TestAdapter } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';
@@ -50,8 +52,8 @@ describe('a drop copy', () => {
       assert.ok(fix.adapter.isUp);
       assert.equal(await metric('marina_fix_drop_copy_up'), '1');
     }, 20_000);
-  const placed = async () => {
-    const made = order();
+  const placed = async (more: object = {}) => {
+    const made = order(more);
     await fix.orders.submitOrder(made, soon);
     return made.clientOrderId;
   };
@@ -143,6 +145,46 @@ describe('a drop copy', () => {
       `SELECT price_kobo FROM fix_reports WHERE kind = 'trade' AND order_id = '${priced}'`,
     );
     assert.equal(Number(price), 25_050);
+  });
+
+  it('confirms no trade by one with the OrderID of another day, or of another symbol or side', async () => {
+    await isUp();
+    const othersBefore = Number(await metric('marina_fix_drop_copy_others_total'));
+    const [id, confirmed, ended] = [await placed(), await placed(), await placed({ timeInForce: TimeInForce.GTC })];
+    const [trade, second] = [exchange.fill(id, 100, '250.50'), exchange.fill(confirmed, 100, '250.50')];
+    const last = exchange.fill(ended, 100, '250.50');
+    const [yesterday, tomorrow] = [-1, 1].map((days) => utcTimestamp(Date.now() + days * 86_400_000));
+    const capture = (
+      fields: readonly Field[],
+      more: { symbol?: string; side?: string; at?: string | undefined } = {},
+    ) =>
+      copy.send(
+        messageTypes.TradeCaptureReport,
+        [tags.ExecID, execIdOf(fields)],
+        [tags.Symbol, more.symbol ?? 'MTNN'],
+        [tags.LastQty, '100'],
+        [tags.LastPx, '250.50'],
+        [tags.TransactTime, more.at ?? utcTimestamp(Date.now())],
+        [tags.NoSides, '1'],
+        [tags.Side, more.side ?? '1'],
+        [tags.OrderID, fields.find(([tag]) => tag === tags.OrderID)?.[1] ?? ''],
+      );
+    for (const other of [{ at: yesterday }, { symbol: 'DANGCEM', at: yesterday }, { side: '2', at: yesterday }]) {
+      capture(trade, other);
+    }
+    for (const other of [{ symbol: 'DANGCEM' }, { side: '2' }]) capture(trade, other);
+    capture(last, { at: tomorrow });
+    capture(second);
+    const lacking = 'the drop copy lacks a trade that was booked: 100 at 25050 kobo';
+    await eventually(async () => {
+      const own = (await findings()).filter(([, of = '']) => [id, confirmed, ended].includes(of));
+      assert.deepEqual(own, [
+        ['drop_copy_differs', id, execIdOf(trade), lacking],
+        ['drop_copy_differs', ended, execIdOf(last), lacking],
+      ]);
+      assert.equal(Number(await metric('marina_fix_drop_copy_others_total')) - othersBefore, 6);
+    }, 30_000);
+    await compared();
   });
 
   it('has its messages in the message log, which names its session and masks its password', async () => {

@@ -11,7 +11,9 @@ import {
   dropCopyTrades,
 } from '../../src/fix/drop-copy/table.ts';
 import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
-import { type FixReport, fixReports } from '../../src/fix/store/table.ts';
+import { parseDays } from '../../src/fix/session/schedule.ts';
+import { type FixReport, fixOrders, fixReports } from '../../src/fix/store/table.ts';
+import { fixOrder } from '../support/fix-order.ts';
 import { storedRow } from '../support/stored-row.ts';
 
 const lastReport = 40n;
@@ -19,9 +21,11 @@ const now = 1_000_000;
 
 const copy = (more: Partial<DropCopyTrade>): DropCopyTrade => ({
   ...{ id: 1n, named: '', exchangeOrderId: '', execId: 'e1', quantity: 100n, priceKobo: 250n, at: 0, compared: true },
-  ...{ kind: 'trade', execRefId: '', reportId: '' },
+  ...{ kind: 'trade', execRefId: '', reportId: '', symbol: '', side: '', tradedAt: null },
   ...more,
 });
+/** The order of the reports. */
+const ours = fixOrder({ id: 'ord_a', exchangeOrderId: 'X1', symbol: 'MTNN', side: 'buy', receivedAt: now });
 const booked = (more: Partial<FixReport>): FixReport => ({
   ...{ number: 11n, orderId: 'ord_a', exchangeOrderId: '', kind: 'trade', at: 0, quantity: 100n, priceKobo: 250n },
   ...{ rejectReason: null, execId: 'e1', counted: 100n, ...saidNothing },
@@ -43,6 +47,7 @@ describe('the record of the drop copy', () => {
     if (sql.includes('WHERE id = 0')) return [];
     if (sql.includes('FROM fix_drop_copy_numbers')) return [storedRow(dropCopyNumbers, numbers)];
     if (sql.includes('FROM fix_numbers')) return [{ last_report: String(lastReport) }];
+    if (sql.includes('FROM fix_orders')) return [storedRow(fixOrders, ours)];
     if (sql.includes('FROM fix_reports')) {
       whileReading();
       return reports.map((row) => storedRow(fixReports, row));
@@ -71,7 +76,9 @@ describe('the record of the drop copy', () => {
         return result;
       },
     };
-    store = new DropCopyStore(database as Database, { name: 'fix-session', fence: 3n });
+    const schedule = { days: parseDays('mon-fri'), start: '08:30', end: '16:00', calendar: new Map() };
+    const exchange = { symbolOf: (symbol: string) => `${symbol}.LG`, schedule };
+    store = new DropCopyStore(database as Database, { name: 'fix-session', fence: 3n }, exchange);
   });
 
   /** The new value of `booked_to`; undefined: it stays. */
@@ -115,6 +122,23 @@ describe('the record of the drop copy', () => {
     for (const found of [copy({ named: 'ord_a' }), copy({ exchangeOrderId: 'X1' })]) {
       copies = [found];
       assert.deepEqual(await faults(), []);
+    }
+  });
+
+  it('confirms no booked trade by one with its OrderID and another symbol, side or day', async () => {
+    reports = [booked({ exchangeOrderId: 'X1' })];
+    const same = { exchangeOrderId: 'X1', symbol: 'MTNN.LG', side: '1', tradedAt: now };
+    for (const [more, expected] of [
+      [{}, []],
+      [{ symbol: 'MTNN' }, ['ord_a e1']],
+      [{ side: '2' }, ['ord_a e1']],
+      [{ tradedAt: now + 86_400_000 }, ['ord_a e1']],
+    ] as const) {
+      copies = [copy({ ...same, ...more })];
+      numbers = { ...numbers, bookedTo: 10n };
+      assert.deepEqual(await faults(), expected, JSON.stringify(more));
+      numbers = { ...numbers, bookedTo: 9n };
+      await store.received([], now, 2, false);
     }
   });
 

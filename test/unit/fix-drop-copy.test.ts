@@ -162,6 +162,9 @@ describe('what a message of the drop copy brings', () => {
       reportRefId: '',
       quantity: 100n,
       priceKobo: 25_050n,
+      symbol: '',
+      side: '',
+      tradedAt: null,
     },
   };
 
@@ -203,7 +206,7 @@ describe('what a message of the drop copy brings', () => {
     it(`a trade that is ${kind} by a TradeCaptureReport with 487=${transType}`, () => {
       const [found] = read(`35=AE|571=t2|572=t1|487=${transType}|17=e1|32=40|31=250.50|552=1|54=1|37=X1|11=ord_2`);
       const amounts = kind === 'cancelled' ? { quantity: 0n, priceKobo: 0n } : { quantity: 40n };
-      const ids = { reportId: 't2', reportRefId: 't1', named: 'ord_2', exchangeOrderId: 'X1' };
+      const ids = { reportId: 't2', reportRefId: 't1', named: 'ord_2', exchangeOrderId: 'X1', side: '1' };
       assert.deepEqual(found, { ...terms, ...ids, kind, ...amounts });
     });
   }
@@ -211,9 +214,44 @@ describe('what a message of the drop copy brings', () => {
   it('a trade for each side of a TradeCaptureReport', () => {
     const sides = '35=AE|571=t1|17=e1|32=100|31=250.50|552=2|54=1|37=X1|11=ord_2|54=2|37=X2';
     assert.deepEqual(read(sides), [
-      { ...terms, reportId: 't1', named: 'ord_2', exchangeOrderId: 'X1' },
-      { ...terms, reportId: 't1', named: '', exchangeOrderId: 'X2' },
+      { ...terms, reportId: 't1', named: 'ord_2', exchangeOrderId: 'X1', side: '1' },
+      { ...terms, reportId: 't1', named: '', exchangeOrderId: 'X2', side: '2' },
     ]);
+  });
+
+  it('the symbol, the side and the time of a trade', () => {
+    const [found] = read(
+      '35=8|37=X1|17=e1|150=F|55=MTNN.LG|54=2|52=20261125-00:00:01|60=20261124-09:30:00.5|75=20261123',
+    );
+    assert.deepEqual(
+      [found?.symbol, found?.side, found?.tradedAt],
+      ['MTNN.LG', '2', Date.parse('2026-11-24T09:30:00.500Z')],
+    );
+  });
+
+  const noon = Date.parse('2026-11-23T11:00:00Z');
+  for (const [name, text, at] of [
+    ['TradeDate, if the trade states no other time', '35=8|17=e1|150=F|52=20261125-00:00:01|75=20261123', noon],
+    [
+      'SendingTime, if there is nothing better',
+      '35=8|17=e1|150=F|52=20261125-00:00:01',
+      Date.UTC(2026, 10, 25, 0, 0, 1),
+    ],
+    [
+      'OrigSendingTime, if the message was sent again',
+      '35=8|17=e1|150=F|52=20261125-00:00:01|122=20261124-10:00:00',
+      Date.UTC(2026, 10, 24, 10),
+    ],
+    ['no time that no trade can have', '35=8|17=e1|150=F|60=00010101-00:00:00|75=99991231', null],
+    ['TradeDate of a bust, whose own time is later', '35=8|17=e2|19=e1|150=H|60=20261125-09:00:00|75=20261123', noon],
+    ['no time of a bust without TradeDate', '35=8|17=e2|19=e1|150=H|60=20261125-09:00:00|52=20261125-09:00:00', null],
+  ] as const) {
+    it(`the day of a trade by ${name}`, () => assert.equal(read(text)[0]?.tradedAt, at));
+  }
+
+  it('no symbol or side that is longer than one can be', () => {
+    const [found] = read(`35=8|37=X1|17=e1|150=F|55=${'S'.repeat(65)}|54=${'1'.repeat(9)}`);
+    assert.deepEqual([found?.symbol, found?.side], ['?', '?']);
   });
 
   it('0 for a quantity or a price that cannot be read', () => {

@@ -26,6 +26,8 @@ export interface DropCopyOptions {
   readonly lease: Lease;
   /** A price in kobo; undefined if it is none. */
   readonly toKobo: (text: string) => bigint | undefined;
+  /** The exchange's name of a symbol. */
+  readonly symbolOf: (symbol: string) => string;
   /** Real time, in milliseconds. */
   readonly now: () => number;
   readonly log: Logger;
@@ -45,9 +47,9 @@ export class DropCopy {
   #marks: readonly Mark[] = [];
 
   constructor(private readonly options: DropCopyOptions) {
-    const { database, lease, now, settings, schedule, address, connect, tap } = options;
+    const { database, lease, now, settings, schedule, address, connect, tap, symbolOf } = options;
     const log = options.log.child({ session: 'drop copy' });
-    const store = new DropCopyStore(database, lease);
+    const store = new DropCopyStore(database, lease, { symbolOf, schedule });
     this.#store = store;
     this.#session = new Session<Outgoing>({
       settings: { ...settings, moreTypes: [messageTypes.TradeCaptureReport] },

@@ -1,8 +1,9 @@
 import type { Database } from '../../db/database.ts';
 import { fenced, type Lease } from '../../db/lease.ts';
 import { type SqlRow, type Statement, sql, statement } from '../../db/statement.ts';
+import { lagosDay } from '../../lib/clock.ts';
 import { LeaseLost } from '../store/store.ts';
-import { type Finding, fixFindings, fixNumbers, fixOrders, fixReports, fixTradeChanges } from '../store/table.ts';
+import { type Finding, fixFindings, fixNumbers, fixReports, fixTradeChanges } from '../store/table.ts';
 import {
   type BookedChange,
   bookedChange,
@@ -11,6 +12,7 @@ import {
   faultOfCopiedChange,
   namesOfTrade,
 } from './changes.ts';
+import { type ExchangeNames, readOrders, unique } from './orders.ts';
 import { faultOfBooked, faultOfCopied, type Mark } from './rules.ts';
 import { type DropCopyNumbers, type DropCopyTrade, dropCopyNumbers, dropCopyTrades } from './table.ts';
 import type { ReadTrade } from './trades.ts';
@@ -35,6 +37,7 @@ export class DropCopyStore {
   constructor(
     private readonly database: Database,
     private readonly lease: Pick<Lease, 'name' | 'fence'>,
+    private readonly exchange: ExchangeNames,
   ) {}
 
   /** Makes this process the one that writes. Throws if a later holder of the lease has done so. */
@@ -80,12 +83,12 @@ export class DropCopyStore {
       some({ reportId: reportIds, kind: 'trade' }, reportIds),
     ];
     await this.#write(reads, (numbers, [reports = [], rows = [], referred = []]) => {
-      const known = new Set(rows.map((row) => keyOf(dropCopyTrades.all.read(row))));
+      const known = new Set(rows.map((row) => dropCopyTrades.all.read(row)).map((row) => keyOf(row, row.at)));
       const came = named(
         trades,
         referred.map((row) => dropCopyTrades.all.read(row)),
       );
-      const fresh = new Map(came.map((trade) => [keyOf(trade), trade] as const));
+      const fresh = new Map(came.map((trade) => [keyOf(trade, at), trade] as const));
       const added = [...fresh].flatMap(([key, trade]) =>
         known.has(key) ? [] : [{ ...trade, id: 0n, at, compared: false }],
       );
@@ -152,9 +155,10 @@ export class DropCopyStore {
     const [rows = []] =
       execIds.length === 0 ? [] : await this.#read([dropCopyTrades.find({ execId: execIds, kind: 'trade' })]);
     const copies = rows.map((row) => dropCopyTrades.all.read(row));
-    const findings = booked.flatMap(({ number, orderId, exchangeOrderId, execId, quantity, priceKobo }) => {
+    const orderOf = await this.#ordersOf(copies);
+    const findings = booked.flatMap(({ number, orderId, execId, quantity, priceKobo }) => {
       if (execId === null) return [];
-      const same = copies.filter((each) => each.execId === execId && isOf(each, orderId, exchangeOrderId));
+      const same = copies.filter((each) => each.execId === execId && orderOf(each) === orderId);
       const trade = { execId, quantity: quantity ?? 0n, priceKobo: priceKobo ?? 0n };
       const fault = faultOfBooked(trade, same, number <= passedOverTo);
       return fault === undefined ? [] : [findingOf(orderId, execId, fault, now)];
@@ -176,7 +180,6 @@ export class DropCopyStore {
     const changes = ((await this.#read([due]))[0] ?? []).map((row) => fixTradeChanges.all.read(row));
     const changesOf = await this.#changesOf(changes.map(({ orderId }) => orderId));
     const copiesOf = await this.#copiesOf(
-      changes.map(({ orderId }) => orderId),
       changes.flatMap((change) => namesOfTrade(bookedChange(change), changesOf(change.orderId))),
     );
     const findings = changes.flatMap((each) => {
@@ -197,19 +200,14 @@ export class DropCopyStore {
   }
 
   /** The changes on the drop copy of trades with some ExecIDs, by order. */
-  async #copiesOf(orderIds: readonly string[], execRefIds: readonly string[]) {
-    if (orderIds.length === 0) return () => [];
-    const shown = fixOrders.only('id', 'exchangeOrderId');
-    const [rows = [], orders = []] = await this.#read([
-      dropCopyTrades.find({ execRefId: [...new Set(execRefIds)], kind: ['cancelled', 'corrected'] }),
-      fixOrders.find({ id: unique(orderIds) }, shown),
-    ]);
+  async #copiesOf(execRefIds: readonly string[]) {
+    const execRefId = unique(execRefIds);
+    if (execRefId.length === 0) return () => [];
+    const [rows = []] = await this.#read([dropCopyTrades.find({ execRefId, kind: ['cancelled', 'corrected'] })]);
     const copies = rows.map((row) => dropCopyTrades.all.read(row));
-    const exchangeIds = new Map(orders.map((row) => shown.read(row)).map((row) => [row.id, row.exchangeOrderId]));
+    const orderOf = await this.#ordersOf(copies);
     return (orderId: string) =>
-      copies
-        .filter((each) => isOf(each, orderId, exchangeIds.get(orderId) ?? ''))
-        .flatMap((each) => copiedChange(each) ?? []);
+      copies.filter((each) => orderOf(each) === orderId).flatMap((each) => copiedChange(each) ?? []);
   }
 
   /** Stores findings with the fact that what they are about was compared, which never goes back. */
@@ -230,22 +228,8 @@ export class DropCopyStore {
     }));
   }
 
-  /** The order that a trade is of, by its ClOrdID and otherwise by its OrderID; undefined: none of ours. */
-  async #ordersOf(copies: readonly DropCopyTrade[]): Promise<(copied: DropCopyTrade) => string | undefined> {
-    const shown = fixOrders.only('id', 'exchangeOrderId');
-    const names = unique(copies.map(({ named }) => named));
-    const exchangeIds = unique(copies.map(({ exchangeOrderId }) => exchangeOrderId));
-    const rows = await this.#read([
-      ...(names.length === 0 ? [] : [fixOrders.find({ id: names }, shown)]),
-      ...(exchangeIds.length === 0 ? [] : [fixOrders.find({ exchangeOrderId: exchangeIds }, shown)]),
-    ]);
-    const orders = rows.flat().map((row) => shown.read(row));
-    const ids = new Set(orders.map(({ id }) => id));
-    const byExchangeId = new Map(orders.map(({ id, exchangeOrderId }) => [exchangeOrderId, id] as const));
-    return ({ named, exchangeOrderId }) => {
-      if (named !== '' && ids.has(named)) return named;
-      return exchangeOrderId === '' ? undefined : byExchangeId.get(exchangeOrderId);
-    };
+  #ordersOf(copies: readonly DropCopyTrade[]): Promise<(copied: DropCopyTrade) => string | undefined> {
+    return readOrders((reads) => this.#read(reads), copies, this.exchange);
   }
 
   async #bookedOf(ours: readonly { readonly copied: DropCopyTrade; readonly orderId: string }[]) {
@@ -324,17 +308,11 @@ function named(trades: readonly ReadTrade[], stored: readonly DropCopyTrade[]): 
   });
 }
 
-/** Whether a row of the drop copy is of an order. */
-function isOf(row: DropCopyTrade, orderId: string, exchangeOrderId: string): boolean {
-  return row.named === orderId || (exchangeOrderId !== '' && row.exchangeOrderId === exchangeOrderId);
-}
-
-function keyOf({ named, exchangeOrderId, kind, execId, execRefId, quantity, priceKobo }: Came): string {
-  return JSON.stringify([named, exchangeOrderId, kind, execId, execRefId, String(quantity), String(priceKobo)]);
-}
-
-function unique(ids: readonly string[]): string[] {
-  return [...new Set(ids)].filter((id) => id !== '');
+/** What tells trades apart. Exchanges use their ids again on another day, and some for each symbol and side. */
+function keyOf({ quantity, priceKobo, tradedAt, ...trade }: Came, cameAt: number): string {
+  const { named, exchangeOrderId, kind, execId, execRefId, symbol, side } = trade;
+  const ids = [named, exchangeOrderId, kind, execId, execRefId, symbol, side];
+  return JSON.stringify([...ids, String(quantity), String(priceKobo), lagosDay(tradedAt ?? cameAt)]);
 }
 
 function findingOf(orderId: string, execId: string, detail: string, at: number): Finding {

@@ -1,4 +1,4 @@
-import { defineTable, exactText, flag, instant, type RowOf, text, whole } from '../../db/table.ts';
+import { defineTable, exactText, flag, instant, optional, type RowOf, text, whole } from '../../db/table.ts';
 
 /**
  * The numbers of the drop copy's session, in one row. `fence` is that of the lease's holder, and `bookedTo` the number of the last
@@ -25,8 +25,10 @@ export type DropCopyNumbers = RowOf<typeof dropCopyNumbers>;
 
 /**
  * The trades of the drop copy, and what takes them back (`cancelled`) or corrects them: `execRefId` is then the trade's ExecID.
- * `reportId` is the TradeReportID of a TradeCaptureReport, otherwise empty. `named` is the order that its ClOrdID names, empty if it has none; `quantity` and `priceKobo` are 0
- * if they could not be read; `at` is when it came. Those of orders that are not ours are removed when they are compared.
+ * `reportId` is the TradeReportID of a TradeCaptureReport, otherwise empty. `named` is the order that its ClOrdID names, empty if it
+ * has none; `symbol` and `side` are the exchange's, empty if they were not stated; `quantity` and `priceKobo` are 0 if they could not be
+ * read. `at` is when it came, and `tradedAt` when the trade happened, null if that was not stated. Those of orders that are not ours are
+ * removed when they are compared.
  */
 export const dropCopyTrades = defineTable({
   name: 'fix_drop_copy',
@@ -42,6 +44,9 @@ export const dropCopyTrades = defineTable({
     priceKobo: whole(),
     at: instant(),
     compared: flag(),
+    symbol: text(64),
+    side: text(8),
+    tradedAt: optional(instant()),
   },
   primary: ['id'],
   generated: 'id',

@@ -2,6 +2,7 @@ import { answersQuestion, execIdOf, type Message, namelessId, wholeOf } from '..
 import { orderIdOfName } from '../orders/names.ts';
 import type { Field } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
+import { readUtcTimestamp } from '../wire/times.ts';
 import type { DropCopyTrade } from './table.ts';
 
 /** A row of the drop copy as a message brings it. `reportRefId` is the TradeReportID of the trade that it changes; empty: none. */
@@ -28,6 +29,10 @@ const kindsOfTransType: Readonly<Record<string, Kind | undefined>> = {
 const newTrade = '0';
 /** The longest id that the tables keep. */
 const longestId = 64;
+/** The longest Side (54) that the tables keep: it has one character. */
+const longestSide = 8;
+/** A time outside of these is a mistake. */
+const [earliest, latest] = [Date.UTC(2000), Date.UTC(2200)];
 
 /**
  * The trades that a message of the drop copy brings, takes back or corrects: one of an ExecutionReport, one for each side of a
@@ -47,9 +52,26 @@ export function tradesIn(message: Message, toKobo: (text: string) => bigint | un
     reportRefId: isReport || kind === 'trade' ? '' : idOf(tags.TradeReportRefID),
     quantity: isBust ? 0n : (wholeOf(message.get(tags.LastQty)) ?? 0n),
     priceKobo: isBust ? 0n : (toKobo(message.get(tags.LastPx) ?? '') ?? 0n),
+    symbol: within(longestId, message.get(tags.Symbol)),
+    tradedAt: tradedAt(kind, message) ?? null,
   };
   if (isReport) return [{ ...terms, ...orderOf((tag) => message.get(tag)) }];
   return sidesOf(message).map((side) => ({ ...terms, ...orderOf((tag) => side.find(([each]) => each === tag)?.[1]) }));
+}
+
+/** When a trade happened. The times of what takes it back or corrects it are later; only TradeDate is then the trade's. */
+function tradedAt(kind: Kind, message: Message): number | undefined {
+  const times = [tags.TransactTime, tags.OrigSendingTime, tags.SendingTime].map((tag) =>
+    readUtcTimestamp(message.get(tag)),
+  );
+  const known = kind === 'trade' ? [times[0], dayOf(message), ...times] : [dayOf(message)];
+  return known.find((at) => at !== undefined && at >= earliest && at < latest);
+}
+
+/** The noon in Lagos of TradeDate (75). */
+function dayOf(message: Message): number | undefined {
+  const date = message.get(tags.TradeDate);
+  return date === undefined ? undefined : readUtcTimestamp(`${date}-11:00:00`);
 }
 
 function kindOf(message: Message): Kind | undefined {
@@ -70,10 +92,19 @@ function sidesOf({ fields = [] }: Message): readonly (readonly Field[])[] {
 
 function orderOf(get: (tag: number) => string | undefined) {
   const name = get(tags.ClOrdID) ?? get(tags.OrigClOrdID);
-  return { named: kept(name === undefined ? '' : orderIdOfName(name)), exchangeOrderId: kept(get(tags.OrderID) ?? '') };
+  return {
+    named: kept(name === undefined ? '' : orderIdOfName(name)),
+    exchangeOrderId: kept(get(tags.OrderID) ?? ''),
+    side: within(longestSide, get(tags.Side)),
+  };
 }
 
 /** A longer id is none of ours. */
 function kept(id: string): string {
   return Buffer.byteLength(id) <= longestId ? id : '';
+}
+
+/** A symbol or a side, empty if it is not stated. A longer one is that of no order of ours. */
+function within(maxBytes: number, text = ''): string {
+  return Buffer.byteLength(text) <= maxBytes ? text : '?';
 }

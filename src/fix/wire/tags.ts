@@ -34,6 +34,7 @@ export const tags = {
   Text: 58,
   TimeInForce: 59,
   TransactTime: 60,
+  TradeDate: 75,
   EncryptMethod: 98,
   CxlRejReason: 102,
   OrdRejReason: 103,
