@@ -87,9 +87,12 @@ describe('the reports of one stream on their way', () => {
   ] as const) {
     it(`are ${problem} if the error of their partner has the cause "${cause.message}"`, async () => {
       const { session, end } = begin([owner('ord_a', 0)], new ApiError('service_unavailable', { cause }));
-      await session.add([{ number: 6n, of: 'ord_a' }]);
-      await eventually(() => assert.equal(session.problem, problem));
-      end();
+      try {
+        await session.add([{ number: 6n, of: 'ord_a' }]);
+        await eventually(() => assert.equal(session.problem, problem));
+      } finally {
+        end();
+      }
     });
   }
 });
