@@ -1,3 +1,5 @@
+import { withoutPersonalText } from './personal-text.ts';
+
 interface CatalogueEntry<Status extends number = number> {
   readonly status: Status;
   /** The default sentence. */
@@ -200,10 +202,13 @@ export function isUnproven(error: unknown): boolean {
 /** Longer than any name in our contract. A longer one is the caller's, and is cut. */
 const maxParamLength = 200;
 
-/** An error about a field or parameter, as in "`limit` must be 1 to 100." */
+/**
+ * An error about a field or parameter, as in "`limit` must be 1 to 100." A name that the caller made up is shown to it, but not a
+ * number or an address in it that may be a customer's: errors end up in logs.
+ */
 export function invalidParam(name: string, problem: string, code: ErrorCode = 'invalid_request'): ApiError {
   // A cut can part a character's two halves, and a caller can send one alone. Strict readers of JSON refuse that.
-  const param = name.slice(0, maxParamLength).toWellFormed();
+  const param = withoutPersonalText(name.slice(0, maxParamLength).toWellFormed());
   return new ApiError(code, { param, message: `\`${param}\` ${problem}` });
 }
 

@@ -1,9 +1,21 @@
-import type { DescMessage, Message } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import type { Clock } from '../lib/clock.ts';
-import { errorBody } from '../lib/errors.ts';
+import { ApiError, errorBody } from '../lib/errors.ts';
+import { leftOut } from '../lib/personal-text.ts';
 import type { Operation } from './operations.ts';
 import type { EndCode, ExchangedParts, ProtocolName, RequestContext } from './request.ts';
+import {
+  type LeftOutNumbers,
+  shownAnswer,
+  shownBody,
+  shownFieldPath,
+  shownName,
+  shownSegment,
+  shownText,
+} from './shown-parts.ts';
+import { withoutSecrets } from './shown-secrets.ts';
 
 /** A request that is kept for its partner. Nothing in it is secret or describes a customer. */
 export interface KeptRequest {
@@ -40,6 +52,8 @@ const usualMostBytes = 64 * 1024 * 1024;
 /** What a request takes in memory in addition to its texts, at most. */
 const entryBytes = 1_024;
 const mostBodyBytes = 4_096;
+/** How much of an answer is read: more than is kept, so that a value at the end is whole. */
+const readBytes = mostBodyBytes + 512;
 const mostPathCharacters = 500;
 
 interface Entry {
@@ -86,21 +100,23 @@ export class KeptRequests {
     const { exchanged, caller, isIdentified } = context;
     if (exchanged === undefined || caller === undefined || !isIdentified || exchanged.isUnlisted) return;
     const { operation, requestId, protocol, objectId } = context;
+    const numbers: LeftOutNumbers = new Set();
+    const requestBody = shownRequest(exchanged, protocol, operation, numbers);
     const request: KeptRequest = {
       number: (this.#byPartner.get(caller.partnerId)?.at(-1)?.request.number ?? 0) + 1,
       requestId,
       at: this.#options.clock.now(),
       protocol,
       method: exchanged.method,
-      path: withoutSecrets(shownPath(exchanged, operation).slice(0, mostPathCharacters)),
+      path: withoutSecrets(shownTarget(exchanged, operation, protocol).slice(0, mostPathCharacters)),
       operation: operation?.name,
       keyId: caller.keyId,
       status,
       code,
       objectId,
       durationMs: performance.now() - context.startedMs,
-      requestBody: shownRequest(exchanged, protocol, operation),
-      answerBody: shownAnswer(exchanged, operation, this.#options.baseUrl()),
+      requestBody,
+      answerBody: shownReply(exchanged, operation, this.#options.baseUrl(), numbers),
     };
     this.#add(caller.partnerId, request);
   }
@@ -141,42 +157,99 @@ export class KeptRequests {
   }
 }
 
-/** A path with its query. The value of what is no parameter of the operation may be anything, so it is left out. */
-function shownPath({ path, query }: ExchangedParts, operation: Operation | undefined): string {
-  if (query === '') return path;
-  const known = new Set(operation?.http?.queryFields.map(({ name }) => name));
-  const pairs = query.split('&').map((pair) => {
-    const [name = '', value] = pair.split('=', 2);
-    return value === undefined || known.has(name) ? pair : `${name}=${hidden}`;
+/** A path with its query, and those parts only that may be shown. */
+function shownTarget(
+  { path, query }: ExchangedParts,
+  operation: Operation | undefined,
+  protocol: ProtocolName,
+): string {
+  // First of all, because a secret may have a slash in it.
+  const shown = shownPath(withoutSecrets(path), operation, protocol);
+  return query === ''
+    ? shown
+    : `${shown}?${query
+        .split('&')
+        .map((pair) => shownPair(pair, operation))
+        .join('&')}`;
+}
+
+function shownPath(path: string, operation: Operation | undefined, protocol: ProtocolName): string {
+  if (operation !== undefined && protocol !== 'rest') return path;
+  const shown = path.split('/').map((segment, at) => {
+    const known = at === 0 ? undefined : operation?.http?.segments[at - 1];
+    return known === undefined || typeof known === 'string'
+      ? shownSegment(decoded(segment))
+      : shownPart(known, segment);
   });
-  return `${path}?${pairs.join('&')}`;
+  return shown.join('/');
+}
+
+/** A parameter of a query: its name, and its value if it belongs to the operation. */
+function shownPair(pair: string, operation: Operation | undefined): string {
+  const equals = pair.indexOf('=');
+  const name = decoded(equals === -1 ? pair : pair.slice(0, equals));
+  const field = operation?.http?.queryFields.find((each) => each.name === name);
+  const shown = field === undefined ? shownName(name) : name;
+  return equals === -1 ? shown : `${shown}=${shownPart(field, pair.slice(equals + 1))}`;
+}
+
+/** A value of a path or query as it was written, if it may be shown. */
+function shownPart(field: DescField | undefined, written: string): string {
+  const text = decoded(written);
+  const shown = shownText(field, text);
+  return shown === text ? written : shown;
+}
+
+function decoded(written: string): string {
+  try {
+    return decodeURIComponent(written.replaceAll('+', ' '));
+  } catch {
+    return written;
+  }
 }
 
 function shownRequest(
   { body, message }: ExchangedParts,
   protocol: ProtocolName,
   operation: Operation | undefined,
+  numbers: LeftOutNumbers,
 ): string | undefined {
   if (operation === undefined || operation.isConfidential || operation.file !== undefined) return undefined;
-  let text: string | undefined;
-  if (protocol === 'rest') text = body && knownMembers(body.toString(), operation);
-  else text = message && jsonOf(operation.input, message);
+  const json = protocol === 'rest' ? body : message && jsonOf(operation.input, message);
+  const text = json && shownBody(operation.input, Buffer.from(json), numbers);
   return text === undefined ? undefined : withoutSecrets(cut(text));
 }
 
-function shownAnswer(
+function shownReply(
   { answer, reply, error }: ExchangedParts,
   operation: Operation | undefined,
   baseUrl: string,
+  numbers: LeftOutNumbers,
 ): string | undefined {
-  if (error !== undefined) return withoutSecrets(cut(errorBody(error, baseUrl)));
-  if (operation === undefined || operation.isConfidential) return undefined;
-  // One more byte than is kept shows that there were more. The copy lets go of the whole answer.
-  if (answer !== undefined)
-    return withoutSecrets(cut(Buffer.from(answer.slice(0, mostBodyBytes + 1), 'latin1').toString()));
-  if (reply !== undefined) return withoutSecrets(cut(compileEncoder(operation.output)(reply)));
-  return undefined;
+  let text: string | undefined;
+  if (error !== undefined) text = errorBody(shownError(error), baseUrl);
+  else if (operation === undefined || operation.isConfidential) return undefined;
+  // The copy lets go of the whole answer.
+  else if (answer !== undefined) text = Buffer.from(answer.slice(0, readBytes), 'latin1').toString();
+  else if (reply !== undefined) text = compileEncoder(operation.output)(reply);
+  if (text === undefined) return undefined;
+  const shown = shownAnswer(text.slice(0, readBytes), numbers, freeTexts);
+  return withoutSecrets(cut(text.length < readBytes ? shown : `${shown}${leftOut}`));
 }
+
+/** An error that names a member or a parameter by what may be shown of the name. */
+function shownError(error: ApiError): ApiError {
+  const { code, param, rejectReason } = error;
+  const shown = shownFieldPath(param ?? '');
+  if (param === undefined || shown === param) return error;
+  const message = error.message.replaceAll(param, shown);
+  return new ApiError(code, { message, param: shown, ...(rejectReason !== undefined && { rejectReason }) });
+}
+
+/** The members of answers that have a partner's own text, which may be anything. */
+export const freeTexts: ReadonlyMap<string, DescField> = new Map(
+  [CreateOrderRequestSchema.field.clientReference].map((field) => [JSON.stringify(field.name), field]),
+);
 
 /** A message as REST would write it; undefined if an instant of the client's is no time, which has no form in JSON. */
 function jsonOf(schema: DescMessage, message: Message): string | undefined {
@@ -196,67 +269,5 @@ function cut(text: string): string {
   return `${bytes
     .subarray(0, mostBodyBytes)
     .toString()
-    .replace(/\uFFFD$/, '')}…`;
-}
-
-const hidden = '…';
-const jsonToken = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^"{}[\],:\s]+/g;
-
-/**
- * A request's JSON with the values of those members only that the operation has, with their own digits. Undefined unless it is a
- * JSON object.
- */
-function knownMembers(text: string, operation: Operation): string | undefined {
-  if (!isJsonObject(text)) return undefined;
-  const known = new Set(operation.input.fields.map(({ name }) => JSON.stringify(name)));
-  let shown = '';
-  let depth = 0;
-  let isKnown = false;
-  let previous = '';
-  for (const [token] of text.matchAll(jsonToken)) {
-    if (token === '}' || token === ']') depth -= 1;
-    const isName = depth === 1 && (previous === '{' || previous === ',');
-    if (isName) isKnown = known.has(token);
-    const isFrame = depth === 0 || isName || (depth === 1 && (token === ':' || token === ','));
-    if (isFrame || isKnown) shown += token;
-    if (depth === 1 && token === ':' && !isKnown) shown += `"${hidden}"`;
-    if (token === '{' || token === '[') depth += 1;
-    previous = token;
-  }
-  return shown;
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
-}
-
-/** Keys and signing secrets, wherever somebody wrote one. */
-const secrets = /(marina_(?:test|live)_|whsec_)[\w+/=-]+/g;
-/** A character by its code, as in a URL (also encoded several times) or in JSON, or an escaped slash; or any character. */
-const written = /%(?:25)*([0-9a-f]{2})|\\+u00([0-9a-f]{2})|\\+(\/)|[\s\S]/gi;
-const anyEscape = /%[0-9a-f]{2}|\\u00|\\\//i;
-
-/** A text with the secrets hidden that it has, also those that are written with escapes. */
-function withoutSecrets(text: string): string {
-  if (!anyEscape.test(text)) return text.replace(secrets, `$1${hidden}`);
-  let plain = '';
-  /** Where each character of `plain` begins in the text. */
-  const starts: number[] = [];
-  for (const { 0: whole, 1: inUrl, 2: inJson, 3: slash, index } of text.matchAll(written)) {
-    const code = inUrl ?? inJson;
-    plain += code === undefined ? (slash ?? whole) : String.fromCharCode(Number.parseInt(code, 16));
-    starts.push(index);
-  }
-  let shown = '';
-  let shownTo = 0;
-  for (const { 0: secret, 1: prefix, index } of plain.matchAll(secrets)) {
-    shown += `${text.slice(shownTo, starts[index])}${prefix}${hidden}`;
-    shownTo = starts[index + secret.length] ?? text.length;
-  }
-  return shown + text.slice(shownTo);
+    .replace(/\uFFFD$/, '')}${leftOut}`;
 }

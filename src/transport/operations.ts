@@ -53,8 +53,10 @@ export interface OperationRules {
   readonly isConfidential: boolean;
   /** The path of the object it creates, as in `/v1/orders/{id}`. */
   readonly location: string | undefined;
-  /** The valid id of the object that a request is about, if any. */
+  /** The id of the object that a request is about, if any. It is valid once the request's fields are checked. */
   readonly objectOf: (request: Message) => string | undefined;
+  /** Whether that id is in the path, so that it is checked before the body. */
+  readonly hasObjectInPath: boolean;
   readonly createdObjectOf: (answer: Message) => string | undefined;
   readonly file: FileBody | undefined;
   /** Undefined if REST does not serve it. */
@@ -140,6 +142,7 @@ export function readRules(method: DescMethod): OperationRules {
     isConfidential: rules.confidential,
     location: location === '' ? undefined : location,
     objectOf: textField(input, 'id'),
+    hasObjectInPath: binding?.pathFields.some(({ name: each }) => each === 'id') ?? false,
     createdObjectOf: textField(output, 'id'),
     file,
     http: binding,

@@ -160,9 +160,11 @@ export class Pipeline {
     const { operation, caller } = context;
     if (operation?.kind !== 'unary' || caller === undefined) throw new Error('called before it was admitted');
     const current = await this.#identifyAgain(context, operation, caller);
-    context.objectId = operation.objectOf(message);
+    if (operation.hasObjectInPath) context.objectId = operation.objectOf(message);
     if (context.exchanged !== undefined) context.exchanged.message = message;
     operation.checkBody(message);
+    // An id that was not checked could be anything, and would be logged.
+    context.objectId ??= operation.objectOf(message);
     const { file, location } = operation;
     const permission = this.#permissionOf(context, operation);
     const receiveFile = file && (() => receive?.(file) ?? receiveWithMessage(file, message));

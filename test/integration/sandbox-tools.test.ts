@@ -188,6 +188,31 @@ describe('what a sandbox shows its partners', { concurrency: 4 }, () => {
       for (const each of ofKeys) assert.deepEqual([each.request_body, each.answer_body], [null, null]);
     });
 
+    it('a BVN is neither listed nor logged, wherever it was sent', async () => {
+      const partner = await gateway.newPartner();
+      const { key, account } = partner;
+      const bvn = '22212345678';
+      const fault = { call: 'cancel_order', fault: 'hang' };
+      for (const [method, path, body] of [
+        ['POST', '/v1/sandbox/faults', { ...fault, id: bvn }],
+        ['POST', '/v1/sandbox/faults', { ...fault, account: bvn }],
+        ['POST', '/v1/sandbox/faults', { ...fault, account: { bvn }, [bvn]: [{ [bvn]: bvn }] }],
+        ['POST', '/v1/sandbox/funds', { account, cash_kobo: Number(bvn) }],
+        ['POST', '/v1/allocations', { account, amount_kobo: 1_000, client_reference: bvn }],
+        ['GET', `/v1/orders/${bvn}`],
+        ['GET', `/v1/accounts/${bvn}/balance`],
+        ['GET', `/v1/instruments?symbol_prefix=${bvn}&${bvn}=${bvn}`],
+        ['GET', `/v1/bvn/${bvn}?bvn=${bvn}`],
+        ['DELETE', `/v1/keys/${bvn}`],
+        ['GET', '/v1/allocations'],
+      ] as const) {
+        await gateway.rest(method, path, { key, idempotencyKey: bvn, body, headers: { 'x-request-id': bvn } });
+        for (const text of [JSON.stringify((await listed(partner))[0]), gateway.logged.join('')]) {
+          assert.ok(!text.includes(bvn), `${method} ${path}: ${text.slice(0, 2_000)}`);
+        }
+      }
+    });
+
     it('a request without a good key is nobody’s, and one that asks not to be listed is not', async () => {
       const partner = await gateway.newPartner({ scopes: [Scope.READ] });
       const { id, key } = await createKey(gateway.database, { partnerId: partner.id, scopes: [Scope.KEYS] });

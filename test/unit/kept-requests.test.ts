@@ -45,7 +45,7 @@ describe('the requests that a sandbox keeps', () => {
     const [request] = own(await keptAfter([{ body }]));
     assert.equal(
       request?.requestBody,
-      '{"account":"abc123","quantity":9007199254740993,"bvn":"…","nested":"…","acc\\u006funt":"…","symbol":["a",{"bvn":1}]}',
+      '{"account":"abc123","quantity":9007199254740993,"bvn":"…","nested":"…","account":"twice","symbol":"…"}',
     );
     assert.deepEqual([request?.status, request?.code], [400, 'invalid_request']);
   });
@@ -67,7 +67,7 @@ describe('the requests that a sandbox keeps', () => {
     ]);
     const text = JSON.stringify(own(kept));
     for (const part of ['k3y0123', 'c2VjcmV0', 'Bearer', 'unknown=value']) assert.ok(!text.includes(part), part);
-    assert.match(text, /xmarina_test_…/);
+    assert.match(text, /marina_test_…/);
   });
 
   it('have no secret that is written with the escapes of a URL or of JSON', async () => {
@@ -86,17 +86,13 @@ describe('the requests that a sandbox keeps', () => {
     assert.ok(!JSON.stringify(requests).includes('k3y'));
     assert.deepEqual(
       requests.slice(0, 3).map(({ path }) => path),
-      [
-        '/v1/orders?symbol=marina_test_…&account=abc%20123',
-        '/v1/orders?symbol=marina_test_…&flag',
-        '/v1/orders/marina_test_…',
-      ],
+      ['/v1/orders?symbol=marina_test_…&account=…', '/v1/orders?symbol=marina_test_…&flag', '/v1/orders/marina_test_…'],
     );
     assert.deepEqual(
       requests.slice(3).map(({ requestBody }) => requestBody),
       [
-        '{"account":"abc\\u0031 \\"%C3%A9\\"","client_reference":"marina_test_…!"}',
-        '{"client_reference":"https://partner.example/?key=marina_test_…"}',
+        '{"account":"…","client_reference":"marina_test_…"}',
+        '{"client_reference":"marina_test_…"}',
         '{"client_reference":"whsec_…"}',
       ],
     );

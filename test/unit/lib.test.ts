@@ -311,6 +311,20 @@ describe('the error catalogue', () => {
     }
   });
 
+  it('names a field without numbers and mail addresses that may be a customer’s', () => {
+    for (const [name, shown] of [
+      ['bvn_22212345678', 'bvn_…'],
+      ['+234 803 123 4567', '+…'],
+      ['\u0662\u0662\u0662\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668', '…'],
+      ['a.ada@example.com', '…'],
+      ['fees[0].amount_2026', 'fees[0].amount_2026'],
+      ['9'.repeat(200), '…'],
+    ] as const) {
+      const { param, message } = invalidParam(name, 'is unknown.');
+      assert.deepEqual([param, message], [shown, `\`${shown}\` is unknown.`]);
+    }
+  });
+
   it('tells of every code its status and type, and a wait for every answer that should be sent again', () => {
     for (const [code, entry] of Object.entries(catalogue)) {
       const error = new ApiError(code as keyof typeof catalogue);

@@ -1240,7 +1240,8 @@ class AsyncOperations:
         """Lists the partner's requests of the last hour with their answers, newest first: those with a valid key, also when they were
         refused. It has at most the last 200, and only those that reached the replica of the gateway which answers; when the
         replica stops they are gone. Bodies are cut at 4,096 bytes. Never kept are credentials, secrets, what describes a customer
-        (the body of an application), files, and values of fields that the operation does not have. Requests with the header
+        (the body of an application), files, and values of fields that the operation does not have. Of paths, queries, bodies and
+        errors only those parts are kept whose form describes nobody; `…` stands for each other one. Requests with the header
         `Marina-Unlisted: true` are left out.
 
         Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.

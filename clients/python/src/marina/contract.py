@@ -1103,7 +1103,7 @@ class RequestRecord(TypedDict):
     method: str
     """Its HTTP method."""
     path: str
-    """Its path and query. What is no parameter of the path is shown without its value."""
+    """Its path and query. `…` stands for each part that is not kept, such as the value of what is no parameter of the path."""
     operation: Optional[str]
     """The operation, as in `Orders.CreateOrder`; null when there is none at this path."""
     key: str
@@ -2585,7 +2585,8 @@ class Operations:
         """Lists the partner's requests of the last hour with their answers, newest first: those with a valid key, also when they were
         refused. It has at most the last 200, and only those that reached the replica of the gateway which answers; when the
         replica stops they are gone. Bodies are cut at 4,096 bytes. Never kept are credentials, secrets, what describes a customer
-        (the body of an application), files, and values of fields that the operation does not have. Requests with the header
+        (the body of an application), files, and values of fields that the operation does not have. Of paths, queries, bodies and
+        errors only those parts are kept whose form describes nobody; `…` stands for each other one. Requests with the header
         `Marina-Unlisted: true` are left out.
 
         Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
