@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { AllocationOutcome } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import {
+  type ApplicationFieldsSchema,
   ApplicationRejectReason,
   type ApplicationReport,
   ApplicationReportKind,
@@ -51,7 +53,7 @@ const customer = {
 let made = 0;
 
 /** An application to submit. */
-function newApplication(fields: Partial<typeof customer> = {}) {
+function newApplication(fields: MessageInitShape<typeof ApplicationFieldsSchema> = {}) {
   made += 1;
   return { clientApplicationId: `app_${made}`, fields: { ...customer, ...fields } };
 }
@@ -147,6 +149,40 @@ describe('an application', () => {
     }
     const lower = await applications.submitApplication(newApplication({ state: 'lagos' }), soon);
     assert.equal(lower.report?.kind, ACCEPTED);
+  });
+
+  it('is rejected for a number that cannot be one, and told which', async () => {
+    for (const [fields, param] of [
+      [{ bvn: '2222222222' }, 'bvn'],
+      [{ bvn: '222222222222' }, 'bvn'],
+      [{ bvn: '+22222222222' }, 'bvn'],
+      [{ nin: '1' }, 'nin'],
+      [{ phone: '8030000000' }, 'phone'],
+      [{ phone: '+234 0803 000 0000' }, 'phone'],
+      [{ phone: '+', bvn: '1' }, 'phone'],
+      [{ nextOfKinPhone: '0803000000' }, 'next_of_kin_phone'],
+      [{ bankCode: '58' }, 'bank_code'],
+      [{ bankAccountNumber: '012345678' }, 'bank_account_number'],
+    ] as const) {
+      const { report } = await applications.submitApplication(newApplication(fields), soon);
+      assert.deepEqual(
+        [report?.kind, report?.rejectReason, report?.param],
+        [REJECTED, ApplicationRejectReason.INVALID_FIELD, param],
+        JSON.stringify(fields),
+      );
+    }
+  });
+
+  it('is accepted with numbers as people write them, and with placeholders', async () => {
+    for (const fields of [
+      { bvn: '222 2222 2222', phone: '0803 000 0000', nextOfKinPhone: '+234 (803) 000-0001' },
+      { nin: '12345678901', bankCode: '058', bankAccountNumber: '0123456789', phone: '+447400123456' },
+      { bankCode: '000013' },
+      { bvn: 'BVN-of-Ada', phone: 'none' },
+    ]) {
+      const { report } = await applications.submitApplication(newApplication(fields), soon);
+      assert.equal(report?.kind, ACCEPTED, JSON.stringify(fields));
+    }
   });
 
   it('is taken once, however many submissions with its id come together', async () => {

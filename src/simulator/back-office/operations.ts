@@ -18,6 +18,7 @@ import { seededRandom } from '../random.ts';
 import type { UnitOfWork } from '../unit-of-work.ts';
 import { instantMs } from '../validation.ts';
 import { maxAccounts, type World } from '../world.ts';
+import { malformedNumber } from './formats.ts';
 import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic } from './magic.ts';
 import type { Allocation, AllocationSubmission, Application, ApplicationEvent, ReceivedFile } from './model.ts';
 
@@ -165,14 +166,15 @@ function rejectionOf(
   };
 }
 
-/** The first field, in their order, that the broker does not accept. */
+/** The first field that the broker does not accept: one that is empty, a place that it does not know, a number that cannot be one. */
 function wrongField(fields: ApplicationFields): string | undefined {
   const wrong = required.find(([, read]) => read(fields) === '');
   if (wrong !== undefined) return wrong[0];
   if (lgasOf(fields.state.toUpperCase()) === undefined) return 'state';
   const lgas = lgasOf(fields.stateOfOrigin.toUpperCase());
   if (lgas === undefined) return 'state_of_origin';
-  return lgas.some(({ code }) => code === fields.lgaOfOrigin.toUpperCase()) ? undefined : 'lga_of_origin';
+  const knowsLga = lgas.some(({ code }) => code === fields.lgaOfOrigin.toUpperCase());
+  return knowsLga ? malformedNumber(fields) : 'lga_of_origin';
 }
 
 const required: readonly (readonly [string, (fields: ApplicationFields) => string])[] = [
