@@ -20,6 +20,7 @@ export const linkNames = ['database', 'nats', 'broker', 'otlp'] as const;
 
 export const address = text(/.+/, 'an address');
 export const hostPort = text(/^.+:\d+$/, 'host:port');
+export const contact = text(/^(?:[^\s@<>"]+@[^\s@<>"]+|https?:\/\/[^\s<>"]+)$/, 'an e-mail address or an http(s) URL');
 export const httpUrl = text(/^https?:\/\/[^ ]+[^/ ]$/, 'an http(s) URL without a final slash');
 
 export function port(variable: string, meaning: string, fallback: string): Setting<number> {

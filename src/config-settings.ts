@@ -1,5 +1,6 @@
 import {
   address,
+  contact,
   hostPort,
   httpUrl,
   linkNames,
@@ -156,6 +157,12 @@ export const settings = {
     "where partners reach the gRPC port, as the pages name it; by default at MARINA_BASE_URL's host",
     '',
     orNone(hostPort),
+  ),
+  support: setting(
+    'MARINA_SUPPORT',
+    'whom partners ask, as the pages and the OpenAPI document name it; none: the operator who gave them their keys',
+    '',
+    orNone(contact),
   ),
   trustedProxies: setting(
     'MARINA_TRUSTED_PROXIES',

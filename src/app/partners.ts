@@ -121,6 +121,7 @@ export function createServers(base: Base, parts: Parts) {
     environment: config.environment,
     baseUrl: (): string => options.baseUrl,
     grpcAddress: () => config.publicGrpcAddress ?? `${new URL(options.baseUrl).hostname}:${grpcPort}`,
+    support: config.support,
   });
   const http = new HttpServer(options, [new ConnectProtocol(options), site], new RestProtocol(options));
   const grpc = new GrpcProtocol(options);

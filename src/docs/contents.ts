@@ -1,19 +1,30 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OperationRules } from '../transport/operations.ts';
+import { collection } from './collection.ts';
 import { readComments } from './comments.ts';
 import { readExamples } from './examples.ts';
+import { changelogFeed } from './feed.ts';
+import { referencePath, servicePath } from './links.ts';
 import { missingPage, missingPath } from './missing.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { errorLinks, errorsPage } from './pages/errors.ts';
 import { eventLinks, eventsPage } from './pages/events.ts';
-import { changelogLinks, changelogPage, guideLinks, guidePage, guides, sandboxPage } from './pages/guides.ts';
-import { type Frame, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
-import { referenceLinks, referencePage } from './pages/reference.ts';
+import {
+  changelogLinks,
+  changelogPage,
+  changelogVersions,
+  guideLinks,
+  guidePage,
+  guides,
+  sandboxPage,
+} from './pages/guides.ts';
+import { type Frame, feedPath, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
+import { referenceIndex, referenceLinks, servicePage, servicesOf } from './pages/reference.ts';
 import { searchIndex } from './pages/search.ts';
 import { hasWorkbench, workbenchPage, workbenchPath } from './pages/workbench.ts';
 import { descriptorSet, protoZip } from './protos.ts';
-import type { Reference } from './reference.ts';
+import type { Addresses, Reference } from './reference.ts';
 
 export interface SiteOptions {
   /** What the gateway serves, in the order in which it is shown. */
@@ -23,6 +34,8 @@ export interface SiteOptions {
   readonly baseUrl: () => string;
   /** Where they reach it over gRPC: a host and a port. */
   readonly grpcAddress: () => string;
+  /** Whom partners ask: an e-mail address or a URL. */
+  readonly support?: string | undefined;
 }
 
 /** A document before it is served. */
@@ -35,7 +48,7 @@ export interface Content {
 export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Content> {
   const { operations, environment } = options;
   const baseUrl = options.baseUrl();
-  const addresses = { baseUrl, grpcAddress: options.grpcAddress() };
+  const addresses: Addresses = { baseUrl, grpcAddress: options.grpcAddress(), support: options.support };
   const reference: Reference = { operations, comments: readComments(), examples: readExamples(baseUrl) };
   const frame: Frame = {
     environment,
@@ -52,10 +65,18 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
   return new Map<string, () => Content>([
     ['/openapi.json', () => json(openApiDocument(reference, addresses))],
     ...guides.map((guide) => [guide.path, page(() => guideOf(guide))] as const),
-    ['/docs/reference', page(() => referencePage({ reference, addresses, canTry }))],
+    [referencePath, page(() => referenceIndex(reference))],
+    ...servicesOf(reference).map(
+      (service) => [servicePath(service), page(() => servicePage(service, { reference, addresses, canTry }))] as const,
+    ),
     ['/docs/events', page(() => eventsPage(reference))],
     ['/docs/errors', page(() => errorsPage(reference))],
     ['/docs/changelog', page(() => changelogPage(addresses))],
+    [
+      feedPath,
+      () => ({ contentType: 'application/atom+xml; charset=utf-8', body: changelogFeed(changelogVersions(), baseUrl) }),
+    ],
+    ['/docs/marina.postman_collection.json', () => json(collection(reference, addresses))],
     [missingPath, page(missingPage)],
     ...(canTry && hasWorkbench(reference)
       ? ([
@@ -85,7 +106,7 @@ function navigation(reference: Reference): NavigationGroup[] {
     {
       title: 'Reference',
       links: [
-        { title: 'Operations and objects', href: '/docs/reference', inside: referenceLinks(reference) },
+        ...referenceLinks(reference),
         { title: 'Events', href: '/docs/events', inside: eventLinks() },
         { title: 'Errors', href: '/docs/errors', inside: errorLinks() },
         { title: 'Changelog', href: '/docs/changelog', inside: changelogLinks() },

@@ -3,6 +3,7 @@ import { field as fieldOption, message as messageOption } from '../gen/marina/op
 import { enumNames } from '../lib/enums.ts';
 import { type Comments, commentOf } from './comments.ts';
 import { type Html, html } from './html.ts';
+import { objectHref } from './links.ts';
 import { inlineMarkdown, markdown } from './markdown.ts';
 import { canBeNull, enumValues, isTimestamp, plainSchema } from './openapi/schemas.ts';
 
@@ -44,7 +45,7 @@ export function answerMembers(desc: DescMessage, comments: Comments): Html {
 
 /** A link to where an object is described. */
 export function objectLink(desc: DescMessage): Html {
-  return html`<a href="/docs/reference#object-${desc.name}">${desc.name}</a>`;
+  return html`<a href="${objectHref(desc)}">${desc.name}</a>`;
 }
 
 /** Whether a message is described by itself, rather than inside what holds it. */

@@ -15,4 +15,6 @@ export interface Addresses {
   readonly baseUrl: string;
   /** A host and a port. It speaks TLS where REST does. */
   readonly grpcAddress: string;
+  /** Whom partners ask: an e-mail address or a URL. */
+  readonly support?: string | undefined;
 }

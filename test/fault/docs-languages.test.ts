@@ -47,7 +47,7 @@ it('keeps the language that is chosen in a guide on every page', async (context:
   assert.deepEqual(await shown(page), ['TypeScript', 'TypeScript', 'TypeScript', 'TypeScript']);
   await page.getByRole('tab', { name: 'Python' }).first().click();
   assert.deepEqual(await shown(page), ['Python', 'Python', 'Python', 'Python']);
-  for (const path of ['webhooks', 'grpc', 'reference']) {
+  for (const path of ['webhooks', 'grpc', 'reference/orders']) {
     await page.goto(`${origin}/docs/${path}`);
     assert.deepEqual([...new Set((await shown(page)) as string[])], ['Python'], path);
   }
@@ -61,7 +61,7 @@ it('keeps the language that is chosen in a guide on every page', async (context:
 it('prints every part and every language, and folds them again', async (context: TestContext) => {
   if (typeof browser === 'string') return context.skip(browser);
   const page = await openSite(browser);
-  await page.goto(`${origin}/docs/reference`);
+  await page.goto(`${origin}/docs/reference/orders`);
   const folded = 'document.querySelectorAll("#content details:not([open]):not(.try)").length';
   const hidden =
     'Array.from(document.querySelectorAll(".tabpanel")).filter((panel) => getComputedStyle(panel).display === "none").length';

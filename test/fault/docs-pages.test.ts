@@ -3,6 +3,8 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { siteContents } from '../../src/docs/contents.ts';
+import { servicePath } from '../../src/docs/links.ts';
+import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { browserOrReason } from '../support/browser.ts';
 import { barriers, openReader, type Reader } from '../support/docs-reader.ts';
 import { eventually } from '../support/eventually.ts';
@@ -119,7 +121,7 @@ describe('the pages for partners in a browser', () => {
     }
   });
 
-  for (const path of ['', '/reference', '/errors']) {
+  for (const path of ['', '/reference', '/reference/orders', '/errors']) {
     inBrowser(`/docs${path} can be read in the dark`, async () => {
       const { context, page } = await openPage(path, 1440, 'dark');
       const [red = 255] =
@@ -133,6 +135,8 @@ describe('the pages for partners in a browser', () => {
   inBrowser('every operation is shown, each with its answer and a call to try where REST has it', async () => {
     const { context, page } = await openPage('/reference', 1440);
     for (const { method, http } of gatewayOperations) {
+      const path = servicePath(method.parent);
+      if (!page.url().endsWith(path)) await page.goto(`${baseUrl}${path}`);
       const section = page.locator(`[id="${method.localName}"]`);
       assert.ok(await section.locator('h3').isVisible(), method.name);
       if (http === undefined) continue;
@@ -145,9 +149,9 @@ describe('the pages for partners in a browser', () => {
   inBrowser(
     'the code of each operation is in five languages: one is chosen for all, by mouse or keys, and kept',
     async () => {
-      const { context, page } = await openPage('/reference', 1440);
+      const { context, page } = await openPage('/reference/orders', 1440);
       const groups = page.locator('.samples');
-      const count = gatewayOperations.filter(({ http }) => http !== undefined).length;
+      const count = gatewayOperations.filter(({ method }) => method.parent === Orders).length;
       assert.equal(await groups.count(), count);
       assert.equal(await page.getByRole('tab', { selected: true, name: 'curl', exact: true }).count(), count);
       const own = page.locator('[id="cancelOrder"]');
@@ -158,7 +162,7 @@ describe('the pages for partners in a browser', () => {
       const after = await tab.boundingBox();
       assert.ok(Math.abs((before?.y ?? 0) - (after?.y ?? 999)) < 2, 'what was clicked stays where it is');
       assert.match((await own.getByRole('tabpanel').innerText()) ?? '', /marina\.cancel_order\(/);
-      assert.match(await page.locator('[id="getWallet"]').getByRole('tabpanel').innerText(), /marina\.get_wallet\(/);
+      assert.match(await page.locator('[id="getOrder"]').getByRole('tabpanel').innerText(), /marina\.get_order\(/);
       await page.keyboard.press('ArrowRight');
       assert.match(await own.getByRole('tabpanel').innerText(), /http\.NewRequest\("DELETE"/);
       assert.equal(await page.evaluate('document.activeElement.textContent'), 'Go');
@@ -175,7 +179,7 @@ describe('the pages for partners in a browser', () => {
     if (typeof browser === 'string') throw new Error(browser);
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
-    await page.goto(`${baseUrl}/docs/reference`);
+    await page.goto(`${baseUrl}/docs/reference/orders`);
     const own = page.locator('[id="createOrder"] .samples');
     assert.match(await own.innerText(), /curl[\s\S]*TypeScript[\s\S]*Python[\s\S]*Go[\s\S]*grpcurl/);
     await own.locator('summary', { hasText: 'TypeScript' }).click();
@@ -191,7 +195,7 @@ describe('the pages for partners in a browser', () => {
       pagination: '/docs#lists',
       timeout: '/docs/grpc#deadlines',
       'sim-hang': '/docs/sandbox',
-      portfolio: '/docs/reference#listPositions',
+      portfolio: '/docs/reference/accounts#listPositions',
       hmac: '/docs/webhooks',
       sdk: '/docs/clients',
     };
@@ -209,7 +213,7 @@ describe('the pages for partners in a browser', () => {
       await page.keyboard.type('cancel order');
       await page.locator('#found a').first().waitFor();
       await page.keyboard.press('Enter');
-      await page.waitForURL(`${baseUrl}/docs/reference#cancelOrder`);
+      await page.waitForURL(`${baseUrl}/docs/reference/orders#cancelOrder`);
       await assertInView(page, 'cancelOrder');
       await page.goto(`${baseUrl}/docs/errors#wallet_too_low`);
       await assertInView(page, 'wallet_too_low');
@@ -220,7 +224,7 @@ describe('the pages for partners in a browser', () => {
     });
 
     inBrowser(`a call is tried at ${width} pixels with a key that stays in the tab's memory`, async () => {
-      const { context, page, problems } = await openPage('/reference', width);
+      const { context, page, problems } = await openPage('/reference/orders', width);
       const panel = page.locator('#createOrder .try');
       await panel.locator('summary').click();
       await panel.getByRole('button', { name: 'Send' }).click();

@@ -10,6 +10,7 @@ import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { readComments } from '../../src/docs/comments.ts';
 import { type Examples, examplesFile, readExamples } from '../../src/docs/examples.ts';
+import { operationHref, referencePath, servicePath } from '../../src/docs/links.ts';
 import { openApiDocument } from '../../src/docs/openapi/document.ts';
 import { curl } from '../../src/docs/samples/curl.ts';
 import { catalogue, docUrl, type ErrorCode } from '../../src/lib/errors.ts';
@@ -84,13 +85,14 @@ describe('the pages for partners', () => {
 
   it('describe every operation, object and type of event, and let each be found', async () => {
     const [reference, events, index] = await Promise.all([
-      textOf('/docs/reference'),
+      textOf(referencePath),
       textOf('/docs/events'),
       textOf('/docs/search.json'),
     ]);
     for (const { method } of gatewayOperations) {
-      assert.ok(reference.includes(`id="${method.localName}"`), method.name);
-      assert.ok(index.includes(`/docs/reference#${method.localName}`), method.name);
+      assert.ok(reference.includes(`href="${operationHref(method)}"`), `${method.name} is in the list of all`);
+      assert.ok((await textOf(servicePath(method.parent))).includes(`id="${method.localName}"`), method.name);
+      assert.ok(index.includes(operationHref(method)), method.name);
     }
     for (const type of Object.keys(readExamples().events)) {
       assert.ok(events.includes(`id="${type}"`), type);
@@ -99,7 +101,7 @@ describe('the pages for partners', () => {
   });
 
   it('load nothing from elsewhere, and no script or style that stands in them', async () => {
-    const response = await get('/docs/reference');
+    const response = await get('/docs/reference/orders');
     const policy = response.headers.get('content-security-policy') ?? '';
     assert.match(policy, /default-src 'none'/);
     assert.doesNotMatch(policy, /unsafe|https?:|\*/);
@@ -113,18 +115,18 @@ describe('the pages for partners', () => {
   });
 
   it('are sent once: a client that has one is told that it did not change', async () => {
-    const first = await get('/docs/reference', { 'accept-encoding': 'identity' });
+    const first = await get('/docs/reference/orders', { 'accept-encoding': 'identity' });
     const etag = first.headers.get('etag') ?? '';
-    const again = await get('/docs/reference', { 'if-none-match': etag });
+    const again = await get('/docs/reference/orders', { 'if-none-match': etag });
     assert.deepEqual([first.status, again.status, await again.text()], [200, 304, '']);
     assert.equal(first.headers.get('cache-control'), 'no-cache');
-    assert.equal((await get('/docs/reference', { 'if-none-match': '"other"' })).status, 200);
-    const packed = await get('/docs/reference', { 'accept-encoding': 'br, gzip;q=0.8' });
+    assert.equal((await get('/docs/reference/orders', { 'if-none-match': '"other"' })).status, 200);
+    const packed = await get('/docs/reference/orders', { 'accept-encoding': 'br, gzip;q=0.8' });
     assert.equal(packed.headers.get('content-encoding'), 'gzip');
     assert.ok(Number(packed.headers.get('content-length')) < Number(first.headers.get('content-length')) / 4);
     assert.equal(await packed.text(), await first.text());
     assert.equal(
-      (await get('/docs/reference', { 'accept-encoding': 'gzip;q=0' })).headers.get('content-encoding'),
+      (await get('/docs/reference/orders', { 'accept-encoding': 'gzip;q=0' })).headers.get('content-encoding'),
       null,
     );
   });

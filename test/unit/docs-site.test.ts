@@ -3,10 +3,19 @@ import { describe, it } from 'node:test';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { highlight } from '../../src/docs/highlight.ts';
 import { html } from '../../src/docs/html.ts';
+import { servicePath } from '../../src/docs/links.ts';
 import { markdown } from '../../src/docs/markdown.ts';
 import { Site } from '../../src/docs/site.ts';
 import { ApiError, catalogue } from '../../src/lib/errors.ts';
 import type { HttpRequest } from '../../src/transport/http/messages.ts';
+
+/** A request of the collection, as far as it is looked at. */
+interface SentRequest {
+  readonly method: string;
+  readonly url: { readonly raw: string };
+  readonly header: readonly { readonly key: string; readonly value: string }[];
+  readonly body: { readonly raw: string };
+}
 
 const options = {
   operations: gatewayOperations,
@@ -22,7 +31,7 @@ function requestFor(path: string, accept: string | undefined, method = 'GET'): H
 
 describe('the site', () => {
   it('of a live gateway says so, and asks for no key', async () => {
-    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/reference'))?.body);
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/reference/orders'))?.body);
     assert.ok(text.includes('data-environment="live"'), 'it says live');
     assert.ok(!/id="key"|class="try"/.test(text), 'there is nothing to try');
     assert.ok(text.includes('https://marina.example/v1/orders '), 'its examples are for this gateway');
@@ -79,9 +88,11 @@ describe('the site', () => {
       const found = await site.find(path);
       assert.ok(found, `there is ${path}`);
       pages.set(path, String(found.body));
+      // Readers of the feed need whole addresses.
+      const host = path.endsWith('.atom') ? 'marina.example' : 'docs.test';
       for (const [, href = ''] of (pages.get(path) ?? '').matchAll(/ href="([^"]+)"/g)) {
         const to: URL = new URL(href.replaceAll('&#38;', '&'), `http://docs.test${path}`);
-        assert.equal(to.host, 'docs.test', `${path} links to ${href}`);
+        assert.equal(to.host, host, `${path} links to ${href}`);
         links.push(to);
         wanted.push(to.pathname);
       }
@@ -96,8 +107,59 @@ describe('the site', () => {
     );
   });
 
+  it('has the operations of one service, and no others, on each page of the reference', async () => {
+    const site = new Site({ ...options, environment: 'sandbox' });
+    const paths = new Set(gatewayOperations.map(({ method }) => servicePath(method.parent)));
+    for (const path of paths) {
+      const text = String((await site.find(path))?.body);
+      const operations = gatewayOperations.filter(({ method }) => servicePath(method.parent) === path);
+      assert.equal(text.split('class="operation split"').length - 1, operations.length, path);
+    }
+  });
+
+  it('has each version that is out in a feed, with its day and whole addresses', async () => {
+    const feed = (await new Site({ ...options, environment: 'live' }).find('/docs/changelog.atom')) ?? assert.fail();
+    const text = String(feed.body);
+    assert.equal(feed.contentType, 'application/atom+xml; charset=utf-8');
+    assert.match(
+      text,
+      /<title>Marina 0\.1\.0<\/title><id>https:\/\/marina\.example\/docs\/changelog#0-1-0-2026-11-22<\/id>/,
+    );
+    assert.match(text, /<updated>2026-11-22T00:00:00Z<\/updated>/);
+    assert.doesNotMatch(text, /Unreleased|href=&#34;\//);
+  });
+
+  it('has a collection of every call of REST, which sends a new Idempotency-Key each time', async () => {
+    const site = new Site({ ...options, environment: 'sandbox' });
+    const { info, variable, item } = JSON.parse(
+      String((await site.find('/docs/marina.postman_collection.json'))?.body),
+    );
+    assert.match(info.schema, /collection\/v2\.1\.0/);
+    assert.deepEqual(variable[0], { key: 'base_url', value: 'https://marina.example', type: 'string' });
+    const calls = item.flatMap((folder: { item: { name: string; request: SentRequest }[] }) => folder.item);
+    const served = gatewayOperations.filter(({ http }) => http !== undefined);
+    assert.equal(calls.length, served.length);
+    const order = calls.find(({ name }: { name: string }) => name === 'Create order').request as SentRequest;
+    assert.deepEqual([order.method, order.url.raw], ['POST', '{{base_url}}/v1/orders']);
+    assert.ok(order.header.some(({ key, value }) => key === 'Idempotency-Key' && value === '{{$guid}}'));
+    assert.equal(JSON.parse(order.body.raw).account, '{{account}}');
+    assert.doesNotMatch(JSON.stringify(item), /marina_(?:test|live)_/, 'it has no key');
+  });
+
+  for (const [support, href] of [
+    ['api@bank.example', 'mailto:api@bank.example'],
+    ['https://bank.example/help', 'https://bank.example/help'],
+  ] as const) {
+    it(`names ${support} as whom to ask, in the pages and the OpenAPI document`, async () => {
+      const site = new Site({ ...options, support, environment: 'live' });
+      assert.ok(String((await site.find('/docs'))?.body).includes(`Ask <a href="${href}">${support}</a>.`));
+      const { contact } = JSON.parse(String((await site.find('/openapi.json'))?.body)).info;
+      assert.ok(Object.values(contact).includes(support), JSON.stringify(contact));
+    });
+  }
+
   it('describes each message of a stream, with every field and every way in which it ends', async () => {
-    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/reference'))?.body);
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/reference/events'))?.body);
     const streams = gatewayOperations.filter(({ method }) => method.methodKind === 'server_streaming');
     assert.ok(streams.length > 0, 'there is a stream');
     for (const { method, output, errors } of streams) {

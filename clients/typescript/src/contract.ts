@@ -216,7 +216,7 @@ export interface CreateApplicationRequest {
   readonly gender: string;
   /** The customer's e-mail address. */
   readonly email: string;
-  /** The customer's phone number. */
+  /** The customer's phone number: +234 and 10 digits, or 0 and 10 digits; of another country, + with its code. The broker checks it. */
   readonly phone: string;
   /** Street and house of the customer's address. */
   readonly address: string;
@@ -228,11 +228,11 @@ export interface CreateApplicationRequest {
   readonly state_of_origin: string;
   /** The code of the customer's local government area of origin, from that state's list. */
   readonly lga_of_origin: string;
-  /** The customer's Bank Verification Number. */
+  /** The customer's Bank Verification Number (BVN): 11 digits. The broker checks it. */
   readonly bvn: string;
   /** The name of the customer's next of kin. */
   readonly next_of_kin_name: string;
-  /** The phone number of the customer's next of kin. */
+  /** The phone number of the customer's next of kin, as `phone`. */
   readonly next_of_kin_phone: string;
   /** What the next of kin is to the customer. */
   readonly next_of_kin_relationship: string;
@@ -240,13 +240,13 @@ export interface CreateApplicationRequest {
   readonly title?: string | null | undefined;
   /** The customer's middle name. */
   readonly middle_name?: string | null | undefined;
-  /** The customer's National Identification Number. */
+  /** The customer's National Identification Number (NIN): 11 digits. */
   readonly nin?: string | null | undefined;
   /** What the customer works as. */
   readonly occupation?: string | null | undefined;
-  /** The code of the customer's bank. */
+  /** The code of the customer's bank: 3 digits, the Central Bank's, as in 058, or the 6 digits for instant payments. */
   readonly bank_code?: string | null | undefined;
-  /** The number of the customer's account there. */
+  /** The number of the customer's account there (NUBAN): 10 digits. */
   readonly bank_account_number?: string | null | undefined;
   /** The maiden name of the customer's mother. */
   readonly mothers_maiden_name?: string | null | undefined;

@@ -515,11 +515,11 @@ function showRequest(request) {
   name.append(methodOf(request), `${request.path} `, statusOf(request.status));
   const properties = element('dl', { className: 'properties' });
   const link = (href, text) => element('a', { href: base + href, textContent: text });
-  const local = request.operation?.split('.')[1];
+  const [service, local] = request.operation?.split('.') ?? [];
   const operation =
     local === undefined
       ? 'none at this path'
-      : link(`/docs/reference#${local[0].toLowerCase()}${local.slice(1)}`, request.operation);
+      : link(`/docs/reference/${service.toLowerCase()}#${local[0].toLowerCase()}${local.slice(1)}`, request.operation);
   properties.append(
     ...property('Request id', element('code', { textContent: request.id })),
     ...property('Operation', operation),

@@ -2,6 +2,7 @@ import { EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
 import { ApiError, catalogue, docUrl, type ErrorCode } from '../../lib/errors.ts';
 import { commentOf } from '../comments.ts';
 import type { Addresses, Reference } from '../reference.ts';
+import { contactHref } from '../support.ts';
 import { bindingOf, operationNode, pathTemplate } from './operations.ts';
 import { type Node, oneWord, openList, Schemas } from './schemas.ts';
 
@@ -27,7 +28,7 @@ export function openApiDocument(reference: Reference, addresses: Addresses): Nod
       version: '1',
       summary: 'A brokerage gateway for the Nigerian market.',
       description: introduction,
-      contact: { name: 'Marina', url: `${baseUrl}/docs` },
+      contact: contactOf(addresses),
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     externalDocs: { description: 'Guides, examples, errors and events', url: `${baseUrl}/docs` },
@@ -175,4 +176,11 @@ function webhook(schemas: Schemas, { comments, examples }: Reference): Node {
       '5XX': { description: 'Not received: the event is sent again, and after three failures the endpoint is paused.' },
     },
   };
+}
+
+/** Whom partners ask; without a contact of the operator, the pages. */
+function contactOf({ baseUrl, support }: Addresses): Node {
+  if (support === undefined) return { name: 'Marina', url: `${baseUrl}/docs` };
+  const href = contactHref(support);
+  return { name: 'Marina', ...(href === support ? { url: support } : { email: support }) };
 }

@@ -4,6 +4,7 @@ import { enumNames } from '../../lib/enums.ts';
 import { ApiError, type ErrorCode } from '../../lib/errors.ts';
 import type { HttpBinding, OperationRules } from '../../transport/operations.ts';
 import { commentOf, firstSentence } from '../comments.ts';
+import { operationHref } from '../links.ts';
 import type { Addresses, Reference } from '../reference.ts';
 import type { SampleRequest } from '../samples/language.ts';
 import { languages } from '../samples/languages.ts';
@@ -31,7 +32,7 @@ export function operationNode(
     description: [comment, accessNote(operation)].join('\n\n'),
     externalDocs: {
       description: 'With examples',
-      url: `${addresses.baseUrl}/docs/reference#${operation.method.localName}`,
+      url: `${addresses.baseUrl}${operationHref(operation.method)}`,
     },
     security: [{ apiKey: [scopeWord(operation.scope)] }],
     parameters: parameters(operation, reference),

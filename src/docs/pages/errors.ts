@@ -4,6 +4,7 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { ApiError, catalogue, type ErrorCode } from '../../lib/errors.ts';
 import { rpcStatus } from '../../transport/rpc.ts';
 import { type Html, html } from '../html.ts';
+import { operationHref } from '../links.ts';
 import { inlineMarkdown, slug } from '../markdown.ts';
 import type { Reference } from '../reference.ts';
 import { titleOf } from '../samples/names.ts';
@@ -66,7 +67,7 @@ function entry(code: ErrorCode, advice: string, { operations }: Reference): Html
   const answered = operations.filter(({ errors, http }) => http !== undefined && errors.includes(code));
   const where = answered.map(
     ({ method, http }) =>
-      html`<li><a href="/docs/reference#${method.localName}">${methodMark(http?.method ?? '')}${titleOf(method.name)}</a></li>`,
+      html`<li><a href="${operationHref(method)}">${methodMark(http?.method ?? '')}${titleOf(method.name)}</a></li>`,
   );
   const isEverywhere = answered.length === operations.filter(({ http }) => http !== undefined).length;
   return html`<section class="error" id="${code}">

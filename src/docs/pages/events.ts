@@ -70,7 +70,7 @@ ${types.map(
     title: 'Events',
     lead: 'Every change to your orders, applications and allocations, in order and without a gap.',
     content: html`<div class="prose">
-<p>An event tells of one change to one object. It comes to your <a href="/docs/webhooks">webhook endpoint</a>, and stays in <a href="/docs/reference#listEvents">the feed</a> for 30 days, whether or not your endpoint took it; over gRPC and Connect the feed can be <a href="/docs/reference#watchEvents">watched</a> as it grows.</p>
+<p>An event tells of one change to one object. It comes to your <a href="/docs/webhooks">webhook endpoint</a>, and stays in <a href="/docs/reference/events#listEvents">the feed</a> for 30 days, whether or not your endpoint took it; over gRPC and Connect the feed can be <a href="/docs/reference/events#watchEvents">watched</a> as it grows.</p>
 <p>Versions count a partner’s events: 1, 2, 3 and so on, none left out. Webhooks can come twice and out of order: drop a <code>webhook-id</code> you have seen, and an event whose version is lower than the last you applied to its object. New types can appear without notice: ignore those you do not handle.</p>
 </div>
 <h2 id="object"><a class="anchor" href="#object">An event</a></h2>

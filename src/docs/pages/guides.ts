@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Version } from '../feed.ts';
 import { type Html, html } from '../html.ts';
 import { inLanguages } from '../languages.ts';
+import { operationHref } from '../links.ts';
 import { headings, markdown } from '../markdown.ts';
 import type { Addresses, Reference } from '../reference.ts';
 import { titleOf } from '../samples/names.ts';
-import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
+import { contactLink } from '../support.ts';
+import { feedPath, methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { hasWorkbench } from './workbench.ts';
 
 interface Guide {
@@ -86,15 +89,17 @@ export function guidePage(guide: Guide, addresses: Addresses): PageParts {
   return textPage(guide, guideText(guide), addresses);
 }
 
-function textPage({ path, title, lead }: Guide, text: string, { baseUrl, grpcAddress }: Addresses): PageParts {
+function textPage({ path, title, lead }: Guide, text: string, { baseUrl, grpcAddress, support }: Addresses): PageParts {
   const hasTls = baseUrl.startsWith('https:');
   const parts = text
     .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
     .replaceAll('{grpc_address}', grpcAddress)
     .replaceAll('{plaintext}', hasTls ? '' : '-plaintext ')
     .replaceAll('{tls_off}', hasTls ? '' : ' MARINA_TLS=off')
-    .split(/^\{(verification|grpcClients)\}$/m);
-  const content = parts.map((part) => samples[part]?.() ?? markdown(part));
+    .split(/^\{(verification|grpcClients|support)\}$/m);
+  const content = parts.map((part) =>
+    part === 'support' ? supportNote(support) : (samples[part]?.() ?? markdown(part)),
+  );
   return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };
 }
 
@@ -105,7 +110,7 @@ export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: 
   if (steering.length === 0) return page;
   const items = steering.map(
     ({ method, http }) =>
-      html`<li><a href="/docs/reference#${method.localName}">${methodMark(http?.method ?? '')}${titleOf(method.name)}</a></li>`,
+      html`<li><a href="${operationHref(method)}">${methodMark(http?.method ?? '')}${titleOf(method.name)}</a></li>`,
   );
   const calls = html`<section class="where"><h2 id="steering"><a class="anchor" href="#steering">Steering by calls</a></h2>
 <p>These calls cause what the magic values cannot. They need a key of the sandbox:</p><ul>${items}</ul></section>`;
@@ -115,7 +120,12 @@ export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: 
 
 /** The page of what changed. */
 export function changelogPage(addresses: Addresses): PageParts {
-  return textPage(changelog, changelogText(), addresses);
+  return textPage(changelog, `It is also [an Atom feed](${feedPath}).\n\n${changelogText()}`, addresses);
+}
+
+/** Whom to ask. */
+function supportNote(contact: string | undefined): Html {
+  return html`<p>Ask ${contactLink(contact)}.</p>`;
 }
 
 /** The links to the versions. */
@@ -124,17 +134,21 @@ export function changelogLinks(): NavigationLink[] {
 }
 
 /** Each version with what partners notice of it. What other readers notice is in the file only. */
-function changelogText(): string {
+export function changelogVersions(): Version[] {
   const versions = guideText(changelog)
     .split(/^(?=## )/m)
     .slice(1);
-  return versions
-    .map((version) => {
-      const [heading = '', ...parts] = version.split(/^### /m);
-      const title = 'For partners\n';
-      const text = parts.find((part) => part.startsWith(title))?.slice(title.length) ?? 'Nothing.';
-      return `${heading.trim()}\n\n${text.trim()}\n`;
-    })
+  return versions.map((version) => {
+    const [heading = '', ...parts] = version.split(/^### /m);
+    const title = 'For partners\n';
+    const text = parts.find((part) => part.startsWith(title))?.slice(title.length) ?? 'Nothing.';
+    return { heading: heading.trim().replace(/^## /, ''), text: text.trim() };
+  });
+}
+
+function changelogText(): string {
+  return changelogVersions()
+    .map(({ heading, text }) => `## ${heading}\n\n${text}\n`)
     .join('\n');
 }
 
@@ -157,7 +171,7 @@ export function guideText({ file }: Guide): string {
 /** Where most readers go first. */
 function cards(): Html {
   const chosen = [
-    ['/docs/reference#createOrder', 'Place an order', 'One request, stored before it is sent, and sent once.'],
+    ['/docs/reference/orders#createOrder', 'Place an order', 'One request, stored before it is sent, and sent once.'],
     ['/docs/idempotency', 'Never buy twice', 'Keys, replays, and what to do while an order is uncertain.'],
     ['/docs/webhooks', 'Follow every change', 'Signed events, in order and without a gap.'],
     ['/docs/clients', 'Use a library', 'TypeScript or Python, made from the contract, with retries that keep the key.'],

@@ -1,5 +1,8 @@
 import { escapeHtml, type Html, html } from '../html.ts';
 
+/** The changelog as a feed. */
+export const feedPath = '/docs/changelog.atom';
+
 /** A group of links at the side of every page. */
 export interface NavigationGroup {
   readonly title: string;
@@ -49,6 +52,7 @@ export function wholePage(page: PageParts, { environment, navigation, basePath }
 <title>${page.title} · Marina</title>
 <link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/docs.css">
+<link rel="alternate" href="${feedPath}" type="application/atom+xml" title="Changes">
 <script src="/docs/docs.js" type="module"></script>
 ${
   page.assets !== undefined &&

@@ -4,11 +4,12 @@ import { enumNames } from '../../lib/enums.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { OperationRules } from '../../transport/operations.ts';
 import { codeBlock } from '../code-block.ts';
-import { type Comments, commentOf } from '../comments.ts';
+import { type Comments, commentOf, firstSentence } from '../comments.ts';
 import type { Example } from '../examples.ts';
 import { answerMembers, isObject, objectLink, requestFields } from '../fields.ts';
 import { type Html, html } from '../html.ts';
-import { markdown } from '../markdown.ts';
+import { objectHref, operationHref, referencePath, servicePath } from '../links.ts';
+import { bareText, inlineMarkdown, markdown } from '../markdown.ts';
 import { bindingOf, pathTemplate, scopeWord } from '../openapi/operations.ts';
 import { isTimestamp } from '../openapi/schemas.ts';
 import type { Addresses, Reference } from '../reference.ts';
@@ -19,7 +20,7 @@ import { titleOf } from '../samples/names.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { tryKey, tryPanel } from './try.ts';
 
-/** What the reference page is made of. */
+/** What a page of the reference is made of. */
 export interface ReferencePage {
   readonly reference: Reference;
   readonly addresses: Addresses;
@@ -27,48 +28,83 @@ export interface ReferencePage {
   readonly canTry: boolean;
 }
 
-/** Every operation and object, service by service. */
-export function referencePage({ reference, addresses, canTry }: ReferencePage): PageParts {
-  const shown = new Set<DescMessage>();
+/** Every operation and object with a line on each, and where it is described. */
+export function referenceIndex(reference: Reference): PageParts {
+  const { comments } = reference;
   const sections = servicesOf(reference).map((service) => {
-    const operations = reference.operations.filter(({ method }) => method.parent === service);
-    const objects = operations.flatMap(({ output }) => objectsOf(output)).filter((desc) => !shown.has(desc));
-    for (const desc of objects) shown.add(desc);
-    return html`<section class="service" id="${service.name}">
-<h2><a class="anchor" href="#${service.name}">${service.name}</a></h2>
-<div class="prose">${markdown(commentOf(reference.comments, service))}</div>
-${[...new Set(objects)].map((desc) => objectSection(desc, reference))}
-${operations.map((operation) => operationSection(operation, { reference, addresses, canTry }))}
+    const path = servicePath(service);
+    const operations = operationsOf(service, reference).map(
+      ({ method, http }) =>
+        html`<li id="${method.localName}"><a href="${operationHref(method)}">${methodMark(http?.method ?? 'RPC')}${titleOf(method.name)}</a> ${http !== undefined && html`<code>${pathTemplate(http)}</code>`} ${inlineMarkdown(firstSentence(commentOf(comments, method)))}</li>`,
+    );
+    const objects = objectsAt(service, reference).map(
+      (desc) =>
+        html`<li id="object-${desc.name}"><a href="${objectHref(desc)}">The ${lowerFirst(titleOf(desc.name))} object</a></li>`,
+    );
+    return html`<section class="where" id="${service.name}">
+<h2><a href="${path}">${serviceTitle(service)}</a></h2>
+<p>${inlineMarkdown(firstSentence(commentOf(comments, service)))}</p>
+<ul>${operations}${objects}</ul>
 </section>
 `;
   });
   return {
-    path: '/docs/reference',
+    path: referencePath,
     title: 'API reference',
     lead: 'Every operation and object, made from the same descriptors the gateway answers by.',
-    content: html`${canTry && tryKey()}${sections}`,
+    content: html`${sections}`,
+  };
+}
+
+/** The operations and objects of one service. */
+export function servicePage(service: DescService, page: ReferencePage): PageParts {
+  const { reference, canTry } = page;
+  return {
+    path: servicePath(service),
+    title: serviceTitle(service),
+    lead: bareText(firstSentence(commentOf(reference.comments, service))),
+    content: html`${canTry && tryKey()}<section class="service">
+<div class="prose">${markdown(commentOf(reference.comments, service))}</div>
+${objectsAt(service, reference).map((desc) => objectSection(desc, reference))}
+${operationsOf(service, reference).map((operation) => operationSection(operation, page))}
+</section>
+`,
     isWide: true,
   };
 }
 
-/** The reference's links. */
+/** The links to the pages of the reference. */
 export function referenceLinks(reference: Reference): NavigationLink[] {
-  return servicesOf(reference).map((service) => ({
-    title: service.name,
-    href: `/docs/reference#${service.name}`,
-    inside: reference.operations
-      .filter(({ method }) => method.parent === service)
-      .map(({ method, http }) => ({
-        title: titleOf(method.name),
-        href: `/docs/reference#${method.localName}`,
-        method: http?.method ?? 'RPC',
-      })),
+  const services = servicesOf(reference).map((service) => ({
+    title: serviceTitle(service),
+    href: servicePath(service),
+    inside: operationsOf(service, reference).map(({ method, http }) => ({
+      title: titleOf(method.name),
+      href: operationHref(method),
+      method: http?.method ?? 'RPC',
+    })),
   }));
+  return [{ title: 'All operations', href: referencePath }, ...services];
+}
+
+function operationsOf(service: DescService, { operations }: Reference): OperationRules[] {
+  return operations.filter(({ method }) => method.parent === service);
+}
+
+/** The objects that are described on a service's page: those that its file has. */
+function objectsAt(service: DescService, { operations }: Reference): DescMessage[] {
+  const all = new Set(operations.flatMap(({ output }) => objectsOf(output)));
+  return [...all].filter((desc) => objectHref(desc).startsWith(`${servicePath(service)}#`));
 }
 
 /** The same within a sentence. */
 export function lowerFirst(title: string): string {
   return /^[A-Z]{2}/.test(title) ? title : title.charAt(0).toLowerCase() + title.slice(1);
+}
+
+/** What a service's page is called. */
+export function serviceTitle({ name }: DescService): string {
+  return name === 'Reference' ? 'Market and reference data' : titleOf(name);
 }
 
 export function servicesOf({ operations }: Reference): DescService[] {

@@ -2,6 +2,7 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { ApiError, catalogue, type ErrorCode } from '../../lib/errors.ts';
 import { rpcStatus } from '../../transport/rpc.ts';
 import { commentOf, firstSentence } from '../comments.ts';
+import { objectHref, operationHref } from '../links.ts';
 import { bareText, textByPart } from '../markdown.ts';
 import { pathTemplate } from '../openapi/operations.ts';
 
@@ -40,16 +41,16 @@ export const aliases: Readonly<Record<string, string>> = {
   '/docs/go-live': 'go live, going live, production, launch, checklist, live key',
   '/docs/limits': 'rate limit, quota, throttling',
   '/docs/sandbox': 'test mode, simulator, fake, demo',
-  '/docs/reference#cancelOrder': 'cancel, cancel order, cancel an order, revoke order',
-  '/docs/reference#createOrder': 'buy, sell, place order, buy shares, sell shares, trade',
-  '/docs/reference#createAllocation': 'fund, fund account, top up, transfer',
-  '/docs/reference#createApplication': 'open account, onboarding, kyc, bvn, nin, sign up',
-  '/docs/reference#estimateOrder': 'fee, fees, commission, charges, quote, preview',
-  '/docs/reference#getBalance': 'balance, cash, buying power',
-  '/docs/reference#listPositions': 'portfolio, holdings, shares owned',
-  '/docs/reference#listInstruments': 'symbols, tickers, stocks, securities, instrument list',
-  '/docs/reference#revokeKey': 'revoke key, delete key, leaked key',
-  '/docs/reference#watchEvents': 'stream, websocket, sse, realtime',
+  '/docs/reference/orders#cancelOrder': 'cancel, cancel order, cancel an order, revoke order',
+  '/docs/reference/orders#createOrder': 'buy, sell, place order, buy shares, sell shares, trade',
+  '/docs/reference/allocations#createAllocation': 'fund, fund account, top up, transfer',
+  '/docs/reference/applications#createApplication': 'open account, onboarding, kyc, bvn, nin, sign up',
+  '/docs/reference/orders#estimateOrder': 'fee, fees, commission, charges, quote, preview',
+  '/docs/reference/accounts#getBalance': 'balance, cash, buying power',
+  '/docs/reference/accounts#listPositions': 'portfolio, holdings, shares owned',
+  '/docs/reference/reference#listInstruments': 'symbols, tickers, stocks, securities, instrument list',
+  '/docs/reference/keys#revokeKey': 'revoke key, delete key, leaked key',
+  '/docs/reference/events#watchEvents': 'stream, websocket, sse, realtime',
 };
 
 const workbench: Found = [
@@ -87,11 +88,11 @@ function places(reference: Reference): readonly Found[] {
         http && pathTemplate(http),
         method.localName,
       ];
-      return [titleOf(method.name), `/docs/reference#${method.localName}`, method.parent.name, words.join(' ')];
+      return [titleOf(method.name), operationHref(method), method.parent.name, words.join(' ')];
     }),
     ...objects.map((desc): Found => {
       const words = desc.fields.map(({ name }) => name).join(' ');
-      return [`The ${lowerFirst(titleOf(desc.name))} object`, `/docs/reference#object-${desc.name}`, 'Object', words];
+      return [`The ${lowerFirst(titleOf(desc.name))} object`, objectHref(desc), 'Object', words];
     }),
     ...eventTypes(reference).flatMap(({ types }) =>
       types.map(({ type, meaning }): Found => [type, `/docs/events#${type}`, 'Event', bareText(meaning)]),

@@ -11,7 +11,7 @@ export function tryKey(): Html {
   return html`<section class="trykey" aria-label="Your key" hidden>
 <label for="key">Your sandbox key</label>
 <input id="key" type="password" placeholder="marina_test_…" autocomplete="off" spellcheck="false">
-<p>With it you can try each call on this page. It stays in the memory of this tab until you close or reload it, and is sent to this gateway only.</p>
+<p>With it you can try each call on this page. It stays in the memory of this page until you leave it, and is sent to this gateway only. In the <a href="/docs/workbench">workbench</a> you enter it once for all calls.</p>
 </section>
 `;
 }

@@ -1,5 +1,6 @@
 import { codeBlock } from '../code-block.ts';
 import { type Html, html } from '../html.ts';
+import { operationHref } from '../links.ts';
 import type { Reference } from '../reference.ts';
 import { titleOf } from '../samples/names.ts';
 import type { PageParts } from './layout.ts';
@@ -144,7 +145,7 @@ function tryPane(reference: Reference): Html {
     (
       operation,
     ) => html`<div class="call" id="call-${operation.method.localName}"${operation.method.localName !== chosen && html` hidden`}>
-${tryPanel(operation, examples.operations[operation.method.localName]?.[0])}<p><a href="/docs/reference#${operation.method.localName}">${titleOf(operation.method.name)} in the reference</a></p>
+${tryPanel(operation, examples.operations[operation.method.localName]?.[0])}<p><a href="${operationHref(operation.method)}">${titleOf(operation.method.name)} in the reference</a></p>
 </div>
 `,
   );

@@ -481,22 +481,22 @@ class AsyncOperations:
         date_of_birth: The day the customer was born, YYYY-MM-DD, from 1900-01-01 to today in Lagos.
         gender: The customer's gender, as the broker writes it.
         email: The customer's e-mail address.
-        phone: The customer's phone number.
+        phone: The customer's phone number: +234 and 10 digits, or 0 and 10 digits; of another country, + with its code. The broker checks it.
         address: Street and house of the customer's address.
         city: City of the customer's address.
         state: The code of the state of the customer's address, from the list of states.
         state_of_origin: The code of the customer's state of origin, from the list of states.
         lga_of_origin: The code of the customer's local government area of origin, from that state's list.
-        bvn: The customer's Bank Verification Number.
+        bvn: The customer's Bank Verification Number (BVN): 11 digits. The broker checks it.
         next_of_kin_name: The name of the customer's next of kin.
-        next_of_kin_phone: The phone number of the customer's next of kin.
+        next_of_kin_phone: The phone number of the customer's next of kin, as `phone`.
         next_of_kin_relationship: What the next of kin is to the customer.
         title: How the customer is addressed.
         middle_name: The customer's middle name.
-        nin: The customer's National Identification Number.
+        nin: The customer's National Identification Number (NIN): 11 digits.
         occupation: What the customer works as.
-        bank_code: The code of the customer's bank.
-        bank_account_number: The number of the customer's account there.
+        bank_code: The code of the customer's bank: 3 digits, the Central Bank's, as in 058, or the 6 digits for instant payments.
+        bank_account_number: The number of the customer's account there (NUBAN): 10 digits.
         mothers_maiden_name: The maiden name of the customer's mother.
         """
         return await self._call(CREATE_APPLICATION, {"first_name": first_name, "last_name": last_name, "date_of_birth": date_of_birth, "gender": gender, "email": email, "phone": phone, "address": address, "city": city, "state": state, "state_of_origin": state_of_origin, "lga_of_origin": lga_of_origin, "bvn": bvn, "next_of_kin_name": next_of_kin_name, "next_of_kin_phone": next_of_kin_phone, "next_of_kin_relationship": next_of_kin_relationship, "title": title, "middle_name": middle_name, "nin": nin, "occupation": occupation, "bank_code": bank_code, "bank_account_number": bank_account_number, "mothers_maiden_name": mothers_maiden_name}, idempotency_key, deadline)
