@@ -64,7 +64,7 @@ describe('the pages for partners', () => {
       for (const [, href = ''] of (pages.get(path) ?? '').matchAll(/ href="([^"]+)"/g)) {
         const to: URL = new URL(href.replaceAll('&#38;', '&'), `http://docs.test${path}`);
         // Readers of the feed need whole addresses.
-        const host = path.endsWith('.atom') ? `127.0.0.1:${gateway.app.restPort}` : 'docs.test';
+        const host: string = path.endsWith('.atom') ? `127.0.0.1:${gateway.app.restPort}` : 'docs.test';
         assert.equal(to.host, host, `${path} links to ${href}`);
         links.push({ from: path, to });
         wanted.push(to.pathname);

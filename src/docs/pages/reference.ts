@@ -41,7 +41,7 @@ export function referenceIndex(reference: Reference): PageParts {
       (desc) =>
         html`<li id="object-${desc.name}"><a href="${objectHref(desc)}">The ${lowerFirst(titleOf(desc.name))} object</a></li>`,
     );
-    return html`<section class="where" id="${service.name}">
+    return html`<section class="where calls" id="${service.name}">
 <h2><a href="${path}">${serviceTitle(service)}</a></h2>
 <p>${inlineMarkdown(firstSentence(commentOf(comments, service)))}</p>
 <ul>${operations}${objects}</ul>
@@ -59,16 +59,25 @@ export function referenceIndex(reference: Reference): PageParts {
 /** The operations and objects of one service. */
 export function servicePage(service: DescService, page: ReferencePage): PageParts {
   const { reference, canTry } = page;
+  const objects = objectsAt(service, reference).map((desc) => objectSection(desc, reference));
+  const operations = operationsOf(service, reference).map((operation) => operationSection(operation, page));
   return {
     path: servicePath(service),
     title: serviceTitle(service),
     lead: bareText(firstSentence(commentOf(reference.comments, service))),
-    content: html`${canTry && tryKey()}<section class="service">
-<div class="prose">${markdown(commentOf(reference.comments, service))}</div>
-${objectsAt(service, reference).map((desc) => objectSection(desc, reference))}
-${operationsOf(service, reference).map((operation) => operationSection(operation, page))}
+    content: html`${canTry && tryKey()}<div class="prose">${markdown(commentOf(reference.comments, service))}</div>
+${[
+  { title: 'Objects', sections: objects },
+  { title: 'Operations', sections: operations },
+].map(
+  ({ title, sections }) =>
+    sections.length > 0 &&
+    html`<section class="service" id="${title.toLowerCase()}">
+<h2><a class="anchor" href="#${title.toLowerCase()}">${title}</a></h2>
+${sections}
 </section>
 `,
+)}`,
     isWide: true,
   };
 }
