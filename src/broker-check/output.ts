@@ -1,3 +1,4 @@
+import { escapedInJson, writtenOut } from '../lib/printable.ts';
 import type { Check, CheckClass } from './check.ts';
 import type { Result, Verdict } from './run.ts';
 import { exitCodes } from './settings.ts';
@@ -16,7 +17,8 @@ export function resultLines(result: Result): string {
     `${indent}${call} ${JSON.stringify(request)}`,
     `${indent}  → ${status}${details ? ` "${details}"` : ''} after ${tookMs} ms${answer === undefined ? '' : ` ${JSON.stringify(answer)}`}`,
   ]);
-  return [head, `${indent}${reason}`, ...calls].join('\n');
+  // The adapter's own texts are in the reason and in the details.
+  return [head, `${indent}${reason}`, ...calls].map(writtenOut).join('\n');
 }
 
 /** How many of each class ended how. */
@@ -47,7 +49,8 @@ export function countsTable(results: readonly Result[]): string {
 
 /** Everything as JSON. */
 export function resultJson(results: readonly Result[]): string {
-  return JSON.stringify({ counts: countsOf(results), results }, undefined, 2);
+  const json = JSON.stringify({ counts: countsOf(results), results }, undefined, 2);
+  return json.split('\n').map(escapedInJson).join('\n');
 }
 
 /** The list of checks. */

@@ -15,11 +15,12 @@ import {
   DocumentPresence,
   DocumentType,
 } from '../gen/marina/broker/v1/applications_pb.ts';
-import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import { SubmissionSchema, Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection, codeOf } from './connection.ts';
 import { isReportNumber, isUpstreamId, type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
+import { withRightTexts } from './rules.ts';
 
 /** An application to submit. */
 export interface ApplicationToSend {
@@ -175,16 +176,19 @@ export class SubmissionsBroker {
   readonly #submissions: Connection<typeof Submissions>;
 
   constructor(options: BrokerOptions) {
-    this.#submissions = new Connection(Submissions, 'broker', options);
+    this.#submissions = new Connection(Submissions, 'broker', options, false);
   }
 
-  /** The submissions above a number, in order and without a gap; undefined if the broker keeps no such list. */
+  /**
+   * The submissions above a number, in order and without a gap; undefined if the broker keeps no such list. An id that is not
+   * printable is that of none of ours, and must not keep the gateway from the others.
+   */
   async submissionsAfter(number: bigint, most: number): Promise<readonly Taken[] | undefined> {
     try {
       const { submissions } = await this.#submissions.call('listSubmissions', { afterNumber: number, limit: most }, {});
       const isDense = submissions.every((submission, index) => submission.number === number + BigInt(index + 1));
       if (!isDense || submissions.length > most) throw new Error('the list of submissions makes no sense');
-      return submissions;
+      return submissions.map((submission) => withRightTexts(SubmissionSchema, submission));
     } catch (error) {
       if (codeOf(error) === status.UNIMPLEMENTED) return undefined;
       throw error;

@@ -1,4 +1,4 @@
-import type { DescMethod, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { DescMessage, DescMethod, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
@@ -19,6 +19,7 @@ import { passingTracer, type Tracer, traceIdOf } from '../lib/trace.ts';
 import type { Live } from '../lib/watched-files.ts';
 import { BrokerClock } from './clock.ts';
 import type { LookedUp, Sent } from './port.ts';
+import { withRightTexts, wrongText } from './rules.ts';
 
 const channelOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
@@ -106,6 +107,9 @@ interface Batch<Report> {
   readonly brokerTime?: Timestamp | undefined;
 }
 
+/** The evidence of an answer that makes no sense. */
+const nonsense = 'the answer made no sense';
+
 /**
  * A connection to one service of the broker. It is replaced after a call without an answer in time, because it may be
  * dead without showing it. Calls under way over the old one continue. Each call makes a log line, a metric and a span.
@@ -116,12 +120,16 @@ export class Connection<Service extends TypedService> {
   #next: GrpcClient<Service> | undefined;
   readonly #clock: BrokerClock;
   readonly #log: Logger | undefined;
+  /** The fields of reports whose texts were not printable, each logged once. */
+  readonly #wrongFields = new Set<string>();
 
   constructor(
     private readonly service: Service,
     /** The other side's name in the evidence of an outcome. */
     private readonly upstream: 'exchange' | 'broker',
     private readonly options: BrokerOptions,
+    /** False: the caller itself deals with texts that are not printable. */
+    private readonly checksTexts = true,
   ) {
     this.#client = this.#connect();
     options.access?.onChange(() => this.#renew());
@@ -134,7 +142,10 @@ export class Connection<Service extends TypedService> {
     return isConnected(this.#client.grpcClient);
   }
 
-  /** Makes one call. Errors are grpc-js's, unchanged. */
+  /**
+   * Makes one call. Errors are grpc-js's, unchanged. An answer with a text that is not printable is `exchange_error`, here and in
+   * every other call.
+   */
   async call<Name extends UnaryName<Service>>(
     name: Name,
     request: Request<Service, Name>,
@@ -163,6 +174,7 @@ export class Connection<Service extends TypedService> {
     makesSense: (answer: Answer<Service, Name>) => boolean,
   ): Promise<Answer<Service, Name>> {
     const answer = await this.call(name, request, about).catch((error: unknown) => {
+      if (error instanceof ApiError) throw error;
       const code = codeOf(error);
       if (code === status.NOT_FOUND) throw new ApiError(missing, { cause: error });
       const isNonsense = code === status.INTERNAL || code === status.UNIMPLEMENTED;
@@ -219,9 +231,7 @@ export class Connection<Service extends TypedService> {
     try {
       const answer = read(await this.#call(name, request, timeoutMs, underWay));
       underWay.end(answer === undefined ? 'nonsense' : 'ok');
-      return answer === undefined
-        ? { outcome: 'unclear', evidence: 'the answer made no sense' }
-        : { outcome: 'answered', answer };
+      return answer === undefined ? { outcome: 'unclear', evidence: nonsense } : { outcome: 'answered', answer };
     } catch (error) {
       underWay.end(outcomeOf(error));
       if (refusalProves && codeOf(error) === status.FAILED_PRECONDITION) {
@@ -236,7 +246,7 @@ export class Connection<Service extends TypedService> {
    * seconds and end without a gap. Throws if it breaks, falls silent or ends. Also throws if the broker has fewer reports
    * than asked for: it has lost reports or restarted its numbers, so new reports would pass for old ones.
    */
-  async *follow<Report extends { readonly number: bigint }>(
+  async *follow<Report extends Message & { readonly number: bigint }>(
     open: (client: GrpcClient<Service>, signal: AbortSignal) => AsyncIterable<Batch<Report>>,
     afterNumber: bigint,
     signal: AbortSignal,
@@ -255,7 +265,7 @@ export class Connection<Service extends TypedService> {
           throw new Error(`the broker's last report is ${lastNumber}, and reports up to ${afterNumber} were applied`);
         }
         for (const { number } of reports) if (number > last) last = number;
-        yield reports;
+        yield reports.map((report) => this.#withRightTexts(report));
         if (lastNumber > last) throw new Error('the stream left out its last reports');
         timer.refresh(); // The time that the consumer needed is not the broker's silence.
       }
@@ -264,6 +274,17 @@ export class Connection<Service extends TypedService> {
       clearTimeout(timer);
       client.close();
     }
+  }
+
+  #withRightTexts<Report extends Message>(report: Report): Report {
+    const schema = reportOf(this.service);
+    const field = wrongText(schema, report);
+    if (field === undefined) return report;
+    if (!this.#wrongFields.has(field)) {
+      this.#wrongFields.add(field);
+      this.#log?.warn({ service: this.service.name, field }, 'the broker reports a text that is not printable');
+    }
+    return withRightTexts(schema, report);
   }
 
   close(): void {
@@ -333,6 +354,9 @@ export class Connection<Service extends TypedService> {
       const answer = await calls[name](request, { timeoutMs, metadata });
       // Every answer may state the broker's time.
       this.#clock.answered(sentAt, (answer as { readonly brokerTime?: Timestamp }).brokerTime);
+      if (this.checksTexts && wrongText(this.service.method[name]?.output as DescMessage, answer) !== undefined) {
+        throw new ApiError('exchange_error');
+      }
       return answer;
     } catch (error) {
       if (codeOf(error) === status.DEADLINE_EXCEEDED && used === this.#client) {
@@ -372,9 +396,19 @@ export function statusOf(error: unknown): string | undefined {
 
 /** The evidence from a failed call: its status, never the broker's own text. */
 export function evidenceOf(error: unknown): string {
+  if (error instanceof ApiError) return nonsense;
   return codeOf(error) === undefined ? 'no answer' : `no answer: ${outcomeOf(error).replaceAll('_', ' ')}`;
 }
 
+/** The message of a service's reports, of which it has one stream. */
+function reportOf({ methods }: TypedService): DescMessage {
+  const stream = methods.find(({ methodKind }) => methodKind === 'server_streaming');
+  const report = stream?.output.fields.find(({ name }) => name === 'reports')?.message;
+  if (report === undefined) throw new Error('the service has no stream of reports');
+  return report;
+}
+
 function outcomeOf(error: unknown): string {
+  if (error instanceof ApiError) return 'nonsense';
   return codeOf(error) === undefined ? 'no_answer' : (statusOf(error) ?? 'unknown');
 }

@@ -12,6 +12,7 @@ import {
   type StatementTrade,
 } from '../gen/marina/broker/v1/statements_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../lib/clock.ts';
+import { ApiError } from '../lib/errors.ts';
 import { type BrokerOptions, Connection, codeOf, evidenceOf } from './connection.ts';
 
 /** Why there is no page: the broker gives no statements, has none of the day, could not be asked, or broke its promises. */
@@ -96,6 +97,9 @@ const symbolCode = /^[A-Z0-9.-]{1,20}$/;
 const cursorText = /^[\x20-\x7e]*$/;
 
 function problemOf(error: unknown): StatementError {
+  if (error instanceof ApiError) {
+    return new StatementError('nonsense', 'the statement makes no sense: a text is not printable', { cause: error });
+  }
   const code = codeOf(error);
   if (code === status.UNIMPLEMENTED) {
     return new StatementError('not_offered', 'the broker gives no statements', { cause: error });

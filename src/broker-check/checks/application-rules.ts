@@ -1,4 +1,5 @@
 import { toJsonString } from '@bufbuild/protobuf';
+import { wrongText } from '../../broker/rules.ts';
 import {
   type ApplicationReport,
   ApplicationReportKind,
@@ -27,7 +28,9 @@ export function reportProblem(report: ApplicationReport): string | undefined {
   if (reference.length > longestReference) return `its reference is longer than ${longestReference}`;
   if (kind === ApplicationReportKind.ACCEPTED && reference === '') return 'it is accepted, and has no reference';
   const isOpen = kind === ApplicationReportKind.OPENED;
-  return isOpen && !accountCode.test(account) ? `its account is "${account}"` : undefined;
+  if (isOpen && !accountCode.test(account)) return `its account is "${account}"`;
+  const field = wrongText(ApplicationReportSchema, report);
+  return field === undefined ? undefined : `its ${field} is not printable`;
 }
 
 /** What is wrong with the order of one application's reports. */

@@ -1,5 +1,6 @@
 import { toJsonString } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { wrongText } from '../../broker/rules.ts';
 import { type Report, ReportKind, ReportSchema } from '../../gen/marina/broker/v1/orders_pb.ts';
 
 const longestId = 64;
@@ -18,7 +19,9 @@ export function reportProblem(report: Report): string | undefined {
   if (kind === ReportKind.UNSPECIFIED) return 'it has no kind';
   if (at === undefined && kind === ReportKind.TRADE) return 'it is a trade and has no time';
   if (at !== undefined && !Number.isFinite(timestampMs(at))) return 'its time is none';
-  return exchangeOrderId.length > longestId ? `its exchange_order_id is longer than ${longestId}` : undefined;
+  if (exchangeOrderId.length > longestId) return `its exchange_order_id is longer than ${longestId}`;
+  const field = wrongText(ReportSchema, report);
+  return field === undefined ? undefined : `its ${field} is not printable`;
 }
 
 /** What is wrong with the numbers of a trade. */
