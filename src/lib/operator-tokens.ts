@@ -1,4 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { isDate } from './clock.ts';
 import type { Live } from './watched-files.ts';
 
 /** The name of an operator, by its token. */
@@ -35,7 +36,9 @@ function parseToken(entry: string): OperatorToken {
   if (name !== undefined && token !== undefined) return { name, hash: hashOf(token), expiresAt: undefined };
   const [, hashedName, hex, end] = hashedForm.exec(entry) ?? [];
   const expiresAt = Date.parse(end ?? '');
-  if (hashedName === undefined || hex === undefined || Number.isNaN(expiresAt)) throw new Error(allowed);
+  // Date.parse takes 31 February for a day of March.
+  const isDay = end !== undefined && isDate(end.slice(0, 10));
+  if (hashedName === undefined || hex === undefined || !isDay || Number.isNaN(expiresAt)) throw new Error(allowed);
   return { name: hashedName, hash: Buffer.from(hex, 'hex'), expiresAt };
 }
 

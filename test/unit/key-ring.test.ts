@@ -119,6 +119,8 @@ describe("operators' tokens", () => {
     for (const text of [
       `ada sha256:${'ab'.repeat(32)}`,
       `ada sha256:${'ab'.repeat(32)} 2030-13-01T00:00:00Z`,
+      `ada sha256:${'ab'.repeat(32)} 2030-02-31T00:00:00Z`,
+      `ada sha256:${'ab'.repeat(32)} 2030-01-01T25:00:00Z`,
       `ada sha256:${hex} 2030-01-01T00:00:00Z`,
       'ada:canary',
     ]) {
