@@ -2,6 +2,8 @@
 const maxAtOnce = 4;
 /** How many are worked on at once with those that wait for a lock. Each has a database connection, and requests need some too. */
 const maxWithSlow = 10;
+/** How many of these may be partners whose last try failed: they most likely wait for the same lock again, and others need slots. */
+const maxFailed = 5;
 
 /**
  * The work on partners' reports that may be under way at once, for all streams of a process one after another: a transaction
@@ -11,9 +13,13 @@ export class LaneSlots {
   /** Those that count, because they are not known to wait for a lock. */
   #counted = 0;
   readonly #running = new Set<Promise<void>>();
+  /** How many of these have failed before. */
+  #failed = 0;
   readonly #whenFree = new Set<() => void>();
 
-  get isFree(): boolean {
+  /** Whether a partner may be worked on now, whose last try failed or did not. */
+  isFree(hasFailed: boolean): boolean {
+    if (hasFailed && this.#failed >= maxFailed) return false;
     return this.#counted < maxAtOnce && this.#running.size < maxWithSlow;
   }
 
@@ -24,8 +30,9 @@ export class LaneSlots {
   }
 
   /** Runs work that never rejects in a slot. It no longer counts after `afterMs`. */
-  run(work: () => Promise<void>, afterMs: number): Promise<void> {
+  run(work: () => Promise<void>, hasFailed: boolean, afterMs: number): Promise<void> {
     this.#counted += 1;
+    this.#failed += Number(hasFailed);
     let isCounted = true;
     const release = () => {
       if (isCounted) this.#counted -= 1;
@@ -38,6 +45,7 @@ export class LaneSlots {
     const running = work().then(() => {
       clearTimeout(slow);
       release();
+      this.#failed -= Number(hasFailed);
       this.#running.delete(running);
       this.#free();
     });

@@ -69,8 +69,10 @@ export interface FailingLane {
  */
 export class ReportLanes<Report extends { readonly number: bigint }> {
   readonly #lanes = new Map<string, Lane<Report>>();
-  /** Lanes that can go on as soon as there is room for them. */
+  /** Lanes that can go on as soon as there is a slot for them. */
   readonly #ready: Lane<Report>[] = [];
+  /** The same, of which the last try failed. */
+  readonly #readyAgain: Lane<Report>[] = [];
   readonly #running = new Set<Promise<void>>();
   #waiting = 0;
   #makeRoom: (() => void) | undefined;
@@ -173,12 +175,22 @@ export class ReportLanes<Report extends { readonly number: bigint }> {
 
   #begin(): void {
     const { slots, signal } = this.options;
-    while (slots.isFree && !signal.aborted) {
-      const lane = this.#ready.shift();
+    while (!signal.aborted) {
+      const lane = this.#next();
       if (lane === undefined) return;
-      const running = slots.run(() => this.#run(lane), slowAfterMs).then(() => void this.#running.delete(running));
+      const hasFailed = lane.failures > 0;
+      const running = slots
+        .run(() => this.#run(lane), hasFailed, slowAfterMs)
+        .then(() => void this.#running.delete(running));
       this.#running.add(running);
     }
+  }
+
+  /** The lane that takes the next slot. One that failed comes first: it has waited, and few of them are tried at once. */
+  #next(): Lane<Report> | undefined {
+    const { slots } = this.options;
+    if (this.#readyAgain.length > 0 && slots.isFree(true)) return this.#readyAgain.shift();
+    return slots.isFree(false) ? this.#ready.shift() : undefined;
   }
 
   /** Applies what waits for one partner now. Never rejects. */
@@ -228,7 +240,7 @@ export class ReportLanes<Report extends { readonly number: bigint }> {
     const { signal } = this.options;
     await pause(Math.min(firstRetryMs * 2 ** (lane.failures - 1), longestRetryMs), signal);
     if (signal.aborted) return;
-    this.#ready.push(lane);
+    this.#readyAgain.push(lane);
     this.#begin();
   }
 }

@@ -76,6 +76,26 @@ describe('the reports that wait for their partners', () => {
     assert.equal(scene.applied.length, 6);
   });
 
+  it('are applied although many more partners than there are slots fail again and again by waiting for their locks', async () => {
+    const scene = new Scene();
+    const locked = Array.from({ length: 30 }, (_, index) => `locked-${index}`);
+    for (const [index, partner] of locked.entries()) {
+      scene.fail(partner, true);
+      scene.lanes.add(partner, numbered(index + 1));
+    }
+    await eventually(() => assert.ok(locked.every((partner) => scene.failures.some(([failed]) => failed === partner))));
+    const free = locked.map((partner) => scene.lock(partner));
+    await eventually(() => assert.ok(scene.lanes.underWay >= 5, 'they wait for their locks'));
+    for (const number of [101, 102, 103, 104, 105]) {
+      scene.lanes.add(`other-${number}`, numbered(number));
+      await eventually(() => assert.deepEqual(scene.applied.at(-1), [`other-${number}`, [number]]), 2_000);
+    }
+    assert.equal(scene.lanes.underWay, 5);
+    for (const partner of locked) scene.fail(partner, false);
+    for (const release of free) release();
+    await eventually(() => assert.equal(scene.lanes.firstWaiting, undefined));
+  });
+
   it('of one partner are applied together with those that came while it was locked', async () => {
     const scene = new Scene();
     const free = scene.lock('a');
@@ -200,7 +220,7 @@ describe('the reports that wait for their partners', () => {
     const locked = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
     const free = locked.map((partner) => earlier.lock(partner));
     for (const [index, partner] of locked.entries()) earlier.lanes.add(partner, numbered(index + 1));
-    await eventually(() => assert.ok(!slots.isFree && earlier.lanes.underWay === 10), 15_000);
+    await eventually(() => assert.ok(!slots.isFree(false) && earlier.lanes.underWay === 10), 15_000);
     earlier.stopping.abort();
     later.lanes.add('other', numbered(1));
     await turn();
