@@ -1,6 +1,7 @@
 import { answersQuestion, execIdOf, type Message, namelessId, wholeOf } from '../orders/execution.ts';
 import { orderIdOfName } from '../orders/names.ts';
 import type { Field } from '../wire/message.ts';
+import { isPlain } from '../wire/plain.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { readUtcTimestamp } from '../wire/times.ts';
 import type { DropCopyTrade } from './table.ts';
@@ -99,12 +100,12 @@ function orderOf(get: (tag: number) => string | undefined) {
   };
 }
 
-/** A longer id is none of ours. */
+/** A longer id is none of ours, and neither is one that is not printable. */
 function kept(id: string): string {
-  return Buffer.byteLength(id) <= longestId ? id : '';
+  return isPlain(id, longestId) ? id : '';
 }
 
-/** A symbol or a side, empty if it is not stated. A longer one is that of no order of ours. */
-function within(maxBytes: number, text = ''): string {
-  return Buffer.byteLength(text) <= maxBytes ? text : '?';
+/** A symbol or a side, empty if it is not stated. One that is longer, or not printable, is that of no order of ours. */
+function within(maxLength: number, text = ''): string {
+  return isPlain(text, maxLength) ? text : '?';
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { withNote } from '../store/notes.ts';
 import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder, FixReport, FixReportKind, FixTradeChange } from '../store/table.ts';
+import { isPlain } from '../wire/plain.ts';
 import { tags } from '../wire/tags.ts';
 import { endStatuses, evidence, lateTypes } from './evidence.ts';
 import { type Execution, type Message, readExecution } from './execution.ts';
@@ -511,8 +512,8 @@ function digestOf({ execId, says, lastQty, lastPriceKobo, cumQty }: Execution): 
   return createHash('sha256').update([execId, says, lastQty, lastPriceKobo, cumQty].join('\u0001')).digest('hex');
 }
 
-/** The exchange's id of the order. `NONE` stands where it has none. */
+/** The exchange's id of the order. `NONE` stands where it has none. One that nobody could write is none. */
 function exchangeIdOf(message: Message): string | undefined {
   const id = message.get(tags.OrderID);
-  return id === undefined || id === 'NONE' || id.length > 64 ? undefined : id;
+  return id === undefined || id === 'NONE' || !isPlain(id, 64) ? undefined : id;
 }

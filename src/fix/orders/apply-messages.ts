@@ -2,6 +2,7 @@ import { withNote } from '../store/notes.ts';
 import type { Changes, Executed, Known, Subjects, Unmatched } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
 import type { UnsupportedMessage } from '../store/unsupported.ts';
+import { plain } from '../wire/plain.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
 import { answersQuestion, execIdOf, type Message, wholeOf } from './execution.ts';
@@ -226,9 +227,11 @@ class Applying {
 
   /** What the exchange said of a rejection, as operators are shown it. */
   #shown({ exchangeReason, exchangeText }: Said): Said {
-    const { show } = this.context;
-    if (show === undefined || exchangeText === null) return { exchangeReason, exchangeText };
-    return { exchangeReason, exchangeText: show(tags.Text, exchangeText) };
+    const { show = (_tag: number, value: string) => plain(value) } = this.context;
+    return {
+      exchangeReason: exchangeReason === null ? null : plain(exchangeReason),
+      exchangeText: exchangeText === null ? null : show(tags.Text, exchangeText),
+    };
   }
 
   #answer(message: Message, { order, isUnknown, isUnclear: proves }: Effect): void {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Field } from '../wire/message.ts';
+import { isPlain } from '../wire/plain.ts';
 import { tags } from '../wire/tags.ts';
 
 /** An application message of the exchange. */
@@ -188,13 +189,13 @@ export function namelessId(message: Message): string {
   return createHash('sha256').update(said.join('\u0001')).digest('hex');
 }
 
-/** The ExecID as the record keeps it: a long one by its digest. */
+/** The ExecID as the record keeps it: one that is long, or not printable, by its digest. */
 export function execIdOf(message: Message): string | undefined {
   return shortId(message.get(tags.ExecID));
 }
 
 function shortId(id: string | undefined): string | undefined {
-  if (id === undefined || Buffer.byteLength(id) <= 64) return id;
+  if (id === undefined || isPlain(id, 64)) return id;
   return createHash('sha256').update(id).digest('hex');
 }
 

@@ -1,3 +1,4 @@
+import { plain } from '../wire/plain.ts';
 import { tags } from '../wire/tags.ts';
 import type { Message } from './execution.ts';
 
@@ -45,7 +46,7 @@ const shown: readonly (keyof typeof factTags)[] = [
 export type ShowValue = (tag: number, value: string) => string;
 
 /** All facts of a message, as JSON, for an operator. */
-export function factsOf(message: Message, show: ShowValue = (_tag, value) => value): string {
+export function factsOf(message: Message, show: ShowValue = (_tag, value) => plain(value)): string {
   const facts = Object.entries(factTags).flatMap(([name, tag]): [string, string][] => {
     const value = message.get(tag);
     return value === undefined ? [] : [[name, show(tag, value).slice(0, longestValue)]];
@@ -58,7 +59,7 @@ export function describe(message: Message): string {
   return shown
     .flatMap((name) => {
       const value = message.get(factTags[name]);
-      return value === undefined ? [] : [`${name}=${value.slice(0, longestValue)}`];
+      return value === undefined ? [] : [`${name}=${plain(value.slice(0, longestValue))}`];
     })
     .join(' ');
 }

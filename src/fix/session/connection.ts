@@ -5,6 +5,7 @@ import type { MessageTap } from '../messages/tap.ts';
 import { type Framed, Framing } from '../wire/framing.ts';
 import type { Field, FixMessage } from '../wire/message.ts';
 import { wholeNumber } from '../wire/numbers.ts';
+import { plain } from '../wire/plain.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { Incoming } from './gap.ts';
 import { Inbox } from './inbox.ts';
@@ -347,7 +348,7 @@ export class Connection<Message extends Outgoing> {
     if (isAdministrative(type) || type === messageTypes.Reject) {
       const number = reject.get(tags.RefSeqNum);
       log.error(
-        { number, type, reason: reject.get(tags.SessionRejectReason) },
+        { number: plainOf(number), type, reason: plainOf(reject.get(tags.SessionRejectReason)) },
         'the other side rejects a message of the session',
       );
     }
@@ -365,7 +366,7 @@ export class Connection<Message extends Outgoing> {
     const { log, events } = this.options;
     this.#inbox.passOver();
     this.#give(message);
-    log.error({ number: message.number, type: message.type }, 'a message of the other side cannot be read');
+    log.error({ number: message.number, type: plain(message.type) }, 'a message of the other side cannot be read');
     events.trouble('garbage');
     this.#reject(message, rejectReasons.other);
   }
@@ -387,7 +388,7 @@ export class Connection<Message extends Outgoing> {
     await settings.passwords?.answered({ isAccepted: answer.kind !== 'refused', sessionStatus });
     if (answer.kind === 'wrong') return this.#refuse(answer.text, answer.trouble);
     if (answer.kind === 'refused') {
-      log.error({ sessionStatus }, 'the other side refused the Logon');
+      log.error({ sessionStatus: plainOf(sessionStatus) }, 'the other side refused the Logon');
       events.trouble('logon_refused');
       throw new LogonRefused('the Logon was refused', answer.text);
     }
@@ -497,7 +498,7 @@ export class Connection<Message extends Outgoing> {
   #rejectType(message: FixMessage): void {
     const { log, events } = this.options;
     log.error(
-      { number: message.number, type: message.type },
+      { number: message.number, type: plain(message.type) },
       'a message of the other side has a type that is not supported',
     );
     events.trouble('unsupported');
@@ -573,4 +574,8 @@ export class Connection<Message extends Outgoing> {
       this.options.log.warn({ err: error }, "the number of the other side's next message was not stored");
     });
   }
+}
+
+function plainOf(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : plain(value);
 }
