@@ -14,7 +14,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../gen/google/rpc/error_detail
 import { ErrorSchema } from '../gen/marina/gateway/v1/errors_pb.ts';
 import { materialize } from '../json/stored.ts';
 import { ApiError, docUrl, type ErrorCode, type HttpStatus } from '../lib/errors.ts';
-import { type Operation, readIdempotencyKey } from './operations.ts';
+import { type FileBody, type Operation, readIdempotencyKey } from './operations.ts';
 
 /** A request of gRPC or Connect with checked parameters. */
 export interface RpcRequest {
@@ -46,6 +46,47 @@ export async function readRpcRequest(
   const idempotencyKey = readIdempotencyKey(operation, idempotencyKeys);
   if (message === undefined) throw refusal;
   return { message, idempotencyKey };
+}
+
+/**
+ * Reads a message that is too large, of which `decode` reads the beginning. If its file is what is too large, the request is returned,
+ * because the handler refuses a file in its turn. Otherwise throws the error for the size, after those for the path, query and key.
+ */
+export async function readTooLarge(
+  operation: Operation,
+  idempotencyKeys: readonly string[],
+  decode: () => Message,
+): Promise<RpcRequest> {
+  const { file, http } = operation;
+  const tooLarge =
+    file === undefined
+      ? new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' })
+      : new ApiError(file.tooLargeCode);
+  const read = (message: Message, name: string) => (message as unknown as Record<string, unknown>)[name];
+  const request = await readRpcRequest(operation, idempotencyKeys, () => {
+    const message = decodeForPath(operation, decode, tooLarge);
+    // A field of the path may be behind the large one.
+    if (http?.pathFields.some(({ localName }) => (read(message, localName) ?? '') === '')) throw tooLarge;
+    return message;
+  });
+  const content = file && read(request.message, file.contentKey);
+  if (file === undefined || !(content instanceof Uint8Array) || content.length <= file.maxBytes) throw tooLarge;
+  return request;
+}
+
+/** Only what is wrong with a field of the path comes before the size. */
+function decodeForPath({ http }: Operation, decode: () => Message, tooLarge: ApiError): Message {
+  try {
+    return decode();
+  } catch (error) {
+    const param = error instanceof ApiError ? error.param : undefined;
+    throw http?.pathFields.some(({ name }) => name === param) ? error : tooLarge;
+  }
+}
+
+/** Marks a message whose file was cut: its file is one that is too large. */
+export function withLargeFile(message: Message, { contentKey, maxBytes }: FileBody): Message {
+  return Object.assign(message, { [contentKey]: new Uint8Array(maxBytes + 1) });
 }
 
 const statusByHttpStatus: Readonly<Record<HttpStatus, status>> = {
@@ -128,7 +169,7 @@ export function decodeProtobuf(schema: DescMessage, bytes: Uint8Array): Message 
 }
 
 /** Reads the fields that are whole in a message's first bytes, and says which field is cut, if it is a known one. */
-export function decodeStart(schema: DescMessage, start: Uint8Array): { message: Message; cut: DescField | undefined } {
+function decodeStart(schema: DescMessage, start: Uint8Array): { message: Message; cut: DescField | undefined } {
   const reader = new BinaryReader(start);
   let end = 0;
   let cut: DescField | undefined;
@@ -144,6 +185,12 @@ export function decodeStart(schema: DescMessage, start: Uint8Array): { message: 
     // The cut field has less bytes than it says.
   }
   return { message: decodeProtobuf(schema, start.subarray(0, end)), cut };
+}
+
+/** Reads the fields of a request that come before a cut. A file that is cut is in the message as one that is too large. */
+export function decodeCut({ input, file }: Operation, start: Uint8Array): Message {
+  const { message, cut } = decodeStart(input, start);
+  return file !== undefined && cut?.localName === file.contentKey ? withLargeFile(message, file) : message;
 }
 
 /** Encodes an answer in protobuf. */

@@ -202,6 +202,48 @@ const refused: readonly (readonly [string, RestRequest, number, string, string?]
   ['a compressed body', { headers: { 'Content-Encoding': 'gzip' } }, 415, 'unsupported_media_type'],
   ['a body that says it is too large', { headers: { 'Content-Length': '16385' } }, 429, 'request_too_large'],
   [
+    'a body that is too large and no Idempotency-Key',
+    { headers: { 'Idempotency-Key': null }, body: goodJson.padEnd(20_000) },
+    400,
+    'missing_required_field',
+    'Idempotency-Key',
+  ],
+  ['a body that is too large', { body: goodJson.padEnd(20_000) }, 429, 'request_too_large'],
+  [
+    'a malformed id in a body that is too large',
+    { target: path('GetOrder'), body: '{"id":"x"'.padEnd(20_000).concat('}') },
+    404,
+    'order_not_found',
+  ],
+  [
+    'a malformed id before a member that is too large',
+    { target: path('GetOrder'), body: `{"id":"x","more":"${'A'.repeat(20_000)}"}` },
+    404,
+    'order_not_found',
+  ],
+  [
+    'a good id in a body that is too large',
+    { target: path('GetOrder'), body: `{"id":"${orderId}"}`.padEnd(20_000) },
+    429,
+    'request_too_large',
+  ],
+  [
+    'a body that is too large and no JSON',
+    { target: path('GetOrder'), body: 'A'.repeat(20_000) },
+    429,
+    'request_too_large',
+  ],
+  [
+    'a message that is too large behind a malformed id',
+    {
+      target: path('GetOrder'),
+      headers: { 'Content-Type': 'application/proto' },
+      body: Buffer.concat([Buffer.from([0x0a, 1, 0x78, 0xc2, 0x3e, 0xa0, 0x9c, 0x01]), Buffer.alloc(20_000)]),
+    },
+    404,
+    'order_not_found',
+  ],
+  [
     'no Idempotency-Key',
     { headers: { 'Idempotency-Key': null }, body: '{' },
     400,

@@ -166,6 +166,22 @@ for (const [protocol, ask] of Object.entries(everyProtocol)) {
       assert.equal(places, 0);
     });
 
+    for (const size of [1_000_000, 1_013_000, 2_000_000, 5_000_000]) {
+      test(`of ${size} bytes is refused for its size in its turn in the order of checks`, async () => {
+        const content = Buffer.alloc(size);
+        const cases: [Wanted, string][] = [
+          [{ type: noType, id: 'nonsense' }, 'invalid_request'],
+          [{ id: 'nonsense', contentType: 'text/plain' }, 'application_not_found'],
+          [{ id: unknownId }, 'application_not_found'],
+          [{ contentType: 'text/plain' }, 'unsupported_media_type'],
+          [{}, 'document_too_large'],
+        ];
+        for (const [wanted, code] of cases) assert.equal(await ask({ content, ...wanted }), code, code);
+        assert.equal(places, 0);
+        assert.deepEqual(received, []);
+      });
+    }
+
     test('has a media type whatever its case, with parameters or without', async () => {
       assert.equal(await ask({ contentType: 'Image/JPEG; name=photo' }), 'ok');
       assert.equal(received[0]?.mediaType, 'image/jpeg');
@@ -260,6 +276,34 @@ describe('a file that is the body', () => {
   });
 });
 
+describe('a file over Connect that is announced as too large', () => {
+  for (const [name, start, code] of [
+    [
+      'is asked for as far as the other fields go',
+      `{"id":"${unknownId}","type":"DOCUMENT_TYPE_PHOTO",`,
+      'application_not_found',
+    ],
+    ['is refused for its size if its file comes first', '', 'document_too_large'],
+  ] as const) {
+    test(name, async () => {
+      const connection = new RawConnection(servers.restPort);
+      const head = requestText({
+        target: '/marina.gateway.v1.Applications/SendDocument',
+        headers: { 'Content-Type': 'application/json', 'Content-Length': '2000000', Expect: '100-continue' },
+      });
+      try {
+        assert.equal((await connection.send(head).answer()).status, 100);
+        connection.send(`${start || '{'}"content":"AAAA`);
+        const answer = await connection.answer();
+        assert.match(answer.body, new RegExp(code));
+        assert.equal(answer.headers.get('connection'), 'close');
+      } finally {
+        connection.close();
+      }
+    });
+  }
+});
+
 describe('gRPC', () => {
   for (const size of [1_000_000, 1_080_000, 1_200_000, 3_000_000, 4 * 1_024 * 1_024 - 200, 6_000_000]) {
     test(`answers a document of ${size} bytes with its typed error`, async () => {
@@ -272,16 +316,6 @@ describe('gRPC', () => {
       assert.equal(places, 0);
     });
   }
-
-  test('reports a too large document in the order of checks', async () => {
-    const content = Buffer.alloc(2_000_000);
-    const codeOf = async (wanted: Wanted) =>
-      (await callGrpc(servers.grpcPort, sendDocument, messageOf({ content, ...wanted }))).error?.code;
-    assert.equal(await codeOf({ type: noType, id: 'nonsense' }), 'invalid_request');
-    assert.equal(await codeOf({ id: unknownId }), 'application_not_found');
-    assert.equal(await codeOf({ contentType: 'text/plain' }), 'unsupported_media_type');
-    assert.equal(await codeOf({}), 'document_too_large');
-  });
 
   test('takes no message of a file’s size where there is no file', async () => {
     const client = new GrpcClient(`127.0.0.1:${servers.grpcPort}`, credentials.createInsecure());

@@ -11,12 +11,12 @@ import {
 } from '@connectrpc/connect/protocol-connect';
 import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { protobufForm } from '../../json/protobuf-form.ts';
+import { splitStart } from '../../json/start.ts';
 import { materialize } from '../../json/stored.ts';
 import { ApiError, refusalOf } from '../../lib/errors.ts';
 import { jsonMediaType } from '../http/media-type.ts';
 import {
   type Answer,
-  type BodyBound,
   errorHeaders,
   type HttpRequest,
   messageBound,
@@ -28,13 +28,26 @@ import type { HttpProtocol } from '../http/server.ts';
 import { maxBodyBytes, type Operation, rpcPath } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import type { RequestContext } from '../request.ts';
-import { CompressedRefusal, decodeProtobuf, encodeProtobuf, errorDetails, readRpcRequest, rpcStatus } from '../rpc.ts';
+import {
+  CompressedRefusal,
+  decodeCut,
+  decodeProtobuf,
+  encodeProtobuf,
+  errorDetails,
+  type RpcRequest,
+  readRpcRequest,
+  readTooLarge,
+  rpcStatus,
+  withLargeFile,
+} from '../rpc.ts';
 
 interface Route {
   readonly operation: Operation;
   readonly codec: Codec;
 }
 
+/** How much is read of a message that is too large: the fields that come before its large one. */
+const maxStartBytes = 16_384;
 const endStream = createEndStreamSerialization(undefined);
 
 /**
@@ -64,10 +77,7 @@ export class ConnectProtocol implements HttpProtocol {
     const { pipeline } = this.#options;
     const find = () => this.#find(request.method, request.path);
     const { operation, codec } = await pipeline.admit(context, request, find);
-    const { message, idempotencyKey } = await readRpcRequest(operation, request.idempotencyKeys, async () => {
-      const mediaType = codec.mediaType(request);
-      return codec.decode(mediaType, await request.readBody(codec.bound(mediaType)));
-    });
+    const { message, idempotencyKey } = await readRequest(request, operation, codec);
     const mediaType = codec.mediaType(request);
     const contentType = mediaType.name;
     if (operation.kind === 'stream') {
@@ -108,6 +118,36 @@ export class ConnectProtocol implements HttpProtocol {
     const end = { metadata: new Headers(), error: error && describe(error, this.#options.baseUrl) };
     return envelope(endStreamFlag, endStream.serialize(end));
   }
+}
+
+/** Reads the message after the head, as gRPC does. Of one that is too large only the beginning is read, for the checks before the size. */
+async function readRequest(request: HttpRequest, operation: Operation, codec: Codec): Promise<RpcRequest> {
+  const receive = async () => {
+    const mediaType = codec.mediaType(request);
+    const maxBytes = codec.maxBytes(mediaType);
+    // Nothing in such a message is checked before its size.
+    if (!hasCheckedStart(operation)) {
+      return { mediaType, isWhole: true, bytes: await request.readBody({ ...messageBound, maxBytes }) };
+    }
+    return { mediaType, ...(await request.readBodyOrStart(maxBytes, maxStartBytes)) };
+  };
+  const received = receive();
+  // What is wrong with the body comes after the Idempotency-Key.
+  const start = await received.then(
+    (body) => (body.isWhole ? undefined : body),
+    () => undefined,
+  );
+  const keys = request.idempotencyKeys;
+  if (start !== undefined) return readTooLarge(operation, keys, () => codec.decodeStart(start.mediaType, start.bytes));
+  return readRpcRequest(operation, keys, async () => {
+    const { mediaType, bytes } = await received;
+    return codec.decode(mediaType, bytes);
+  });
+}
+
+/** Whether a message has fields that are checked before its size: those of the path, or of a file's handler. */
+function hasCheckedStart({ file, http }: Operation): boolean {
+  return file !== undefined || (http?.pathFields.length ?? 0) > 0;
 }
 
 async function* encoded(codec: Codec, mediaType: MediaType, messages: AsyncIterable<Message>): AsyncGenerator<Buffer> {
@@ -164,16 +204,26 @@ export class Codec {
   }
 
   /** The limit of a request's body. A file is base64 in JSON, and has other fields around it. */
-  bound({ isBinary }: MediaType): BodyBound {
+  maxBytes({ isBinary }: MediaType): number {
     const { file } = this.#operation;
-    if (file === undefined) return messageBound;
-    const fileBytes = isBinary ? file.maxBytes : 4 * Math.ceil(file.maxBytes / 3);
-    return { maxBytes: fileBytes + maxBodyBytes, tooLarge: () => new ApiError(file.tooLargeCode) };
+    if (file === undefined) return maxBodyBytes;
+    return (isBinary ? file.maxBytes : 4 * Math.ceil(file.maxBytes / 3)) + maxBodyBytes;
   }
 
   decode({ isBinary, isStream }: MediaType, body: Buffer): Message {
     const bytes = isStream ? openEnvelope(body) : body;
     return isBinary ? decodeProtobuf(this.#operation.input, bytes) : this.#decodeJson(bytes);
+  }
+
+  /** Reads the fields that come before the cut. A file that is cut is in the message as one that is too large. */
+  decodeStart({ isBinary }: MediaType, start: Buffer): Message {
+    const { file, input } = this.#operation;
+    if (isBinary) return decodeCut(this.#operation, start);
+    const { whole, cut } = splitStart(start);
+    const message = this.#decodeJson(whole);
+    const content = file && input.fields.find(({ localName }) => localName === file.contentKey);
+    const isFile = content !== undefined && protobufForm.namesOf(content).includes(cut ?? '');
+    return file !== undefined && isFile ? withLargeFile(message, file) : message;
   }
 
   encode({ isBinary, isStream }: MediaType, message: Message): Buffer {

@@ -9,12 +9,13 @@ import { ClientGone, type Reply } from '../pipeline.ts';
 import { type RequestContext, unlistedHeader } from '../request.ts';
 import {
   CompressedRefusal,
+  decodeCut,
   decodeProtobuf,
-  decodeStart,
   encodeProtobuf,
   errorDetails,
   type RpcRequest,
   readRpcRequest,
+  readTooLarge,
   rpcStatus,
 } from '../rpc.ts';
 import { deliver, OpenStreams, slowEndMs as usualSlowEndMs } from '../streams.ts';
@@ -135,7 +136,9 @@ export class GrpcProtocol {
     const context = this.#take(arrival);
     if (context === undefined) return undefined;
     try {
-      const { message, idempotencyKey } = await readTooLarge(operation, arrival, () => decodeCut(operation, start));
+      const { message, idempotencyKey } = await readTooLarge(operation, arrival.values('idempotency-key'), () =>
+        decodeCut(operation, start),
+      );
       await this.#options.pipeline.call(context, message, idempotencyKey);
       throw new Error('a handler took a file that is too large');
     } catch (error) {
@@ -207,46 +210,10 @@ export class GrpcProtocol {
 /** Reads the message after the head, as REST does. */
 function readRequest(operation: Operation, bytes: Buffer, arrival: Arrival): Promise<RpcRequest> {
   const { file, input } = operation;
+  const keys = arrival.values('idempotency-key');
   const decode = () => decodeProtobuf(input, bytes);
-  if (bytes.length > (file?.maxBytes ?? 0) + maxBodyBytes) return readTooLarge(operation, arrival, decode);
-  return readRpcRequest(operation, arrival.values('idempotency-key'), decode);
-}
-
-/**
- * Reads a message that is too large. If its file is what is too large, the request is returned, because the handler
- * refuses a file in its turn. Otherwise throws the error for the size, after those for the path, query and key.
- */
-async function readTooLarge(operation: Operation, arrival: Arrival, decode: () => Message): Promise<RpcRequest> {
-  const { file, http } = operation;
-  const tooLarge =
-    file === undefined
-      ? new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' })
-      : new ApiError(file.tooLargeCode);
-  const read = (message: Message, name: string) => (message as unknown as Record<string, unknown>)[name];
-  const request = await readRpcRequest(operation, arrival.values('idempotency-key'), () => {
-    const message = refusedAs(tooLarge, decode);
-    // A field of the path may be behind the large one.
-    if (http?.pathFields.some(({ localName }) => (read(message, localName) ?? '') === '')) throw tooLarge;
-    return message;
-  });
-  const content = file && read(request.message, file.contentKey);
-  if (file === undefined || !(content instanceof Uint8Array) || content.length <= file.maxBytes) throw tooLarge;
-  return request;
-}
-
-/** The fields that come before the cut. A file that is cut is in the message as one that is too large. */
-function decodeCut({ input, file }: Operation, start: Buffer): Message {
-  const { message, cut } = decodeStart(input, start);
-  if (file === undefined || cut?.localName !== file.contentKey) return message;
-  return Object.assign(message, { [file.contentKey]: new Uint8Array(file.maxBytes + 1) });
-}
-
-function refusedAs<T>(refusal: ApiError, work: () => T): T {
-  try {
-    return work();
-  } catch {
-    throw refusal;
-  }
+  if (bytes.length > (file?.maxBytes ?? 0) + maxBodyBytes) return readTooLarge(operation, keys, decode);
+  return readRpcRequest(operation, keys, decode);
 }
 
 function replyMetadata({ requestId }: RequestContext, reply?: Reply): Metadata {

@@ -12,6 +12,12 @@ export interface BodyBound {
   readonly tooLarge: () => ApiError;
 }
 
+/** What was read of a body. `isWhole`: all of it. */
+export interface ReadBody {
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
+
 export const messageBound: BodyBound = {
   maxBytes: maxBodyBytes,
   tooLarge: () => new ApiError('request_too_large', { message: 'The body must have at most 16,384 bytes.' }),
@@ -82,27 +88,47 @@ export class HttpRequest {
    * the bound's error, `invalid_request` or ClientGone, and leaves the rest unread.
    */
   async readBody({ maxBytes, tooLarge }: BodyBound = messageBound): Promise<Buffer> {
+    if (this.#contentLength > maxBytes) throw tooLarge();
+    const { bytes, isWhole } = await this.#read(maxBytes);
+    if (!isWhole) throw tooLarge();
+    return bytes;
+  }
+
+  /**
+   * Reads the whole body, or only the first `startBytes` of one that is larger than `maxBytes`, or what has come of them in the time for
+   * bodies. Otherwise as `readBody`.
+   */
+  async readBodyOrStart(maxBytes: number, startBytes: number): Promise<ReadBody> {
+    const isLarge = this.#contentLength > maxBytes;
+    const { bytes, isWhole } = await this.#read(isLarge ? startBytes : maxBytes, isLarge);
+    return isWhole ? { bytes, isWhole } : { bytes: Buffer.from(bytes.subarray(0, startBytes)), isWhole };
+  }
+
+  /** Reads at most `maxBytes`, and a chunk more of a larger body. `isCut`: what has come in time is enough. */
+  async #read(maxBytes: number, isCut = false): Promise<ReadBody> {
     const { exchange, limits } = this;
     const { request, response } = exchange;
-    if (this.#contentLength > maxBytes) throw tooLarge();
     if (exchange.awaitsContinue) response.writeContinue();
     exchange.awaitsContinue = false;
     // A large body gets its memory at once, because joining pieces would need it twice.
-    const whole = this.#contentLength > maxBodyBytes ? Buffer.allocUnsafeSlow(this.#contentLength) : undefined;
+    const isLarge = this.#contentLength > maxBodyBytes && this.#contentLength <= maxBytes;
+    const whole = isLarge ? Buffer.allocUnsafeSlow(this.#contentLength) : undefined;
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const body = await new Promise<Buffer>((resolve, reject) => {
+    const body = await new Promise<ReadBody>((resolve, reject) => {
       const onData = (chunk: Buffer) => {
-        if (bytes + chunk.length > maxBytes) settle(() => reject(tooLarge()));
-        else if (whole === undefined) chunks.push(chunk);
+        if (whole === undefined) chunks.push(chunk);
         else chunk.copy(whole, bytes);
         bytes += chunk.length;
+        if (bytes > maxBytes) settle(cut);
       };
-      const onEnd = () => settle(() => resolve(whole ?? Buffer.concat(chunks)));
+      const onEnd = () => settle(() => resolve({ bytes: whole ?? Buffer.concat(chunks), isWhole: true }));
       const onGone = () => settle(() => reject(new ClientGone()));
       const onMalformed = () => settle(() => reject(invalid('The body is not properly framed.')));
       const seconds = Math.ceil(limits.bodyTimeoutMs / 1_000);
-      const late = () => settle(() => reject(invalid(`The body did not arrive whole within ${seconds} seconds.`)));
+      const cut = () => resolve({ bytes: Buffer.concat(chunks), isWhole: false });
+      const tooLate = () => reject(invalid(`The body did not arrive whole within ${seconds} seconds.`));
+      const late = () => settle(isCut ? cut : tooLate);
       const timer = setTimeout(late, limits.bodyTimeoutMs);
       const settle = (then: () => void) => {
         clearTimeout(timer);
@@ -118,7 +144,7 @@ export class HttpRequest {
       if (exchange.isMalformed) onMalformed();
       if (request.destroyed && !request.readableEnded) onGone();
     });
-    exchange.hasUnreadBody = false;
+    exchange.hasUnreadBody = !body.isWhole;
     return body;
   }
 
