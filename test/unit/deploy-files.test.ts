@@ -7,11 +7,13 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
+import ipaddr from 'ipaddr.js';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, readDatabaseConfig } from '../../src/config.ts';
 import { makeAuthority } from '../../src/dev/certificates.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { readConfig as readSimulatorConfig } from '../../src/simulator/config.ts';
+import { mayDial } from '../../src/webhooks/addresses.ts';
 import { listOf, onlyStep, readDockerfile, variablesOf } from '../support/dockerfile.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
@@ -105,6 +107,64 @@ describe('docs/deploy/Dockerfile', () => {
   });
 });
 
+/** The objects of a file of Kubernetes. */
+const objectsIn = (path: string): Data[] =>
+  parseAllDocuments(readFileSync(join(deploy, path), 'utf8')).map((document) => document.toJS());
+
+describe('the images of docs/deploy', () => {
+  const digest = /^[a-z0-9./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
+  const kustomization: Data = parse(readFileSync(join(deploy, 'kustomization.yaml'), 'utf8'));
+  const manifests = [...kustomization.resources, 'nats.yaml'].flatMap(objectsIn);
+  const ofPods = manifests.flatMap(({ spec }) =>
+    [...(spec?.template?.spec.containers ?? []), ...(spec?.template?.spec.initContainers ?? [])].map(
+      (container: Data) => container.image,
+    ),
+  );
+
+  it('of others are named by a digest, the same one wherever the image is used', () => {
+    const compose: Data = parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), { merge: true });
+    const ofCompose = Object.values<Data>(compose.services).flatMap(({ image: name }) => (name ? [name] : []));
+    const stages = readDockerfile(join(deploy, 'Dockerfile')).map(({ from }) => from);
+    const others = [...stages, ...ofCompose, ...ofPods].filter((name) => name !== 'marina');
+    assert.ok(others.length >= 6, `${others}`);
+    for (const name of others) assert.match(name, digest);
+    const names = [...new Set(others)].map((name) => name.split('@')[0]);
+    assert.equal(new Set(names).size, names.length, 'an image has one digest');
+    for (const name of names) assert.ok(page.includes(String(name)), `the page has ${name}`);
+  });
+
+  it('of ours is named in one place, which starts no pod until a digest is set there', () => {
+    const folders = readdirSync(join(deploy, 'kubernetes')).map((name) => `kubernetes/${name}`);
+    assert.deepEqual(kustomization.resources.toSorted(), folders.toSorted());
+    assert.deepEqual([...new Set(ofPods.filter((name) => !digest.test(name)))], ['marina']);
+    const [{ name, digest: unset, newTag }] = kustomization.images;
+    assert.deepEqual([kustomization.images.length, name, newTag], [1, 'marina', undefined]);
+    assert.doesNotMatch(unset, /^sha256:[0-9a-f]{64}$/);
+  });
+
+  it('of ours has the digest that the page’s command sets', () => {
+    const [command = ''] = /^sed -i -E .*kustomization\.yaml$/m.exec(page) ?? [];
+    const own = join(folder, 'docs/deploy');
+    mkdirSync(own, { recursive: true });
+    writeFileSync(join(own, 'kustomization.yaml'), readFileSync(join(deploy, 'kustomization.yaml')));
+    const set = `sha256:${'4f'.repeat(32)}`;
+    execFileSync('bash', ['-euc', command], { cwd: folder, env: { ...process.env, digest: set } });
+    const { images, ...rest } = parse(readFileSync(join(own, 'kustomization.yaml'), 'utf8'));
+    assert.deepEqual(images, [{ name: 'marina', newName: 'registry.example.com/marina', digest: set }]);
+    const { images: _, ...before } = kustomization;
+    assert.deepEqual(rest, before);
+  });
+
+  it('are applied by labels that every object has, each once', () => {
+    const selectors = [...page.matchAll(/^kubectl apply -k docs\/deploy -l '?role(?:=| in \()([\w, ]+)/gm)];
+    const roles = selectors.flatMap(([, names = '']) => names.split(', '));
+    assert.deepEqual(roles.toSorted(), ['api', 'migrate', 'settings', 'worker']);
+    for (const { kind, metadata } of kustomization.resources.flatMap(objectsIn)) {
+      assert.ok(roles.includes(metadata.labels?.role), `${kind} ${metadata.name}`);
+    }
+  });
+});
+
 describe('docs/deploy/marina.service', () => {
   it('waits for a stop as long as it can take', () => {
     const unit = readFileSync(join(deploy, 'marina.service'), 'utf8');
@@ -173,6 +233,19 @@ describe('docs/deploy/compose.yaml', () => {
         name,
       );
       assert.equal(service.mem_limit, service.memswap_limit, `${name} has no swap`);
+    }
+  });
+
+  it('runs what is beside gateways without rights too, as a user, on a root that cannot be written to', () => {
+    for (const [name, service] of services) {
+      assert.deepEqual(
+        [service.read_only, service.cap_drop, service.cap_add, service.security_opt, service.ulimits.core],
+        [true, ['ALL'], undefined, ['no-new-privileges:true'], 0],
+        name,
+      );
+      assert.match(service.user, /^[1-9]\d*:[1-9]\d*$/, name);
+      assert.match(service.mem_limit, /^\d+[mg]$/, name);
+      assert.equal(service.privileged ?? service.network_mode ?? service.pid, undefined, name);
     }
   });
 
@@ -273,6 +346,26 @@ describe('docs/deploy/kubernetes', () => {
     }
   });
 
+  it('runs NATS beside them in the same way, where gateways and subscribers alone reach it', () => {
+    const beside = objectsIn('nats.yaml');
+    const [nats] = beside.flatMap(({ kind, spec }) => (kind === 'Deployment' ? [spec.template.spec] : []));
+    assert.deepEqual([nats.enableServiceLinks, nats.automountServiceAccountToken], [false, false]);
+    assert.deepEqual(
+      [nats.securityContext.runAsNonRoot, nats.securityContext.seccompProfile.type],
+      [true, 'RuntimeDefault'],
+    );
+    for (const { securityContext: own, resources } of nats.containers) {
+      assert.deepEqual(
+        [own.allowPrivilegeEscalation, own.readOnlyRootFilesystem, own.capabilities.drop, resources.limits.memory],
+        [false, true, ['ALL'], '512Mi'],
+      );
+    }
+    const [policy] = beside.flatMap(({ kind, spec }) => (kind === 'NetworkPolicy' ? [spec] : []));
+    assert.deepEqual([policy.podSelector.matchLabels, policy.egress], [{ app: 'nats' }, []]);
+    assert.deepEqual(policy.policyTypes, ['Ingress', 'Egress']);
+    for (const { from } of policy.ingress) for (const each of from) assert.ok(each.podSelector.matchLabels);
+  });
+
   it('needs the files that docs/operations/deploy.md puts into secrets', () => {
     for (const [name, value] of Object.entries(settings)) {
       const file = value.split('/').at(-1) ?? '';
@@ -338,6 +431,34 @@ describe('docs/deploy/kubernetes', () => {
       );
   });
 
+  it('lets gateways reach addresses that are named, and webhooks those only that the gateway dials', () => {
+    const rules: Data[] = ofKind('NetworkPolicy').flatMap(({ metadata, spec }) =>
+      (spec.egress ?? []).map((rule: Data) => ({ of: metadata.name, ...rule })),
+    );
+    const blocks: Data[] = [];
+    for (const { of, to, ports } of rules) {
+      assert.ok(to?.length > 0 && ports?.length > 0, `${of}: a rule without addresses or ports is for all`);
+      for (const { ipBlock, podSelector } of to) {
+        if (ipBlock === undefined) assert.ok(Object.keys(podSelector.matchLabels).length > 0, of);
+        else if (of === 'marina-worker') blocks.push(ipBlock);
+        else assert.match(ipBlock.cidr, /^192\.0\.2\.\d+\/32$/, 'one server, to be changed');
+      }
+    }
+    const isIn = (address: string, cidr: string) => {
+      const [parsed, range] = [ipaddr.parse(address), ipaddr.parseCIDR(cidr)];
+      return parsed.kind() === range[0].kind() && parsed.match(range);
+    };
+    const isAllowed = (address: string) =>
+      blocks.some(({ cidr, except }) => isIn(address, cidr) && !except.some((each: string) => isIn(address, each)));
+    const around = blocks.flatMap(({ cidr, except }) => [cidr, ...except]).flatMap(addressesAround);
+    for (const address of around.filter((each) => each.includes('.'))) {
+      assert.equal(isAllowed(address), mayDial(address, { allowLoopback: false }), address);
+    }
+    const dialled = [...around, ...specialAddresses].filter((each) => isAllowed(each));
+    for (const address of dialled) assert.ok(mayDial(address, { allowLoopback: false }), address);
+    for (const address of ['8.8.8.8', '2606:4700::1111']) assert.ok(isAllowed(address), address);
+  });
+
   it('scales the processes that serve partners by a metric that there is', () => {
     const [{ spec }] = ofKind('HorizontalPodAutoscaler');
     const target = deployments.find(({ metadata }) => metadata.name === spec.scaleTargetRef.name);
@@ -347,6 +468,22 @@ describe('docs/deploy/kubernetes', () => {
     assert.ok(new Metrics().registry.getMetricsAsArray().some(({ name }) => name === pods.metric.name));
   });
 });
+
+/** Addresses that no webhook goes to, of kinds that differ. */
+const specialAddresses = ['::1', '::', 'fc00::1', 'fe80::1', 'ff02::1', '64:ff9b::a00:1', '2001::1', '2002:a00:1::1'];
+
+/** The first and the last address of a range, and those beside them. */
+function addressesAround(cidr: string): string[] {
+  const [address, length] = ipaddr.parseCIDR(cidr);
+  const bits = address.kind() === 'ipv4' ? 32 : 128;
+  const size = 1n << BigInt(bits - length);
+  const first = BigInt(`0x${Buffer.from(address.toByteArray()).toString('hex')}`) & ~(size - 1n);
+  return [first - 1n, first, first + size - 1n, first + size].flatMap((each) => {
+    if (each < 0n || each >= 1n << BigInt(bits)) return [];
+    const hex = each.toString(16).padStart(bits / 4, '0');
+    return [ipaddr.fromByteArray([...Buffer.from(hex, 'hex')]).toString()];
+  });
+}
 
 function needed(): Variables {
   return {

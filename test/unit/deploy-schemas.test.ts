@@ -45,7 +45,7 @@ function wrongIn(objects: readonly Data[]): string[] {
 }
 
 describe('docs/deploy/kubernetes, by the schema of Kubernetes', () => {
-  const names = readdirSync(join(deploy, 'kubernetes'));
+  const names = [...readdirSync(join(deploy, 'kubernetes')), '../nats.yaml'];
   const objects: Data[] = names.flatMap((name) =>
     parseAllDocuments(readFileSync(join(deploy, 'kubernetes', name), 'utf8')).map((document) => document.toJS()),
   );
