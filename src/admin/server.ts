@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { create, type DescMessage, type DescMethod, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials, status } from '@grpc/grpc-js';
-import { BadRequestSchema, file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
+import {
+  BadRequestSchema,
+  file_google_rpc_error_details,
+  RetryInfoSchema,
+} from '../gen/google/rpc/error_details_pb.ts';
+import { Counts } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
 import { identifyOperators, type Operator, type OperatorToken } from '../lib/operator-tokens.ts';
+import { isVisibleLine, isVisibleText } from '../lib/visible-text.ts';
 import type { Live } from '../lib/watched-files.ts';
 import { ConnectionLimits } from '../transport/bounds.ts';
-import { compileFieldRules } from '../transport/field-rules.ts';
+import { compileFieldRules, type TextProblem } from '../transport/field-rules.ts';
 import { type Arrival, type GrpcStatus, type RichStatus, richStatus } from '../transport/grpc/arrival.ts';
 import { isCompressed } from '../transport/grpc/listener.ts';
 import { compressed } from '../transport/grpc/refusals.ts';
@@ -20,7 +26,7 @@ import {
   type UnaryCall,
 } from '../transport/grpc/server.ts';
 import { rpcPath } from '../transport/operations.ts';
-import { decodeProtobuf, encodeProtobuf, rpcStatus } from '../transport/rpc.ts';
+import { decodeProtobuf, type ErrorDetail, encodeProtobuf, rpcStatus } from '../transport/rpc.ts';
 import { deliver, OpenStreams, slowEndMs } from '../transport/streams.ts';
 import type { AdminCall, AdminService } from './call.ts';
 import { AdminError } from './errors.ts';
@@ -44,8 +50,9 @@ const mostMessageBytes = 64 * 1024;
 const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 /** How long calls may go on over a connection whose certificate may be revoked. */
 const reconnectMs = 1_000;
-/** Streams of all operators together. */
-const mostStreams = 20;
+/** Open streams of all operators together, and of one operator, over all of its tokens. */
+const maxStreams = 20;
+const maxStreamsOfOne = 5;
 
 /** The operators' port: gRPC with reflection and health. It checks the token before reading the message, then fields. */
 export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
@@ -53,7 +60,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   const identify = identifyOperators(options.tokens, Date.now);
   const streams = new OpenStreams();
   const connections = new ConnectionLimits(connectionBounds);
-  let openStreams = 0;
+  const openStreams = new Counts();
   const served = services.flatMap(({ service, calls }) =>
     service.methods.map((method): ServedMethod => {
       const handle = calls[method.localName] as Handle<unknown>;
@@ -117,10 +124,15 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
         isGone = true;
         ending.abort(new Error('the operator left'));
       });
-      openStreams += 1;
+      let ended = () => {};
       try {
         const caller = visit.identify();
-        if (openStreams > mostStreams) throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many streams are open');
+        // Names that differ in capitals only are of one person.
+        const name = caller.operator.toLowerCase();
+        if (openStreams.of(name) >= maxStreamsOfOne)
+          throw tooManyStreams(`of ${maxStreamsOfOne} open streams of an operator`);
+        if (openStreams.total >= maxStreams) throw tooManyStreams(`of ${maxStreams} open streams of all operators`);
+        ended = openStreams.add(name);
         const request = read(call.request);
         call.sendMetadata(visit.metadata());
         const write = (answer: Answer) => {
@@ -134,7 +146,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
         if (isGone) visit.answered();
         else call.emit('error', visit.refused(error));
       } finally {
-        openStreams -= 1;
+        ended();
         streams.ended(ending);
         arrival.answered(slowEndMs);
       }
@@ -193,7 +205,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
 
 /** Reads and checks a call's message. Throws an error that names the field at fault. */
 function requestReader(method: DescMethod): (bytes: Buffer) => Message {
-  const check = compileFieldRules(method.input, method.input.fields);
+  const check = compileFieldRules(method.input, method.input.fields, visibleText);
   return (bytes) => {
     const message = decodeProtobuf(method.input, bytes);
     check(message);
@@ -201,17 +213,39 @@ function requestReader(method: DescMethod): (bytes: Buffer) => Message {
   };
 }
 
+/** Texts of several lines. Any other one is a name, a reason, a reference or an id. */
+const textsOfLines: ReadonlySet<string> = new Set(['marina.admin.v1.ProposeSettlementRequest.evidence']);
+
+/** Refuses what operators cannot see in an audit entry, a list or a log line. */
+const visibleText: TextProblem = (field) => {
+  const hasLines = textsOfLines.has(`${field.parent.typeName}.${field.name}`);
+  const isVisible = hasLines ? isVisibleText : isVisibleLine;
+  const allowed = hasLines ? 'characters that can be seen, in lines' : 'one line of characters that can be seen';
+  return (text) => (isVisible(text) && text.isWellFormed() ? undefined : `must be ${allowed}.`);
+};
+
 function encode({ output }: DescMethod, answer: Answer): Buffer {
   return encodeProtobuf(output, create(output, answer));
+}
+
+function tooManyStreams(which: string): ApiError {
+  return new ApiError('rate_limited', { message: `The limit ${which} is used up. Close one first.` });
 }
 
 /** An operator's error status. A `google.rpc.BadRequest` names a field at fault. */
 function toRefusal(error: unknown, requestId: string): RichStatus {
   const { code, message, param } = describe(error);
-  if (param === undefined) return richStatus(code, message, requestId, []);
+  if (param === undefined) return richStatus(code, message, requestId, waitOf(error));
   const fieldViolations = [{ field: param, description: message.toWellFormed() }];
   const detail = { desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) };
   return richStatus(code, message, requestId, [detail]);
+}
+
+/** How long to wait, by the catalogue of errors. */
+function waitOf(error: unknown): ErrorDetail[] {
+  const seconds = error instanceof ApiError ? error.retryAfterSeconds : undefined;
+  if (seconds === undefined) return [];
+  return [{ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay: { seconds: BigInt(seconds) } }) }];
 }
 
 function describe(error: unknown): { code: status; message: string; param?: string } {

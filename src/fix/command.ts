@@ -7,6 +7,7 @@ import { collectGarbage } from '../lib/garbage.ts';
 import { createLogger } from '../lib/log.ts';
 import { onStopRequest, serving } from '../lib/process.ts';
 import { ConfigError } from '../lib/settings.ts';
+import { isVisibleLine } from '../lib/visible-text.ts';
 import { startFixAdapter } from './adapter.ts';
 import { describeFixConfig, type FixConfig, readFixConfig } from './config.ts';
 import { isReadCommand, readCommand, readCommands } from './operations/commands.ts';
@@ -16,6 +17,9 @@ import { checkNoAdapterRuns } from './store/running-adapter.ts';
 import { setDropCopyNumbers, setNumbers } from './store/set-numbers.ts';
 
 const commands = ['serve', 'migrate', 'numbers', 'restored', 'release', 'settle-finding', 'settle', ...readCommands];
+
+/** Those that note who did something, and why. */
+const naming: ReadonlySet<string> = new Set(['numbers', 'restored', 'release', 'settle-finding', 'settle']);
 
 /** If a stop takes longer, the process exits. */
 const stopWithinMs = 12_000;
@@ -45,6 +49,10 @@ export async function fixCommand(
   }
   if (what === 'settle' && !(findingId !== '' && operator !== '' && words.length > 0)) {
     console.error("use fix settle ORDER NAME NOTE: who settled the order with the broker's desk, and how");
+    return 2;
+  }
+  if (naming.has(what) && !rest.every(isVisibleLine)) {
+    console.error('names and reasons must be one line of characters that can be seen');
     return 2;
   }
   const reading = isReadCommand(what) ? readCommand(what, rest, Date.now()) : undefined;

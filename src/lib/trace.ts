@@ -12,7 +12,13 @@ export interface Span {
 /** Makes spans. */
 export interface Tracer {
   /** Begins a span in the given context, or a new trace if there is none. */
-  begin(span: { readonly name: string; readonly kind: SpanKind; readonly parent: string | null }): Span;
+  begin(span: {
+    readonly name: string;
+    readonly kind: SpanKind;
+    readonly parent: string | null;
+    /** When it began, in milliseconds since 1970; undefined: now. */
+    readonly startedAt?: number;
+  }): Span;
   /** Exports the last spans, in bounded time. */
   close(): Promise<void>;
 }

@@ -70,8 +70,9 @@ export function otlpTracer(
   });
   const tracer = provider.getTracer('marina');
   return {
-    begin: ({ name, kind, parent }) => {
-      const span = tracer.startSpan(name, { kind: kinds[kind] }, contextOf(parent));
+    begin: ({ name, kind, parent, startedAt }) => {
+      const startTime = startedAt === undefined ? {} : { startTime: startedAt };
+      const span = tracer.startSpan(name, { kind: kinds[kind], ...startTime }, contextOf(parent));
       const { traceId, spanId, traceFlags } = span.spanContext();
       return {
         traceParent: `00-${traceId}-${spanId}-${(traceFlags & 1) === 1 ? '01' : '00'}`,

@@ -13,6 +13,9 @@ type Values = Record<string, unknown>;
 /** The error of a value, as text after the field's name; undefined if it is valid. */
 type Problem = (value: unknown, siblings: Values) => string | undefined;
 
+/** The check of a text field's characters. */
+export type TextProblem = (field: DescField) => (text: string) => string | undefined;
+
 const stages = ['type', 'missing', 'range'] as const;
 type Stage = (typeof stages)[number];
 
@@ -32,9 +35,14 @@ interface FieldRule extends Readonly<Record<Stage, Problem | undefined>> {
 /**
  * Compiles the rules of some fields of a message. They are checked in stages over the whole message, each in the order
  * of the proto: types (which only protobuf's binary encoding can still break), missing fields, ranges and patterns.
+ * @param textOf which characters each text may have
  */
-export function compileFieldRules(schema: DescMessage, fields: readonly DescField[]): FieldCheck {
-  const rules = compile(schema, fields, new Map());
+export function compileFieldRules(
+  schema: DescMessage,
+  fields: readonly DescField[],
+  textOf: TextProblem = wholeText,
+): FieldCheck {
+  const rules = compile(schema, fields, new Map(), textOf);
   return (message) => {
     const values = message as unknown as Values;
     for (const stage of stages) check(stage, rules, values, '');
@@ -87,14 +95,24 @@ function settleAll(rules: readonly FieldRule[], values: Values): void {
 
 type Compiled = Map<DescMessage, readonly FieldRule[]>;
 
-function compile(schema: DescMessage, fields: readonly DescField[], known: Compiled): readonly FieldRule[] {
+function compile(
+  schema: DescMessage,
+  fields: readonly DescField[],
+  known: Compiled,
+  textOf: TextProblem,
+): readonly FieldRule[] {
   const compiled: FieldRule[] = [];
   if (fields === schema.fields) known.set(schema, compiled);
-  for (const field of fields) compiled.push(compileField(field, fields, known));
+  for (const field of fields) compiled.push(compileField(field, fields, known, textOf));
   return compiled;
 }
 
-function compileField(field: DescField, siblings: readonly DescField[], known: Compiled): FieldRule {
+function compileField(
+  field: DescField,
+  siblings: readonly DescField[],
+  known: Compiled,
+  textOf: TextProblem,
+): FieldRule {
   const rules = getOption(field, fieldOption);
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
   const isList = field.fieldKind === 'list';
@@ -109,8 +127,8 @@ function compileField(field: DescField, siblings: readonly DescField[], known: C
     name: field.name,
     key: field.localName,
     isList,
-    nested: inside && (known.get(inside) ?? compile(inside, inside.fields, known)),
-    type: typeProblem(field, hasPresence || isList),
+    nested: inside && (known.get(inside) ?? compile(inside, inside.fields, known, textOf)),
+    type: typeProblem(field, hasPresence || isList, textOf),
     missing: missingProblem(rules, condition),
     length: lengthProblem(rules),
     range: rangeProblem(field, rules, condition),
@@ -138,14 +156,15 @@ function compileCondition(text: string, siblings: readonly DescField[]): Conditi
 }
 
 /** Refuses values that protobuf can carry and JSON cannot, so that all protocols accept the same. */
-function typeProblem(field: DescField, hasPresence: boolean): Problem | undefined {
+function typeProblem(field: DescField, hasPresence: boolean, textOf: TextProblem): Problem | undefined {
   if (field.enum !== undefined) {
     const names = enumNames(field.enum);
     const problem = `must be one of ${[...names.values()].join(', ')}.`;
     return (value) => (names.has(value as number) || (value === 0 && !hasPresence) ? undefined : problem);
   }
   if (field.scalar === ScalarType.STRING) {
-    return (value) => (isWholeText(value as string) ? undefined : 'must not contain NUL or lone surrogates.');
+    const problemOf = textOf(field);
+    return (value) => problemOf(value as string);
   }
   if (isLong(field)) {
     return (value) => (isSafe(value as bigint) ? undefined : 'must not be beyond 2^53 - 1.');
@@ -155,6 +174,9 @@ function typeProblem(field: DescField, hasPresence: boolean): Problem | undefine
   }
   return undefined;
 }
+
+const wholeText: TextProblem = () => (text) =>
+  isWholeText(text) ? undefined : 'must not contain NUL or lone surrogates.';
 
 /** A field that is required, always or under a condition. Protobuf cannot tell an empty list from an absent one. */
 function missingProblem({ required }: FieldRules, condition: Condition | undefined): Problem | undefined {

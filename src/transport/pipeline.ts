@@ -124,12 +124,16 @@ export class Pipeline {
     find: () => Found,
   ): Promise<Found> {
     const { limits } = this.#options;
-    this.#log.begin(context, traceParent);
     context.authorization = authorization;
-    const identification = await this.#identify(context);
+    try {
+      context.identification = await this.#identify(context);
+      const { caller, refusal } = context.identification;
+      context.isIdentified = caller !== undefined && refusal === undefined;
+    } finally {
+      this.#log.begin(context, traceParent);
+    }
+    const { identification } = context;
     const { caller: known, refusal } = identification;
-    context.identification = identification;
-    context.isIdentified = known !== undefined && refusal === undefined;
     // A request that gets 401 uses nothing of a partner's limits.
     if (known !== undefined && refusal === undefined) {
       context.holdUntilAnswered(this.#requests.take(known.partnerId));

@@ -40,7 +40,7 @@ export class RequestContext {
   /** The result of the last identification. */
   identification: Identification | undefined;
   limit: Limit | undefined;
-  /** Begins when its head was read. */
+  /** Begun once its key is known. */
   span: Span | undefined;
   /** The object it is about or created, once known. */
   objectId: string | undefined;
@@ -149,9 +149,14 @@ export class RequestLog {
     this.#requestLog = log.child({}, { redact: [] });
   }
 
-  /** Begins the request's span, in the client's trace. */
+  /**
+   * Begins the request's span, in the client's trace if it has a valid key. Otherwise the span begins a trace of its own: a
+   * client without one could have every request sampled, by the flag of its trace or by its id.
+   */
   begin(context: RequestContext, traceParent: string | undefined): void {
-    context.span = this.#tracer.begin({ name: context.protocol, kind: 'server', parent: readTraceParent(traceParent) });
+    const parent = context.isIdentified ? readTraceParent(traceParent) : null;
+    const startedAt = performance.timeOrigin + context.startedMs;
+    context.span = this.#tracer.begin({ name: context.protocol, kind: 'server', parent, startedAt });
   }
 
   /** The answer to any thrown error. An error outside the catalogue is logged and not shown. */

@@ -190,6 +190,24 @@ describe('a gateway with an OpenTelemetry collector', () => {
     assert.ok(!text.includes(partner.account) && !text.includes(partner.key.slice(32, 80)), 'no account, no key');
   });
 
+  it('begins a trace of its own for a request without a valid key, whatever trace it asks for', async () => {
+    const [wished, valid] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')];
+    const wish = (key: string, traceId: string) =>
+      gateway.rest('GET', '/v1/orders', { key, headers: { traceparent: `00-${traceId}-${'d'.repeat(16)}-01` } });
+    const { headers } = await wish(`${partner.key.slice(0, -1)}${partner.key.endsWith('0') ? '1' : '0'}`, wished);
+    await wish(partner.key, valid);
+    await spansOf(valid, undefined, 1);
+    const requestId = headers.get('x-request-id') ?? '';
+    const own = await eventually(() => {
+      const found = collector.spans.find((span) => attribute(span, 'marina.request_id') === requestId);
+      assert.ok(found !== undefined, 'its span');
+      return found;
+    });
+    assert.notEqual(own.traceId, wished);
+    assert.ok(!own.parentSpanId, 'nothing before it');
+    assert.ok(!collector.spans.some(({ traceId }) => traceId === wished));
+  });
+
   it('goes on without the collector, and says so once', async () => {
     collector.status = 503;
     const asked = collector.asked;

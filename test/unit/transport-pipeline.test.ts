@@ -303,3 +303,30 @@ test('a service with a handler missing does not start', () => {
   const { getOrder: _, ...incomplete } = recordingHandlers([]).orders;
   assert.throws(() => defineOperations(Orders, incomplete as unknown as HandlersOf<typeof Orders>), /GetOrder/);
 });
+
+test('a request is in its client’s trace only if it has a valid key, and the span begins when the request came', async () => {
+  const traceParent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const begun: { readonly parent: string | null; readonly startedAt?: number }[] = [];
+  const tracer: PipelineOptions['tracer'] = {
+    begin: (span) => {
+      begun.push(span);
+      return { traceParent: span.parent, end: () => undefined };
+    },
+    close: async () => undefined,
+  };
+  const parentOf = async (identify: PipelineOptions['identify']) => {
+    const { pipeline } = bench({ tracer, identify });
+    const context = pipeline.begin('rest');
+    const admitted = pipeline.admit(context, { authorization: 'x', traceParent }, () => ({ operation: createOrder }));
+    await admitted.catch((error: unknown) => pipeline.refuse(context, error));
+    return begun.at(-1)?.parent;
+  };
+  const before = Date.now();
+  assert.equal(await parentOf(async () => ({ caller: callerWith(), refusal: undefined })), traceParent);
+  assert.equal(await parentOf(async () => ({ caller: undefined, refusal: 'unknown' })), null);
+  assert.equal(await parentOf(async () => ({ caller: callerWith(), refusal: 'revoked' })), null);
+  const unread = () => Promise.reject(new ApiError('service_unavailable'));
+  assert.equal(await parentOf(unread), null);
+  assert.equal(begun.length, 4);
+  for (const { startedAt = 0 } of begun) assert.ok(startedAt >= before - 2 && startedAt <= Date.now() + 2);
+});

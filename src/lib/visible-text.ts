@@ -1,0 +1,13 @@
+/** Control characters, line and paragraph separators, and what has no width or turns the direction of the text beside it. */
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+const lineBreaks = /[\t\n\r]/g;
+
+/** Whether each character of a text can be seen, so that no other text looks the same and it stays in its line of a log or a list. */
+export function isVisibleLine(text: string): boolean {
+  return !invisible.test(text);
+}
+
+/** The same for a text of several lines, which may have tabs too. */
+export function isVisibleText(text: string): boolean {
+  return isVisibleLine(text.replace(lineBreaks, ' '));
+}
