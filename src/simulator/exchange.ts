@@ -116,7 +116,7 @@ function rejection(unit: UnitOfWork, submission: Submission, forced: Behaviour |
   const account = world.accountStatus(submission.account);
   const magic = magicOf(submission.symbol);
   const phase = magic === undefined ? world.venue.session(world.clock.now()).phase : 'continuous';
-  const hasRoom = magic !== undefined || world.engine.hasRoom(submission.symbol);
+  const hasRoom = magic !== undefined || world.engine.hasRoom(submission);
   return (
     reasonToReject({ submission, account, instrument, phase, hasRoom }) ??
     (magic === undefined

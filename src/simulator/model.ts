@@ -18,6 +18,8 @@ export interface Submission {
   readonly timeInForce: TimeInForce;
   readonly quantity: number;
   readonly priceKobo: number | null;
+  /** The partner whose order it is, if the gateway states it. It is not stored. */
+  readonly partner?: string;
 }
 
 /** The result of a submission: accepted or rejected, with a record, or not taken. */

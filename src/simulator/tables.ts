@@ -19,7 +19,7 @@ export const messages = new Table<Message>(
   { keys: ['KEY by_order (client_order_id, number)'], changing: ['taken'] },
 );
 
-export const orders = new Table<Order>(
+export const orders = new Table<Omit<Order, 'partner'>>(
   'orders',
   {
     sequence: 'BIGINT NOT NULL PRIMARY KEY',

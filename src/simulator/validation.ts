@@ -31,6 +31,7 @@ export function submissionFrom(request: SubmitOrderRequest): Submission {
     timeInForce: request.timeInForce,
     quantity: positive(request.quantity, 'quantity'),
     priceKobo: request.priceKobo === undefined ? null : positive(request.priceKobo, 'price_kobo'),
+    ...(request.partner === undefined ? {} : { partner: text(request.partner, 'partner', maxPartnerLength) }),
   };
 }
 

@@ -220,6 +220,16 @@ class TestEngine {
     return order;
   }
 
+  hasRoom(order: Pick<Order, 'symbol' | 'account' | 'partner'>): boolean {
+    return this.#engine.hasRoom(order);
+  }
+
+  /** Ends an order as a cancel does, which reads it from the table. */
+  end(order: Order): void {
+    const { partner: _, ...stored } = order;
+    this.#engine.follow(stored, false);
+  }
+
   pulse(nowMs: number): void {
     this.#now = nowMs;
     this.#engine.pulse(nowMs, this.#events);
@@ -251,6 +261,25 @@ class TestEngine {
 
 describe('the matching engine', () => {
   const eleven = at('2026-09-30T11:00');
+
+  it('lets 2,000 orders of one partner wait, over all its accounts and stocks, and those of others all the same', () => {
+    const engine = new TestEngine(1, false);
+    const symbols = ['ZENITHBANK', 'GTCO'];
+    const waiting = Array.from({ length: 2_000 }, (_, made) => {
+      const symbol = symbols[made % 2] ?? '';
+      const { lowerKobo: priceKobo } = engine.price(symbol, eleven);
+      return engine.place({ symbol, priceKobo, account: `ACC${made % 7}`, partner: 'par_1' }, eleven);
+    });
+    for (const symbol of [...symbols, 'MTNN']) {
+      assert.equal(engine.hasRoom({ symbol, account: 'ACC1', partner: 'par_1' }), false, symbol);
+      assert.equal(engine.hasRoom({ symbol, account: 'ACC1', partner: 'par_2' }), true, symbol);
+      assert.equal(engine.hasRoom({ symbol, account: 'ACC1' }), true, symbol);
+    }
+    const [first] = waiting;
+    assert.ok(first !== undefined);
+    engine.end(first);
+    assert.equal(engine.hasRoom({ symbol: 'GTCO', account: 'ACC1', partner: 'par_1' }), true);
+  });
 
   it('fills a market order at once, and a large one in parts until it is full', () => {
     const engine = new TestEngine(1, false);

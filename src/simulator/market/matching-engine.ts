@@ -6,7 +6,8 @@ import type { Interest } from './ladder.ts';
 import { OrderFlow, type SyntheticOrder } from './order-flow.ts';
 import { beatMs, type Phase, type Session } from './venue.ts';
 
-/** The most waiting orders: for one stock, and in all. */
+/** The most waiting orders: of one partner, for one stock, and in all. So nobody fills a book for the others. */
+const maxWaitingOfPartner = 2_000;
 const maxWaitingForStock = 10_000;
 const maxWaiting = 100_000;
 
@@ -50,6 +51,8 @@ interface Market {
 export class MatchingEngine {
   readonly #markets = new Map<string, Market>();
   readonly #orders = new Map<string, Market>();
+  /** How many orders of each partner wait; of an account, if its partner is not known since a restart. */
+  readonly #waiting = new Map<string, number>();
   #lastSynthetic = 0;
 
   constructor(private readonly view: EngineView) {}
@@ -63,13 +66,16 @@ export class MatchingEngine {
     return this.#orders.get(clientOrderId)?.orders.get(clientOrderId);
   }
 
-  hasRoom(symbol: string): boolean {
-    return this.#orders.size < maxWaiting && (this.#markets.get(symbol)?.book.size ?? 0) < maxWaitingForStock;
+  /** Whether a further order may wait. */
+  hasRoom(order: Pick<Order, 'symbol' | 'account' | 'partner'>): boolean {
+    if ((this.#waiting.get(ownerOf(order)) ?? 0) >= maxWaitingOfPartner) return false;
+    return this.#orders.size < maxWaiting && (this.#markets.get(order.symbol)?.book.size ?? 0) < maxWaitingForStock;
   }
 
   clear(): void {
     this.#markets.clear();
     this.#orders.clear();
+    this.#waiting.clear();
   }
 
   /** Restores an order that waited before a restart. Call it in the order of their arrival. */
@@ -114,6 +120,8 @@ export class MatchingEngine {
       return;
     }
     market.book.remove(order.sequence);
+    // The order of the call may have been read from the table, which does not have its partner.
+    this.#count(market.orders.get(order.clientOrderId) ?? order, -1);
     market.orders.delete(order.clientOrderId);
     this.#orders.delete(order.clientOrderId);
     order.inBook = false;
@@ -132,6 +140,14 @@ export class MatchingEngine {
     market.orders.set(order.clientOrderId, order);
     this.#orders.set(order.clientOrderId, market);
     market.book.rest(entry);
+    this.#count(order, 1);
+  }
+
+  #count(order: Order, change: 1 | -1): void {
+    const owner = ownerOf(order);
+    const waiting = (this.#waiting.get(owner) ?? 0) + change;
+    if (waiting > 0) this.#waiting.set(owner, waiting);
+    else this.#waiting.delete(owner);
   }
 
   /** Brings a stock's market up to date. */
@@ -200,6 +216,10 @@ export class MatchingEngine {
     market.synthetic.push(this.#lastSynthetic);
     return { id: this.#lastSynthetic, side, limitKobo, left: quantity };
   }
+}
+
+function ownerOf({ partner, account }: Pick<Order, 'partner' | 'account'>): string {
+  return partner === undefined ? `account ${account}` : `partner ${partner}`;
 }
 
 function newMarket(instrument: InstrumentState, now: Pick<Market, 'phase' | 'day' | 'dayEndsAtMs'>): Market {
