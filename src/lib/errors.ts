@@ -165,6 +165,7 @@ export type Limit =
   | 'order_value_per_day'
   | 'allocations_per_day'
   | 'partner_requests'
+  | 'refused_keys'
   | 'all_requests';
 
 /** An error from the catalogue. Domain code throws it, and each protocol translates it in one place. */

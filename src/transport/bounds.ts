@@ -11,6 +11,12 @@ const defaultBounds = {
   reserve: 2_000,
   /** From one address, or one IPv6 /64. */
   perAddress: 500,
+  /** Requests without a valid key of one client behind a trusted proxy: the burst, then the rate. */
+  guesses: 2_500,
+  guessesPerSecond: 1_000,
+  /** The same of all such clients together. */
+  allGuesses: 10_000,
+  allGuessesPerSecond: 4_000,
 };
 
 /** New connections from one address: the burst, then the rate. */
@@ -42,6 +48,8 @@ export class ConnectionLimits {
   readonly #known = new Map<string, number>();
   readonly #rates = new Map<string, Allowance>();
   readonly #strangers = new Map<string, Allowance>();
+  readonly #guesses = new Map<string, Allowance>();
+  readonly #allGuesses: Allowance;
 
   constructor(
     bounds: Partial<typeof defaultBounds> = {},
@@ -50,6 +58,7 @@ export class ConnectionLimits {
   ) {
     this.clientOf = clientAddressBehind(proxies);
     this.#bounds = { ...defaultBounds, ...bounds };
+    this.#allGuesses = new Allowance(this.#bounds.allGuesses, this.#bounds.allGuessesPerSecond);
   }
 
   get total(): number {
@@ -103,6 +112,28 @@ export class ConnectionLimits {
     const allowance = this.#strangers.get(network) ?? new Allowance(mostOfStranger, ofStrangerPerSecond);
     remember(this.#strangers, network, allowance);
     return allowance.take(cost);
+  }
+
+  /**
+   * Whether the key of a request that came through a trusted proxy is looked at. It is not if its client, or all such clients, sent too
+   * many without a valid one: the connection cannot be ended for that, because it carries other clients' requests. An address with a
+   * recent valid key may send more, and what all others send does not count for it.
+   */
+  mayGuess(clientAddress: string): boolean {
+    const network = networkOf(clientAddress);
+    const isKnown = this.#isKnown(network);
+    const isWithin = this.#guesses.get(network)?.has(isKnown ? 1 : knownFactor) ?? true;
+    return isWithin && (isKnown || this.#allGuesses.has(1));
+  }
+
+  /** Counts a request that came through a trusted proxy without a valid key. `cost` as in `takeStranger`. */
+  guessed(clientAddress: string, cost = 1): void {
+    const { guesses, guessesPerSecond } = this.#bounds;
+    const network = networkOf(clientAddress);
+    const own = this.#guesses.get(network) ?? new Allowance(guesses * knownFactor, guessesPerSecond * knownFactor);
+    remember(this.#guesses, network, own);
+    own.lose(this.#isKnown(network) ? cost : cost * knownFactor);
+    this.#allGuesses.lose(cost);
   }
 
   /** Notes that a valid key came from an address. */

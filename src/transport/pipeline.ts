@@ -61,6 +61,9 @@ export interface RequestKeeper {
  */
 const identifyWithinMs = 2_000;
 
+/** A refused gRPC call counts as so many requests: hundreds can come in one packet. */
+const grpcGuessCost = 10;
+
 /** The status in logs and metrics if the client left before its answer. */
 const clientGoneStatus = 499;
 
@@ -111,7 +114,9 @@ export class Pipeline {
   /** `peer` is the address of the connection's other end. */
   begin(protocol: ProtocolName, peer?: string): RequestContext {
     this.#underWay += 1;
-    return new RequestContext(protocol, peer);
+    const context = new RequestContext(protocol, peer);
+    context.isProxied = peer !== undefined && this.connectionLimits.isProxy(peer);
+    return context;
   }
 
   /**
@@ -125,14 +130,7 @@ export class Pipeline {
   ): Promise<Found> {
     const { limits } = this.#options;
     context.authorization = authorization;
-    try {
-      context.identification = await this.#identify(context);
-      const { caller, refusal } = context.identification;
-      context.isIdentified = caller !== undefined && refusal === undefined;
-    } finally {
-      this.#log.begin(context, traceParent);
-    }
-    const { identification } = context;
+    const identification = await this.#identifyFirst(context).finally(() => this.#log.begin(context, traceParent));
     const { caller: known, refusal } = identification;
     // A request that gets 401 uses nothing of a partner's limits.
     if (known !== undefined && refusal === undefined) {
@@ -243,6 +241,22 @@ export class Pipeline {
       const { requestId, operation } = context;
       this.#options.log.error({ kind, requestId, operation: operation?.name }, 'a request could not be kept');
     }
+  }
+
+  /** Identifies the caller by the head, unless too many without a valid key came from its address through a proxy. */
+  async #identifyFirst(context: RequestContext): Promise<Identification> {
+    const { isProxied, clientAddress, protocol } = context;
+    if (isProxied && !this.connectionLimits.mayGuess(clientAddress)) {
+      throw new ApiError('service_unavailable', { limit: 'refused_keys' });
+    }
+    const identification = await this.#identify(context);
+    const { caller, refusal } = identification;
+    context.identification = identification;
+    context.isIdentified = caller !== undefined && refusal === undefined;
+    if (isProxied && !context.isIdentified) {
+      this.connectionLimits.guessed(clientAddress, protocol === 'grpc' ? grpcGuessCost : 1);
+    }
+    return identification;
   }
 
   async #identify({ authorization, clientAddress }: RequestContext): Promise<Identification> {

@@ -48,6 +48,8 @@ export class RequestContext {
   exchanged: ExchangedParts | undefined;
   /** Whether it came with a valid key. */
   isIdentified = false;
+  /** Whether it came through a trusted proxy, whose connection carries other clients' requests too. */
+  isProxied = false;
   /** Its handler has ended, and its answer is decided. */
   finished = false;
   /** Releases its slot for requests in progress, if it holds one. */

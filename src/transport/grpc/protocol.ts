@@ -93,7 +93,8 @@ export class GrpcProtocol {
   /** Checks a call's head in the decided order. Resolves with the refusal, if any. */
   async #authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const { pipeline } = this.#options;
-    const context = pipeline.begin('grpc', pipeline.connectionLimits.clientOf(arrival.peer, arrival.forwardedFor));
+    const context = pipeline.begin('grpc', arrival.peer);
+    context.clientAddress = pipeline.connectionLimits.clientOf(arrival.peer, arrival.forwardedFor);
     arrival.whenClosed(context.leaves());
     if (pipeline.keepsRequests) {
       const isUnlisted = arrival.only(unlistedHeader) === 'true';
