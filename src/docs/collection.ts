@@ -1,3 +1,4 @@
+import type { DescService } from '@bufbuild/protobuf';
 import type { OperationRules } from '../transport/operations.ts';
 import { commentOf } from './comments.ts';
 import type { Example } from './examples.ts';
@@ -60,7 +61,21 @@ function request(operation: OperationRules, { comments, examples }: Reference): 
       ...(http.body === 'none' ? {} : { body: body(http.body, example) }),
     },
     response: [],
+    ...(operation.location === undefined ? {} : { event: [keeping(operation)] }),
   };
+}
+
+/** A script that keeps the id of what was created, for the calls after it. */
+function keeping({ method }: OperationRules): Node {
+  const exec = [
+    `if (pm.response.code < 300) pm.collectionVariables.set('${idVariable(method.parent)}', pm.response.json().id);`,
+  ];
+  return { listen: 'test', script: { type: 'text/javascript', exec } };
+}
+
+/** The variable that has the id of what a service creates. */
+function idVariable({ name }: DescService): string {
+  return `${name.toLowerCase().replace(/s$/, '')}_id`;
 }
 
 function url(operation: OperationRules, comments: Reference['comments']): Node {
@@ -80,10 +95,21 @@ function url(operation: OperationRules, comments: Reference['comments']): Node {
     query,
     variable: fields.map((field) => ({
       key: field.name,
-      value: field.name === 'account' ? '{{account}}' : '',
+      value: pathValue(field.name, operation),
       description: commentOf(comments, field),
     })),
   };
+}
+
+/** The reader's own account, or what the call before created. What cannot be known is for the reader to fill in. */
+function pathValue(name: string, { method, http }: OperationRules): string {
+  if (name === 'account') return '{{account}}';
+  if (name === 'type') return 'photo';
+  if (name === 'symbol') return 'ZENITHBANK';
+  if (name !== 'id') return '';
+  // The calls of a sandbox have the kind of their object in the path.
+  const kind = http?.segments[1] === 'sandbox' ? String(http.segments[2]).replace(/s$/, '') : undefined;
+  return `{{${kind === undefined ? idVariable(method.parent) : `${kind}_id`}}}`;
 }
 
 function body(kind: 'json' | 'file', example: Example | undefined): Node {

@@ -159,6 +159,7 @@ describe('an application', () => {
       [{ nin: '1' }, 'nin'],
       [{ phone: '8030000000' }, 'phone'],
       [{ phone: '+234 0803 000 0000' }, 'phone'],
+      [{ phone: '2348030000000' }, 'phone'],
       [{ phone: '+', bvn: '1' }, 'phone'],
       [{ nextOfKinPhone: '0803000000' }, 'next_of_kin_phone'],
       [{ bankCode: '58' }, 'bank_code'],

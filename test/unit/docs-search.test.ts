@@ -63,6 +63,19 @@ const queries: Readonly<Record<string, string>> = {
   portfolio: 'List positions',
   webhooks: 'Webhooks',
   order_not_found: 'order_not_found',
+  changelog: 'Changelog',
+  'list all errors': 'All errors',
+  '401': 'unauthorized',
+  'insufficient funds': 'The order object',
+  'bvn format': 'Forms of numbers',
+  'document size limit': 'Send document',
+  jpeg: 'Send document',
+  'how do I get a test key': 'A first call',
+  'whitelist ip': 'Keys and scopes',
+  'amend order': 'Cancel order',
+  'how can I modify an order': 'Cancel order',
+  deprecation: 'What can grow',
+  ruby: 'Code from the descriptors',
 };
 
 describe('the search of the pages', () => {

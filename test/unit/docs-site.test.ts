@@ -12,7 +12,7 @@ import type { HttpRequest } from '../../src/transport/http/messages.ts';
 /** A request of the collection, as far as it is looked at. */
 interface SentRequest {
   readonly method: string;
-  readonly url: { readonly raw: string };
+  readonly url: { readonly raw: string; readonly variable: readonly { readonly value: string }[] };
   readonly header: readonly { readonly key: string; readonly value: string }[];
   readonly body: { readonly raw: string };
 }
@@ -123,7 +123,7 @@ describe('the site', () => {
     assert.equal(feed.contentType, 'application/atom+xml; charset=utf-8');
     assert.match(
       text,
-      /<title>Marina 0\.1\.0<\/title><id>https:\/\/marina\.example\/docs\/changelog#0-1-0-2026-11-22<\/id>/,
+      /<title>Marina 0\.1\.0<\/title><id>urn:uuid:[0-9a-f-]{36}<\/id><link href="https:\/\/marina\.example\/docs\/changelog#0-1-0-2026-11-22"\/>/,
     );
     assert.match(text, /<updated>2026-11-22T00:00:00Z<\/updated>/);
     assert.doesNotMatch(text, /Unreleased|href=&#34;\//);
@@ -144,6 +144,8 @@ describe('the site', () => {
     assert.ok(order.header.some(({ key, value }) => key === 'Idempotency-Key' && value === '{{$guid}}'));
     assert.equal(JSON.parse(order.body.raw).account, '{{account}}');
     assert.doesNotMatch(JSON.stringify(item), /marina_(?:test|live)_/, 'it has no key');
+    const cancel = calls.find(({ name }: { name: string }) => name === 'Cancel order').request as SentRequest;
+    assert.equal(cancel.url.variable[0]?.value, '{{order_id}}', 'it is about the order that was created before');
   });
 
   for (const [support, href] of [

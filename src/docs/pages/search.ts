@@ -2,7 +2,7 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { ApiError, catalogue, type ErrorCode } from '../../lib/errors.ts';
 import { rpcStatus } from '../../transport/rpc.ts';
 import { commentOf, firstSentence } from '../comments.ts';
-import { objectHref, operationHref } from '../links.ts';
+import { objectHref, operationHref, referencePath } from '../links.ts';
 import { bareText, textByPart } from '../markdown.ts';
 import { pathTemplate } from '../openapi/operations.ts';
 
@@ -20,8 +20,19 @@ type Found = readonly [title: string, href: string, kind: string, text: string, 
 /** What newcomers type, by the place that answers it. Phrases are separated by commas. */
 export const aliases: Readonly<Record<string, string>> = {
   '/docs': 'quickstart, quick start, begin, hello world, tutorial',
+  '/docs#a-first-call': 'test key, get a key, get a test key, first key',
+  '/docs#code-from-the-descriptors': 'ruby, dotnet, .net, rust, kotlin, generate, other languages',
+  '/docs#what-can-grow': 'deprecation, deprecated, versioning, breaking change, compatibility',
+  '/docs/changelog': 'versions, release notes, news, deprecation, rss, atom',
+  '/docs/errors#all': 'error codes, list of errors, list all errors, status codes',
+  '/docs/errors#unauthorized': '401, unauthenticated',
+  '/docs/sandbox#forms-of-numbers':
+    'bvn format, nin format, phone format, bank code format, account number format, nuban',
+  '/docs/reference/orders#object-Order': 'order state, order status, reject reason, insufficient funds, fill price',
+  '/docs/reference/applications#sendDocument':
+    'jpeg, jpg, png, photo, picture, upload, document size, document size limit, file size',
   '/docs#keys-and-scopes':
-    'api key, api keys, apikey, access token, authentication, auth, bearer, login, permission, role',
+    'ip allowlist, allowlist ip, ip whitelist, whitelist ip, api key, api keys, apikey, access token, authentication, auth, bearer, login, permission, role',
   '/docs#money-and-numbers': 'naira, kobo, ngn, currency, amount, big number',
   '/docs#money-in-and-out': 'withdraw, withdrawal, payout, cash out, deposit, refund',
   '/docs#times-and-days': 'timezone, time zone, date format, timestamp',
@@ -41,7 +52,8 @@ export const aliases: Readonly<Record<string, string>> = {
   '/docs/go-live': 'go live, going live, production, launch, checklist, live key',
   '/docs/limits': 'rate limit, quota, throttling',
   '/docs/sandbox': 'test mode, simulator, fake, demo',
-  '/docs/reference/orders#cancelOrder': 'cancel, cancel order, cancel an order, revoke order',
+  '/docs/reference/orders#cancelOrder':
+    'cancel, cancel order, cancel an order, revoke order, amend order, modify order, change order, replace order',
   '/docs/reference/orders#createOrder': 'buy, sell, place order, buy shares, sell shares, trade',
   '/docs/reference/allocations#createAllocation': 'fund, fund account, top up, transfer',
   '/docs/reference/applications#createApplication': 'open account, onboarding, kyc, bvn, nin, sign up',
@@ -81,6 +93,9 @@ function places(reference: Reference): readonly Found[] {
       return [[guide.title, guide.path, 'Guide', `${guide.lead} ${texts.get('') ?? ''}`], ...parts];
     }),
     ...(hasWorkbench(reference) ? [workbench] : []),
+    ['All operations', referencePath, 'Reference', 'list of every call, endpoint and object'],
+    ['All errors', '/docs/errors#all', 'Errors', 'a table of every code with its status'],
+    ['Changelog', '/docs/changelog', 'Reference', 'what partners notice of each version'],
     ...operations.map(({ method, http }): Found => {
       const words = [
         bareText(firstSentence(commentOf(comments, method))),

@@ -8,7 +8,7 @@ interface Format {
 }
 
 /** A number of Nigeria with its country's code or a leading zero, or one of another country with its code. */
-const phone = /^(?:0[1-9]\d{9}|\+?234[1-9]\d{9}|\+(?!234)[1-9]\d{7,14})$/;
+const phone = /^(?:0[1-9]\d{9}|\+234[1-9]\d{9}|\+(?!234)[1-9]\d{7,14})$/;
 /** A Bank Verification Number (BVN) and a National Identification Number (NIN) have 11 digits. */
 const elevenDigits = /^\d{11}$/;
 

@@ -831,9 +831,9 @@ class AsyncOperations:
         deadline: Optional[float] = None,
     ) -> AsyncPages[ListObjectEventsResponse, Event]:
         """Lists the events of one order of the last 30 days, oldest first, as they are in the feed. It shows what became of one
-        order. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events that
-        release 0.1.0 made are in the feed alone.
+        order. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+        An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events of
+        release 0.1.0 are in the feed only.
 
         Errors: `order_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this order.
@@ -855,9 +855,9 @@ class AsyncOperations:
         deadline: Optional[float] = None,
     ) -> AsyncPages[ListObjectEventsResponse, Event]:
         """Lists the events of one application of the last 30 days, oldest first, as they are in the feed. It shows what became of one
-        application. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events that
-        release 0.1.0 made are in the feed alone.
+        application. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+        An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events of
+        release 0.1.0 are in the feed only.
 
         Errors: `application_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this application.
@@ -879,9 +879,9 @@ class AsyncOperations:
         deadline: Optional[float] = None,
     ) -> AsyncPages[ListObjectEventsResponse, Event]:
         """Lists the events of one allocation of the last 30 days, oldest first, as they are in the feed. It shows what became of one
-        allocation. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events that
-        release 0.1.0 made are in the feed alone.
+        allocation. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+        An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events of
+        release 0.1.0 are in the feed only.
 
         Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this allocation.
@@ -1261,8 +1261,8 @@ class AsyncOperations:
         deadline: Optional[float] = None,
     ) -> AsyncPages[ListLatestEventsResponse, Event]:
         """Lists the partner's events, newest first, with the cursor from which the feed goes on after them. It is for tools that show
-        what happens now. To follow changes, read the whole feed with ListEvents: only there does a version that is missing show
-        that something is. The list ends at the oldest event still held.
+        what happens now. To follow changes, read the whole feed with ListEvents: only there does a missing version mean a
+        missing event. The list ends at the oldest event still held.
 
         Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
 

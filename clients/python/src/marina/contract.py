@@ -483,8 +483,8 @@ class Event(TypedDict):
     """The object's kind, a full stop and its state: `order.pending`, `order.partially_filled` (once for each trade that
     leaves something over), `order.filled`, `order.uncertain`, `order.rejected`, `order.refused`, `order.cancelled` or
     `order.expired`. A trade the exchange reports after the order was final repeats the type of its final state, with
-    more filled. A settlement by operators makes an event for each trade, those that were taken back first: an order of
-    which one trade is taken back and another one added goes from `order.filled` to `order.partially_filled` and back to
+    more filled. A settlement by operators makes an event for each trade, first for trades that were taken back. For example, an
+    order that loses one trade and gains another goes from `order.filled` to `order.partially_filled` and back to
     `order.filled`. Of applications: `application.documents_required`, `application.submitted`, `application.opened`,
     `application.uncertain`, `application.rejected`, `application.refused` or `application.unplaced`. Of allocations:
     `allocation.booked`, `allocation.uncertain`, `allocation.rejected` or `allocation.refused`. That an object was stored
@@ -2176,9 +2176,9 @@ class Operations:
         deadline: Optional[float] = None,
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one order of the last 30 days, oldest first, as they are in the feed. It shows what became of one
-        order. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events that
-        release 0.1.0 made are in the feed alone.
+        order. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+        An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events of
+        release 0.1.0 are in the feed only.
 
         Errors: `order_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this order.
@@ -2200,9 +2200,9 @@ class Operations:
         deadline: Optional[float] = None,
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one application of the last 30 days, oldest first, as they are in the feed. It shows what became of one
-        application. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events that
-        release 0.1.0 made are in the feed alone.
+        application. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+        An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events of
+        release 0.1.0 are in the feed only.
 
         Errors: `application_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this application.
@@ -2224,9 +2224,9 @@ class Operations:
         deadline: Optional[float] = None,
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one allocation of the last 30 days, oldest first, as they are in the feed. It shows what became of one
-        allocation. To follow changes, read the whole feed: only there does a version that is missing show that something is.
-        An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events that
-        release 0.1.0 made are in the feed alone.
+        allocation. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+        An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events of
+        release 0.1.0 are in the feed only.
 
         Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this allocation.
@@ -2606,8 +2606,8 @@ class Operations:
         deadline: Optional[float] = None,
     ) -> Pages[ListLatestEventsResponse, Event]:
         """Lists the partner's events, newest first, with the cursor from which the feed goes on after them. It is for tools that show
-        what happens now. To follow changes, read the whole feed with ListEvents: only there does a version that is missing show
-        that something is. The list ends at the oldest event still held.
+        what happens now. To follow changes, read the whole feed with ListEvents: only there does a missing version mean a
+        missing event. The list ends at the oldest event still held.
 
         Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
 
