@@ -35,7 +35,7 @@ import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
 function createOperations(base: Base, parts: Parts, requests: KeptRequests | undefined): Operation[] {
-  const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys, keySeals } = base;
+  const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys, keySeals, walletSeals } = base;
   const { readTimeoutMs } = config;
   const { keyUses, limits, reads } = parts.callers;
   const { broker, records, simulator } = parts.upstream;
@@ -48,7 +48,7 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
       orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts, instruments }),
     ),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
-    ...defineOperations(Wallet, walletHandlers(database, cursors)),
+    ...defineOperations(Wallet, walletHandlers(database, cursors, walletSeals)),
     ...defineOperations(
       Applications,
       applicationHandlers({ ...submitted, kind: kinds.application, clock, images, sender: documents }),

@@ -80,6 +80,8 @@ export function clientAddressBehind(trustedProxies: readonly string[]) {
     if (forwardedFor === undefined || !isRegistered(peer, trustedProxies)) return peer;
     let client = unknownAddress;
     for (const entry of forwardedFor.split(',').reverse()) {
+      // An empty element of a list counts for nothing (RFC 9110, 5.6.1).
+      if (entry.trim() === '') continue;
       client = withoutPort(entry.trim());
       if (!isPlain(client)) return unknownAddress;
       if (!isRegistered(client, trustedProxies)) break;

@@ -12,8 +12,15 @@ const headerForm = /^([0-9a-f]{16}) (\d{16}) ([\w-]{22})$/;
 export const believedWithinMs = 60_000;
 /** The longest message but a list of partners. */
 export const usualBytes = 512;
+/** What a message has beside its text at most: its subject, where it is answered, and the header with its MAC. */
+const maxHeadBytes = 1_024;
 /** Senders and subjects whose last message is remembered. Only who has the ring adds to them. */
 const maxRemembered = 10_000;
+
+/** The bytes of a message, headers included: nats.js knows them, and does not tell its types. */
+function sizeOf(message: Msg): number {
+  return (message as Msg & { size(): number }).size();
+}
 
 /** Answers a question. */
 export interface Answerable {
@@ -41,7 +48,9 @@ export class PeerMessages {
   /** Calls `receive` with each message of a subject that another process, or this one, sent. Messages can be lost. */
   subscribe(subject: string, receive: (text: string, message: Answerable) => void, maxBytes = usualBytes): void {
     this.nats.subscribe(subject, (message) => {
-      const reason = message.data.length > maxBytes ? 'too_large' : this.#check(subject, message);
+      // Headers are read only when they are asked for, so their size comes first.
+      const isTooLarge = message.data.length > maxBytes || sizeOf(message) > maxBytes + maxHeadBytes;
+      const reason = isTooLarge ? 'too_large' : this.#check(subject, message);
       if (reason === undefined) receive(message.string(), message);
       else this.distrust('message', reason);
     });

@@ -9,15 +9,14 @@ import {
 } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import { emptyLedger } from './rules.ts';
-import { ledgerHead, listTransfers, toShownTransfer, wallets } from './store.ts';
+import { listTransfers, provenHead, toShownTransfer, type WalletSeals, wallets } from './store.ts';
 
 /** The operations on the wallet. */
-export function walletHandlers(database: Database, cursors: Cursors): HandlersOf<typeof Wallet> {
+export function walletHandlers(database: Database, cursors: Cursors, seals: WalletSeals): HandlersOf<typeof Wallet> {
   return {
     async getWallet(_, { caller }) {
-      const [row] = await database.read(wallets.find({ partnerId: caller.partnerId }, ledgerHead));
-      return shownMessage(WalletTotalsSchema, row === undefined ? emptyLedger(caller.partnerId) : ledgerHead.read(row));
+      const [row] = await database.read(wallets.find({ partnerId: caller.partnerId }));
+      return shownMessage(WalletTotalsSchema, provenHead(caller.partnerId, row, seals));
     },
 
     async listTransfers({ limit = 25, cursor }, { caller: { partnerId } }) {

@@ -126,10 +126,20 @@ function toWallet(partnerId: string, row: SqlRow | undefined, seals: WalletSeals
 /** A wallet whose money may move. Throws `service_unavailable` with an `UnprovenRowError` if its row is not what a gateway wrote. */
 export function usableWallet(partner: PartnerTransaction, seals: WalletSeals): Wallet {
   const found = partner.get(wallet(partner.id, seals));
-  if (found.isAccepted) return found;
-  const cause = new UnprovenRowError(
-    `the wallet of ${partner.id} has no right seal at entry ${found.head.lastSequence}`,
-  );
+  checkAccepted(found);
+  return found;
+}
+
+/** The end of a ledger as it is shown. Throws as `usableWallet` does. */
+export function provenHead(partnerId: string, row: SqlRow | undefined, seals: WalletSeals): LedgerHead {
+  const found = toWallet(partnerId, row, seals);
+  checkAccepted(found);
+  return found.head;
+}
+
+function checkAccepted({ isAccepted, head: { partnerId, lastSequence } }: Wallet): void {
+  if (isAccepted) return;
+  const cause = new UnprovenRowError(`the wallet of ${partnerId} has no right seal at entry ${lastSequence}`);
   throw new ApiError('service_unavailable', { cause });
 }
 

@@ -65,10 +65,14 @@ describe('replicas beside somebody who can publish to NATS', () => {
     for (let fake = 0; fake < 1_000; fake += 1) attacker.publish(subject, `fake-${fake} NaN`);
     attacker.publish(subject, text, { headers: wrong });
     attacker.publish(subject, `fake-${'x'.repeat(900_000)} 1`);
+    const large = headers();
+    for (let line = 0; line < 20_000; line += 1) large.append('X', `${line}`);
+    large.set(macHeader, wrong.get(macHeader));
+    attacker.publish(subject, text, { headers: large });
     await eventually(() => {
       assert.equal(seen.filter((each) => each === 'message unsigned').length, 2_000, 'both replicas count each');
       assert.equal(seen.filter((each) => each === 'message forged').length, 2);
-      assert.equal(seen.filter((each) => each === 'message too_large').length, 2);
+      assert.equal(seen.filter((each) => each === 'message too_large').length, 4, 'of text, and of headers');
     });
     assert.equal(one.replicas, 2);
     assert.equal(one.isShared, true, 'messages that are not believed change nothing');

@@ -93,6 +93,12 @@ describe('the seals of wallets', () => {
       statement('SELECT id FROM allocations WHERE partner_id = ?', partner.id),
     );
     assert.deepEqual(stored, [], 'nothing is stored, so nothing is sent');
+    const shown = await gateway.rest('GET', '/v1/wallet', { key: partner.key });
+    assert.deepEqual(
+      [shown.status, shown.body.error?.code],
+      [503, 'service_unavailable'],
+      'no sum is shown without proof',
+    );
   }
 
   const command = (verb: string, unsealedRows: 'accepted' | 'refused' = 'accepted') => {

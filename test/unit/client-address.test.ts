@@ -23,11 +23,11 @@ describe('the client of a request', () => {
     ['is found behind a trusted proxy with a port', '10.0.0.1', '198.51.100.1:50123, 192.0.2.7:443', '198.51.100.1'],
     ['is found behind a trusted proxy in brackets', '10.0.0.1', '198.51.100.1,[2001:db8:1::9]:80', '198.51.100.1'],
     ['is the left-most when all are trusted', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['is found beside empty elements', '10.0.0.1', ' , 198.51.100.1,, 192.0.2.7 ,', '198.51.100.1'],
     ...[
       '',
       ' ',
       ',',
-      '198.51.100.1,',
       'unknown',
       '198.51.100.1:',
       '198.51.100.1:65536',
