@@ -8,6 +8,7 @@ import { Arrival } from '../../src/transport/grpc/arrival.ts';
 import { boundMessage } from '../../src/transport/grpc/message-bound.ts';
 import type { MethodRules } from '../../src/transport/grpc/public.ts';
 import type { RefuseMessage } from '../../src/transport/grpc/refusals.ts';
+import { eventually } from '../support/eventually.ts';
 
 const maxBytes = 100;
 const tooLarge = { code: status.RESOURCE_EXHAUSTED, details: 'too large' };
@@ -19,6 +20,8 @@ interface Seen {
   readonly refused: { readonly isCompressed: boolean; readonly start: Buffer }[];
   /** What the handler behind the bound got. */
   readonly handled: Buffer[];
+  /** Ends the call because its time is over. */
+  endLate: () => void;
 }
 
 interface Options {
@@ -29,7 +32,7 @@ interface Options {
 
 /** Opens a call to a server that bounds messages at 100 bytes. */
 async function open(t: TestContext, { rules = {}, answersAtOnce = false }: Options = {}) {
-  const seen: Seen = { chunks: [], refused: [], handled: [] };
+  const seen: Seen = { chunks: [], refused: [], handled: [], endLate: () => assert.fail('no call came') };
   const refuse: RefuseMessage = async (_arrival, message) => {
     seen.refused.push(message);
     return tooLarge;
@@ -41,7 +44,7 @@ async function open(t: TestContext, { rules = {}, answersAtOnce = false }: Optio
       stream.on('error', () => {});
       const received = (bytes: number) => void seen.chunks.push(bytes);
       const arrival = new Arrival(stream, headers, rawHeaders, '127.0.0.1');
-      boundMessage(arrival, { maxBytes, refuse, ...rules }, { received }, () => {
+      seen.endLate = boundMessage(arrival, { maxBytes, refuse, ...rules }, { received }, () => {
         stream.on('data', (chunk: Buffer) => {
           seen.handled.push(chunk);
           if (answersAtOnce && !stream.headersSent) stream.respond({ ':status': 200 });
@@ -85,6 +88,31 @@ function message(size: number, { isCompressed = false } = {}): Buffer {
   bytes.writeUInt32BE(size, 1);
   return bytes;
 }
+
+test('a message that is too large, and has not come whole when its time is over, is refused as too large', async (t) => {
+  const { stream, seen, answered } = await open(t);
+  await send(stream, message(1_000).subarray(0, 300));
+  await eventually(() =>
+    assert.equal(
+      seen.chunks.reduce((sum, each) => sum + each, 0),
+      300,
+    ),
+  );
+  assert.deepEqual(seen.refused, [], 'it is read to its end, if it comes in time');
+  seen.endLate();
+  assert.equal(await answered, String(status.RESOURCE_EXHAUSTED));
+});
+
+test('a message within the bound, that has not come whole when its time is over, ends in CANCEL', async (t) => {
+  const { stream, seen } = await open(t, { answersAtOnce: true });
+  const closed = hasClosed(stream);
+  await send(stream, message(90).subarray(0, 30));
+  await eventually(() => assert.ok(seen.chunks.length > 0, 'it comes'));
+  seen.endLate();
+  await closed;
+  assert.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
+  assert.deepEqual(seen.refused, []);
+});
 
 const cutPrefixes: readonly (readonly number[])[] = [[], [1], [2], [3], [4], [5], [1, 2, 3, 4, 5, 6], [3, 7]];
 

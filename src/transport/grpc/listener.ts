@@ -89,10 +89,11 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       connection.opened(stream);
       const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
       const serve = (method: MethodRules) => {
-        if (method.isOpenEnded !== true) limitTime(arrival, rules.messageTimeoutMs ?? messageMs);
         arrivals.set(arrival.id, arrival);
         arrival.whenClosed(() => arrivals.delete(arrival.id));
-        boundMessage(arrival, method, connection, () => serveStream(stream, headers, flags, rawHeaders));
+        const give = () => serveStream(stream, headers, flags, rawHeaders);
+        const endLate = boundMessage(arrival, method, connection, give);
+        if (method.isOpenEnded !== true) limitTime(arrival, rules.messageTimeoutMs ?? messageMs, endLate);
       };
       const publicMethod = publicMethods.get(arrival.path);
       if (refuseUnread(arrival)) countStranger(connection);
@@ -203,9 +204,9 @@ function lastAccepted(http2Server: Http2Server): () => Socket {
   return () => accepted;
 }
 
-function limitTime(arrival: Arrival, timeoutMs: number): void {
+function limitTime(arrival: Arrival, timeoutMs: number, end: () => void): void {
   const { stream } = arrival;
-  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeoutMs);
+  const timer = setTimeout(end, timeoutMs);
   const stop = () => clearTimeout(timer);
   stream.once('end', stop);
   arrival.whenClosed(stop);

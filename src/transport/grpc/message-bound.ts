@@ -15,13 +15,14 @@ export const messageHeadBytes = 5;
  * Bounds a call's message before grpc-js has it whole. A message that is too large or compressed is read to its end and
  * dropped before its call is refused, because proxies turn a reset stream into UNAVAILABLE.
  * @param serve gives the stream to grpc-js, which then gets only what is within the bound
+ * @returns what ends a call whose message does not come in time: with its refusal if it is refused anyway
  */
 export function boundMessage(
   arrival: Arrival,
   rules: MethodRules,
   connection: Pick<GrpcConnection, 'received'>,
   serve: () => void,
-): void {
+): () => void {
   const { stream } = arrival;
   const { maxBytes, refuse = refusePlainly, maxReadBytes = usualMaxReadBytes, isOpenEnded = false } = rules;
   const head = new Head();
@@ -69,6 +70,7 @@ export function boundMessage(
     drop(rest);
   });
   stream.on('end', () => (isDropping ? refuseOnce() : endHandler()));
+  return () => (isDropping ? refuseOnce() : stream.close(constants.NGHTTP2_CANCEL));
 }
 
 /** The listeners of an event of a stream, to tell which are added later. */
