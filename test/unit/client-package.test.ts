@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -87,6 +88,18 @@ import('@marina/client').then((module) => console.log(module.Marina === Marina, 
     await assert.rejects(verifyWebhook(secret, headers, inRealm(text)), /raw bytes/);
     const marina = new Marina({ baseUrl: 'http://127.0.0.1:9', key: 'key', maxAttempts: 1 });
     await assert.rejects(marina.getWallet(), NoAnswerError);
+    // A file is sent with modules of Node, which are loaded when the first one is sent.
+    const sending = marina.sendDocument({
+      id: 'app_1',
+      type: 'photo',
+      file: Buffer.from('x'),
+      media_type: 'image/png',
+    });
+    await assert.rejects(sending, (error) => {
+      assert.ok(error instanceof NoAnswerError);
+      assert.equal((error.cause as NodeJS.ErrnoException).code, 'ECONNREFUSED');
+      return true;
+    });
   });
 });
 
@@ -110,7 +123,10 @@ function loadAsJestDoes(): Loaded {
     const module = { exports: {} };
     loaded.set(path, module);
     const wrapped = runInContext(`(function (module, exports, require) {${readFileSync(path, 'utf8')}\n})`, realm);
-    wrapped(module, module.exports, (name: string) => load(join(dirname(path), name)));
+    const require = (name: string) => {
+      return name.startsWith('node:') ? createRequire(path)(name) : load(join(dirname(path), name));
+    };
+    wrapped(module, module.exports, require);
     return module.exports;
   };
   const main = load(join(home, exports['.'].require.default));

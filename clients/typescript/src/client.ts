@@ -1,4 +1,4 @@
-import { noAnswer, type Outcome, outcomeOf } from './answers.ts';
+import { isEventPage, isObject, isPage, noAnswer, type Outcome, outcomeOf, type Shape } from './answers.ts';
 import {
   type AnswerDetails,
   type CreateOptions,
@@ -7,14 +7,16 @@ import {
   Operations,
   operations,
 } from './contract.ts';
-import { withDeadline } from './deadline.ts';
+import { timeoutError, withDeadline } from './deadline.ts';
+import { type CallState, NoAnswerError } from './errors.ts';
 import { checkedKey, newKey } from './idempotency.ts';
 import type { IntegerMode, WithIntegers } from './integers.ts';
-import { type Bounds, boundsOf, checkOptions, type MarinaOptions } from './options.ts';
-import { EventFeed, type FeedOptions, type ListPage, Pages } from './pages.ts';
-import { makeRequest, type PreparedRequest, readText } from './request.ts';
+import { type Bounds, boundsOf, checkCallOptions, checkOptions, type MarinaOptions } from './options.ts';
+import { checkFeedOptions, EventFeed, type EventPage, type FeedOptions, type ListPage, Pages } from './pages.ts';
+import { makeRequest, type PreparedRequest } from './request.ts';
 import { leavesUnknown, settles, waitBeforeRepeat } from './retries.ts';
 import { sleep } from './sleep.ts';
+import { type Answer, type Send, sendWith } from './transport.ts';
 
 /** The feed tells of trouble soon, and tries again for ever by itself. */
 const feedAttempts = 3;
@@ -27,7 +29,7 @@ const feedAttempts = 3;
 export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode> {
   readonly #options: MarinaOptions<Mode>;
   readonly #bounds: Bounds;
-  readonly #fetch: typeof fetch;
+  readonly #send: Send;
   readonly #baseUrl: string;
 
   constructor(options: MarinaOptions<Mode>) {
@@ -36,17 +38,17 @@ export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode
     this.#baseUrl = options.baseUrl.replace(/\/{1,8}$/, '');
     this.#options = { ...options };
     this.#bounds = boundsOf(options);
-    this.#fetch = options.fetch ?? globalThis.fetch;
+    this.#send = sendWith(options.fetch);
   }
 
   override followEvents(options: FeedOptions = {}): EventFeed<WithIntegers<Event, Mode>> {
-    const read = async (cursor: string | undefined, limit: number) => {
+    checkFeedOptions(options);
+    const read = (cursor: string | undefined, limit: number) => {
       const maxAttempts = Math.min(feedAttempts, this.#bounds.maxAttempts);
       const { signal, onAnswer } = options;
       const callOptions = { signal, onAnswer, maxAttempts };
-      type Page = ListPage<WithIntegers<Event, Mode>>;
-      const page = await this.call<Page>(operations.listEvents, { cursor, limit }, callOptions);
-      return { ...page, next_cursor: page.next_cursor ?? '' };
+      type Page = EventPage<WithIntegers<Event, Mode>>;
+      return this.#call<Page>(operations.listEvents, { cursor, limit }, callOptions, isEventPage);
     };
     return new EventFeed(read, options);
   }
@@ -54,60 +56,66 @@ export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode
   protected override list<Page, Item>(operation: Operation, input: object, options?: CreateOptions): Pages<Page, Item> {
     return new Pages((cursor) => {
       const more = cursor === undefined ? input : { ...input, cursor };
-      return this.call<Page & ListPage<Item>>(operation, more, options);
+      return this.#call<Page & ListPage<Item>>(operation, more, options, isPage);
     });
   }
 
-  protected override async call<Answer>(
+  protected override call<Answer>(operation: Operation, input: object, options?: CreateOptions): Promise<Answer> {
+    return this.#call(operation, input, options, isObject);
+  }
+
+  async #call<Answer>(
     operation: Operation,
     input: object,
     options: CreateOptions = {},
+    isExpected: Shape,
   ): Promise<Answer> {
+    checkCallOptions(options);
     const { deadlineMs, maxAttempts } = boundsOf(options, this.#bounds);
     const idempotencyKey = operation.takesKey ? checkedKey(options.idempotencyKey ?? newKey()) : undefined;
     const request = makeRequest(operation, input, { baseUrl: this.#baseUrl, key: this.#options.key, idempotencyKey });
+    const { signal } = options;
     const endsAt = performance.now() + deadlineMs;
     let isUnknown = false;
+    const stateAfter = (attempts: number, isOutcomeUnknown: boolean): CallState => ({
+      ...{ operation: operation.name, idempotencyKey, attempts, isOutcomeUnknown },
+    });
+    const stopped = (attempts: number) =>
+      new NoAnswerError(`${operation.name} was stopped`, stateAfter(attempts, isUnknown), signal?.reason);
+    if (signal?.aborted) throw stopped(0);
     for (let attempt = 1; ; attempt += 1) {
       const leftMs = endsAt - performance.now();
-      const outcome = await this.#attempt(operation, request, { options, leftMs, attempt, idempotencyKey });
+      const outcome = await this.#attempt(operation, request, { options, leftMs, attempt, idempotencyKey, isExpected });
       if ('answer' in outcome) return outcome.answer as Answer;
       const { failure } = outcome;
       isUnknown ||= operation.method !== 'GET' && (failure === undefined || leavesUnknown(failure));
       const waitMs = failure && waitBeforeRepeat(failure, operation, attempt);
-      const isOver = attempt >= maxAttempts || options.signal?.aborted === true;
-      if (waitMs !== undefined && !isOver && performance.now() + waitMs < endsAt) {
-        if (await slept(waitMs, options.signal)) continue;
+      if (waitMs !== undefined && attempt < maxAttempts && performance.now() + waitMs < endsAt) {
+        if (await slept(waitMs, signal)) continue;
+        if (failure?.status !== undefined) throw stopped(attempt);
       }
-      const isOutcomeUnknown = isUnknown && !(failure !== undefined && settles(failure));
-      throw outcome.error({ operation: operation.name, idempotencyKey, attempts: attempt, isOutcomeUnknown });
+      throw outcome.error(stateAfter(attempt, isUnknown && !(failure !== undefined && settles(failure))));
     }
   }
 
   async #attempt(
     operation: Operation,
     request: PreparedRequest,
-    { options, leftMs, attempt, idempotencyKey }: Attempt,
+    { options, leftMs, attempt, idempotencyKey, isExpected }: Attempt,
   ): Promise<Outcome> {
-    let response: Response;
-    let text: string;
+    const boundMs = Math.min(leftMs, this.#bounds.attemptMs);
+    const endsAt = performance.now() + boundMs;
+    let answer: Answer;
     try {
-      [response, text] = await withDeadline(
-        Math.min(leftMs, this.#bounds.attemptMs),
-        options.signal,
-        async (signal): Promise<[Response, string]> => {
-          const answer = await this.#fetch(request.url, { ...request.init, redirect: 'manual', signal });
-          return [answer, await readText(answer)];
-        },
-      );
+      answer = await withDeadline(boundMs, options.signal, (signal) => this.#send(request, signal));
     } catch (cause) {
       return noAnswer(`${operation.name} got no answer`, cause);
     }
     const details: AnswerDetails = {
       operation: operation.name,
-      status: response.status,
-      requestId: response.headers.get('x-request-id') ?? undefined,
-      isReplayed: response.headers.get('idempotent-replayed') === 'true',
+      status: answer.status,
+      requestId: answer.header('x-request-id'),
+      isReplayed: answer.header('idempotent-replayed') === 'true',
       idempotencyKey,
       attempt,
     };
@@ -119,7 +127,12 @@ export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode
         console.error(`onAnswer failed for an answer to ${operation.name}`, error);
       }
     }
-    return outcomeOf(operation, response, text, this.#options.integers ?? 'bigint');
+    return outcomeOf(operation, answer, {
+      ...{ integers: this.#options.integers ?? 'bigint', isExpected },
+      check: () => {
+        if (performance.now() > endsAt) throw timeoutError(boundMs);
+      },
+    });
   }
 }
 
@@ -128,6 +141,7 @@ interface Attempt {
   readonly leftMs: number;
   readonly attempt: number;
   readonly idempotencyKey: string | undefined;
+  readonly isExpected: Shape;
 }
 
 /** Waits; false if the signal was aborted meanwhile. */

@@ -14,7 +14,7 @@ export async function withDeadline<T>(
   const ending = new AbortController();
   const { signal } = ending;
   const stop = () => ending.abort(outer?.reason);
-  const late = () => ending.abort(new DOMException(`It took longer than ${Math.ceil(ms)} ms.`, 'TimeoutError'));
+  const late = () => ending.abort(timeoutError(ms));
   const timer = setTimeout(late, Math.ceil(Math.min(Math.max(1, ms), maxTimerMs)));
   outer?.addEventListener('abort', stop, { once: true });
   try {
@@ -27,4 +27,8 @@ export async function withDeadline<T>(
     clearTimeout(timer);
     outer?.removeEventListener('abort', stop);
   }
+}
+
+export function timeoutError(ms: number): DOMException {
+  return new DOMException(`It took longer than ${Math.ceil(ms)} ms.`, 'TimeoutError');
 }

@@ -5,7 +5,7 @@ export interface CallState {
   readonly operation: string;
   /** The key it was sent with: the same call with this key is safe to make again. */
   readonly idempotencyKey: string | undefined;
-  /** How often it was sent. */
+  /** How often it was sent; 0 if the signal was aborted before. */
   readonly attempts: number;
   /**
    * Whether something may have been done that nobody knows of yet. If so, make the same call again, with the same

@@ -37,6 +37,11 @@ export interface Bounds {
 const defaults: Bounds = { attemptMs: 45_000, deadlineMs: 120_000, maxAttempts: 12 };
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
+/** Whether a request would travel in plain text to another machine. */
+export function isPlaintext({ protocol, hostname }: URL): boolean {
+  return protocol !== 'https:' && !loopback.test(hostname);
+}
+
 /** The bounds that were given, and the others from `otherwise`. */
 export function boundsOf(
   given: { readonly [Name in keyof Bounds]?: number | undefined },
@@ -50,7 +55,8 @@ export function boundsOf(
 }
 
 /** Throws a TypeError for options with which no call can be right. Its sentence has neither the key nor a password. */
-export function checkOptions({ baseUrl, key, allowPlaintext, integers, fetch }: MarinaOptions<IntegerMode>): void {
+export function checkOptions(options: MarinaOptions<IntegerMode>): void {
+  const { baseUrl, key, allowPlaintext, integers, fetch } = options;
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new TypeError('The base URL has to be a URL of https, or of http on this machine.');
@@ -61,13 +67,51 @@ export function checkOptions({ baseUrl, key, allowPlaintext, integers, fetch }: 
   if (typeof key !== 'string' || !/^[!-~]+$/.test(key)) {
     throw new TypeError('The key is empty, or has characters that no key has.');
   }
-  if (url.protocol !== 'https:' && !loopback.test(url.hostname) && allowPlaintext !== true) {
+  if (isPlaintext(url) && allowPlaintext !== true) {
     throw new TypeError(
       'The base URL has to be https: the key would travel in plain text. `allowPlaintext` permits it.',
     );
   }
   checkedMode(integers ?? 'bigint');
+  checkTime('attemptMs', options.attemptMs);
+  checkCallOptions(options);
+  checkFunction('fetch', fetch);
   if (fetch === undefined) checkPlatform();
+}
+
+interface CheckedCallOptions {
+  readonly deadlineMs?: number | undefined;
+  readonly maxAttempts?: number | undefined;
+  readonly onAnswer?: unknown;
+  readonly signal?: unknown;
+}
+
+/** Throws a TypeError for options with which a call would be sent never, for ever, or without its bounds. */
+export function checkCallOptions({ deadlineMs, maxAttempts, onAnswer, signal }: CheckedCallOptions): void {
+  checkTime('deadlineMs', deadlineMs);
+  if (isGiven(maxAttempts) && !(Number.isSafeInteger(maxAttempts) && maxAttempts >= 1)) {
+    throw new TypeError('`maxAttempts` has to be a whole number from 1.');
+  }
+  checkFunction('onAnswer', onAnswer);
+  if (isGiven(signal) && typeof (signal as Partial<AbortSignal>).addEventListener !== 'function') {
+    throw new TypeError('`signal` has to be an AbortSignal.');
+  }
+}
+
+/** Throws a TypeError for a time in milliseconds that is none. */
+export function checkTime(name: string, ms: number | null | undefined): void {
+  if (isGiven(ms) && !(Number.isFinite(ms) && ms > 0)) {
+    throw new TypeError(`\`${name}\` has to be a number of milliseconds above 0.`);
+  }
+}
+
+function checkFunction(name: string, value: unknown): void {
+  if (isGiven(value) && typeof value !== 'function') throw new TypeError(`\`${name}\` has to be a function.`);
+}
+
+/** A program without types may pass null for an option that it does not set. */
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
 }
 
 /** A page of a browser cannot call the gateway, and whoever opens it can read the key. */

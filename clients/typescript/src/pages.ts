@@ -1,5 +1,6 @@
 import type { CallOptions, Event } from './contract.ts';
 import { ErrorAnswer, NoAnswerError } from './errors.ts';
+import { checkTime } from './options.ts';
 import { waitBeforeRepeat } from './retries.ts';
 import { sleep } from './sleep.ts';
 
@@ -60,8 +61,20 @@ export interface FeedOptions extends Omit<CallOptions, 'deadlineMs' | 'maxAttemp
   readonly onTrouble?: ((error: NoAnswerError | ErrorAnswer, waitMs: number) => void) | undefined;
 }
 
-interface EventPage<Each> extends ListPage<Each> {
+/** A page of the feed. */
+export interface EventPage<Each> extends ListPage<Each> {
   readonly next_cursor: string;
+}
+
+/** Throws a TypeError for options with which no feed can be followed. */
+export function checkFeedOptions({ cursor, limit, pollMs, onTrouble }: FeedOptions): void {
+  if (cursor !== undefined && typeof cursor !== 'string') throw new TypeError('`cursor` has to be a text.');
+  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= 100)) {
+    throw new TypeError('`limit` has to be a whole number from 1 to 100.');
+  }
+  checkTime('pollMs', pollMs);
+  if (onTrouble !== undefined && typeof onTrouble !== 'function')
+    throw new TypeError('`onTrouble` has to be a function.');
 }
 
 const longestWaitMs = 30_000;

@@ -77,20 +77,15 @@ function fileBytes({ name }: Operation, value: unknown): Uint8Array<ArrayBuffer>
 }
 
 /** Reads a whole body, and refuses one that cannot be the gateway's. */
-export async function readText(response: Response): Promise<string> {
-  if (response.body === null) return '';
+export async function readText(body: AsyncIterable<Uint8Array> | null): Promise<string> {
   const decoder = new TextDecoder();
-  const reader = response.body.getReader();
   let text = '';
   let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > maxAnswerBytes) {
-      await reader.cancel();
-      throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`);
-    }
-    text += decoder.decode(value, { stream: true });
+  // Leaving the loop closes the body.
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > maxAnswerBytes) throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`);
+    text += decoder.decode(chunk, { stream: true });
   }
+  return text + decoder.decode();
 }

@@ -10,6 +10,18 @@ export interface Failure {
 
 /** After these nothing was done, whatever the request was. */
 const nothingDone = new Set(['rate_limited', 'trading_paused', 'exchange_unavailable', 'exchange_error']);
+/** These are stored as never sent, and say so each time. */
+const notSent = new Set(['order_not_sent', 'application_not_sent', 'allocation_not_sent']);
+/**
+ * Answers of the object that a request left behind, or of the request that has its key: they say what became of it, whichever
+ * attempt arrived first.
+ */
+const settling = new Set([
+  ...notSent,
+  ...['order_rejected', 'application_rejected', 'allocation_rejected', 'document_rejected'],
+  ...['duplicate_order', 'duplicate_application', 'duplicate_allocation'],
+  ...['order_not_cancelable', 'document_already_delivered'],
+]);
 const firstWaitMs = 500;
 const longestWaitMs = 10_000;
 
@@ -28,9 +40,8 @@ export function waitBeforeRepeat(
   const drawn = random();
   const ownMs = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + drawn / 2);
   if (failure.retryAfterSeconds === undefined) return ownMs;
-  const askedMs = failure.retryAfterSeconds * 1_000 * (1 + drawn / 4);
-  // A bucket is full again when it says. A gateway that restarts asks for a second each time, and takes longer.
-  return failure.status === 429 ? askedMs : Math.max(askedMs, ownMs);
+  // A gateway that restarts asks for a second each time, and takes longer. A proxy may ask for none at all.
+  return Math.max(failure.retryAfterSeconds * 1_000 * (1 + drawn / 4), ownMs);
 }
 
 /** Whether the request may have been done although it failed. */
@@ -39,15 +50,16 @@ export function leavesUnknown({ status, code }: Failure): boolean {
   // A 408 is a proxy's, which may have passed the request on.
   if (status === 408) return code === undefined;
   // What is stored as never sent is known. It is 503 without a time to wait.
-  return status >= 500 && !(code !== undefined && (nothingDone.has(code) || code.endsWith('_not_sent')));
+  return status >= 500 && !(code !== undefined && (nothingDone.has(code) || notSent.has(code)));
 }
 
-/** Whether an answer tells what became of the request, also of earlier attempts with the same key. */
-export function settles({ status, code }: Failure): boolean {
-  if (status === undefined || code === undefined) return false;
-  if (code.endsWith('_not_sent')) return true;
-  // These are decided before the gateway looks for an earlier request with the key.
-  return status >= 400 && status < 500 && ![401, 403, 429].includes(status);
+/**
+ * Whether an answer proves what became of an earlier attempt whose outcome is unknown. An error about the request itself proves
+ * nothing: `invalid_request` and the like are answered before the gateway looks for an earlier request with the key, and a
+ * check such as that of a limit says nothing of an attempt that arrives later.
+ */
+export function settles({ code }: Failure): boolean {
+  return code !== undefined && settling.has(code);
 }
 
 function mayRepeat(failure: Failure, operation: Pick<Operation, 'method' | 'takesKey'>): boolean {

@@ -1,0 +1,40 @@
+import { type PreparedRequest, readText } from './request.ts';
+
+/** What a request was answered with, read whole. */
+export interface Answer {
+  readonly status: number;
+  /** The value of a header by its name in small letters. */
+  readonly header: (name: string) => string | undefined;
+  readonly text: string;
+}
+
+/** Sends a request and reads its whole answer. It ends when the signal is aborted. */
+export type Send = (request: PreparedRequest, signal: AbortSignal) => Promise<Answer>;
+
+/** The one of the platform, before a test or a tool puts another one in its place. */
+const platformFetch: unknown = globalThis.fetch;
+
+/**
+ * How a client sends. `fetch` loses an answer that comes before the request is sent whole if the connection then breaks, so files
+ * are sent another way, unless the program has a `fetch` of its own or gave the platform's another dispatcher, such as a proxy.
+ */
+export function sendWith(given: typeof fetch | undefined): Send {
+  const used = given ?? globalThis.fetch;
+  const isOwn = given !== undefined || used !== platformFetch;
+  return async (request, signal) => {
+    if (typeof request.init.body === 'object' && !isOwn && hasUsualDispatcher()) {
+      const { upload } = await import('./uploads.ts');
+      return upload(request, signal);
+    }
+    const response = await used(request.url, { ...request.init, redirect: 'manual', signal });
+    const { status, headers } = response;
+    return { status, header: (name) => headers.get(name) ?? undefined, text: await readText(response.body) };
+  };
+}
+
+/** Where Node keeps what `fetch` sends with: an `Agent`, unless the program or the environment asks for something else. */
+function hasUsualDispatcher(): boolean {
+  const globals = globalThis as unknown as Record<symbol, object | undefined>;
+  const dispatcher = globals[Symbol.for('undici.globalDispatcher.1')];
+  return dispatcher === undefined || dispatcher.constructor.name === 'Agent';
+}
