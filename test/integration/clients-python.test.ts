@@ -46,6 +46,10 @@ describe('the client for Python', { skip }, () => {
     test_offline: 'sends again what may be sent again, and believes signed webhooks only',
     test_values: 'takes enums and numbers of other libraries, and keeps the key if an answer is unreadable or late',
     test_processes: 'shares no connection with forked processes, and lives next to the code that protoc makes',
+    test_wire: 'reads the answer to its own request, whatever else comes over a connection',
+    test_outcomes: 'says that an outcome is unknown until an answer proves it, and waits as long as is asked for',
+    test_stop: 'sends nothing after a cancel, and ends the feed soon after a stop',
+    test_options: 'refuses options, base URLs and deadlines that it cannot have',
     test_async: 'has a client for asyncio with the same methods, bounded connections and the same errors',
   };
   for (const [module, does] of Object.entries(withoutGateway)) {

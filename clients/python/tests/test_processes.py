@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import multiprocessing
 import os
 import pickle
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -66,7 +69,7 @@ def run(program: str, *args: str, path: str = "", cwd: str = ".") -> "subprocess
     return subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
 
 
-class Processes(unittest.TestCase):
+class WithBalances(unittest.TestCase):
     def setUp(self) -> None:
         self.gateway = Gateway()
 
@@ -82,6 +85,8 @@ class Processes(unittest.TestCase):
         self.gateway.server.shutdown()
         self.gateway.server.server_close()
 
+
+class Processes(WithBalances):
     @unittest.skipUnless(hasattr(os, "fork"), "this system has no fork")
     def test_forked_processes_get_answers_to_their_own_requests_only(self) -> None:
         for how in ("os", "libc", "thread"):
@@ -107,6 +112,67 @@ class Processes(unittest.TestCase):
         """
         ran = run(program, self.gateway.url)
         self.assertEqual((ran.stdout, ran.returncode), ("[]\n", 0), ran.stderr)
+
+
+# A module that a spawned process imports: each worker gets the client as an argument.
+WORKERS = """
+import asyncio, gc, multiprocessing, sys, warnings
+from marina import AsyncMarina, Marina
+
+def read(client, name):
+    if isinstance(client, AsyncMarina):
+        async def go():
+            async with client:
+                return (await client.get_balance(account=name))["account"]
+        return asyncio.run(go()) == name
+    found = client.get_balance(account=name)["account"]
+    client.close()
+    return found == name
+
+def main():
+    clients = [Marina(sys.argv[1], "marina_test_key"), AsyncMarina(sys.argv[1], "marina_test_key")]
+    clients[0].get_balance(account="PARENT")
+    for how in sys.argv[2:]:
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            print(how, pool.starmap(read, [(client, name) for client in clients for name in "ABC"]))
+    print(read(clients[0], "PARENT"))
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+class Workers(WithBalances):
+    def test_a_client_may_be_given_to_a_process_that_is_spawned(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        module = Path(folder.name, "workers.py")
+        module.write_text(WORKERS)
+        ways = [how for how in ("spawn", "forkserver") if how in multiprocessing.get_all_start_methods()]
+        env = {**os.environ, "PYTHONPATH": str(Path(marina.__file__).parents[1])}
+        ran = subprocess.run(
+            [sys.executable, str(module), self.gateway.url, *ways], env=env, capture_output=True, text=True, timeout=120
+        )
+        expected = "".join(f"{how} {[True] * 6}\n" for how in ways) + "True\n"
+        self.assertEqual((ran.stdout, ran.stderr), (expected, ""))
+
+    def test_a_copy_has_the_options_and_the_key_and_no_connection(self) -> None:
+        client = marina.Marina(self.gateway.url, "marina_test_key", max_attempts=3, deadline=7)
+        client.get_balance(account="A")
+        copied = pickle.loads(pickle.dumps(client))
+        self.assertEqual(copied._settings, client._settings)
+        self.assertEqual(copied._transport._idle, [])
+        self.assertEqual(copied.get_balance(account="B")["account"], "B")
+        self.assertEqual(copy.deepcopy(client).get_balance(account="C")["account"], "C")
+        for each in (client, copied):
+            each.close()
+
+    def test_a_client_with_certificates_of_its_own_says_why_it_cannot_be_given_away(self) -> None:
+        context = ssl.create_default_context()
+        for make in (marina.Marina, marina.AsyncMarina):
+            with self.assertRaisesRegex(TypeError, "ssl_context"):
+                pickle.dumps(make("https://marina.example", "marina_test_key", ssl_context=context))
+            pickle.loads(pickle.dumps(make("https://marina.example", "marina_test_key")))
 
 
 class Errors(WithGateway):

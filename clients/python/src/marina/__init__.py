@@ -3,7 +3,6 @@
 from . import contract
 from .async_client import AsyncMarina
 from .async_pages import AsyncEventFeed, AsyncPages
-from .calls import AnswerDetails
 from .client import Marina
 from .errors import (
     ApiError,
@@ -25,6 +24,7 @@ from .errors import (
 )
 from .joined_path import JoinedPath
 from .pages import EventFeed, Pages
+from .settings import AnswerDetails
 from .webhooks import WebhookVerificationError, sign_webhook, verify_webhook
 
 __path__ = JoinedPath(__name__, __path__)

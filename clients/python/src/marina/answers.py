@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import json
 import re
-from typing import Any, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .contract import Operation
 from .errors import ErrorDetails
@@ -28,13 +28,22 @@ class HttpAnswer(NamedTuple):
 
 
 class UnreadableBodyError(Exception):
-    """A body is not the gateway's: it is no JSON object, or is too deep, or has numbers that are too long."""
+    """A body is not the gateway's: it is no JSON object, is too deep, has a member twice, or has numbers that are too long."""
 
 
 def read_object(body: bytes) -> Dict[str, Any]:
-    """Reads a JSON object, with all digits of all numbers. Raises an UnreadableBodyError, and nothing else."""
+    """Reads a JSON object, with all digits of all numbers. Raises an UnreadableBodyError, and nothing else.
+
+    `NaN` and `Infinity` are no JSON. If an object has a member twice, two readers can see two different objects.
+    """
     try:
-        value = json.loads(body.decode("utf-8"), parse_float=_exact_decimal, parse_int=_whole_number)
+        value = json.loads(
+            body.decode("utf-8"),
+            parse_float=_exact_decimal,
+            parse_int=_whole_number,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_object_of,
+        )
     except _UNREADABLE as error:
         raise UnreadableBodyError(f"the body cannot be read: {type(error).__name__}") from error
     if not isinstance(value, dict):
@@ -84,3 +93,14 @@ def _exact_decimal(text: str) -> decimal.Decimal:
     if len(text) > _MAX_DIGITS:
         raise ValueError("a number has too many digits")
     return decimal.Decimal(text)
+
+
+def _refuse_constant(_text: str) -> None:
+    raise ValueError("JSON has no such number")
+
+
+def _object_of(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has a member twice")
+    return members

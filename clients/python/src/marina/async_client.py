@@ -10,9 +10,10 @@ from typing import Any, Callable, Dict, Optional, Union
 from .async_contract import AsyncOperations
 from .async_pages import AsyncEventFeed, AsyncPages
 from .async_transport import AsyncTransport
-from .calls import AnswerDetails, Call, Settings, read_address
+from .calls import Call
 from .contract import LIST_EVENTS, Operation
 from .errors import ErrorAnswer, NoAnswerError
+from .settings import AnswerDetails, count_of, read_address, read_settings, seconds_of
 
 
 class AsyncMarina(AsyncOperations):
@@ -39,11 +40,9 @@ class AsyncMarina(AsyncOperations):
         ssl_context: Optional[ssl.SSLContext] = None,
         max_connections: int = 64,
     ) -> None:
-        address = read_address(base_url, key, allow_plaintext, ssl_context)
-        if max_connections < 1:
-            raise ValueError("`max_connections` has to be 1 or more.")
-        self._settings = Settings(key, attempt_seconds, deadline, max_attempts, on_answer)
-        self._transport = AsyncTransport(address, max_connections)
+        self._settings = read_settings(key, attempt_seconds, deadline, max_attempts, on_answer)
+        address = read_address(base_url, allow_plaintext, ssl_context)
+        self._transport = AsyncTransport(address, count_of("max_connections", max_connections))
 
     async def __aenter__(self) -> "AsyncMarina":
         return self
@@ -69,15 +68,19 @@ class AsyncMarina(AsyncOperations):
         cursor: where to go on: the `cursor` of an earlier feed. Without it, from the oldest event that is kept, of 30 days.
         limit: how many events are read at once, 1 to 100. A program that stops in the middle of them meets them again.
         poll_seconds: how long to wait when there is nothing new.
-        stop: ends the loop when it is set.
-        on_trouble: called when the feed cannot be read at the moment. It is tried again.
+        stop: ends the loop when it is set, within a second, whatever the feed waits for.
+        on_trouble: called after each attempt that failed, with its error and the seconds until the next attempt.
         """
 
+        wait = seconds_of("poll_seconds", poll_seconds, 0.0)
+        # The feed itself repeats what failed, so that trouble is noticed soon.
+        once = self._settings._replace(max_attempts=1)
+
         async def read(at: Optional[str], most: int) -> Any:
-            return await self._call(LIST_EVENTS, {"cursor": at, "limit": most})
+            return await self._run(Call(once, LIST_EVENTS, {"cursor": at, "limit": most}, None, None))
 
         return AsyncEventFeed(
-            read, cursor=cursor, limit=limit, poll_seconds=poll_seconds, stop=stop, on_trouble=on_trouble
+            read, cursor=cursor, limit=limit, poll_seconds=wait, stop=stop, on_trouble=on_trouble
         )
 
     def _list(
@@ -96,7 +99,9 @@ class AsyncMarina(AsyncOperations):
         idempotency_key: Optional[str] = None,
         deadline: Optional[float] = None,
     ) -> Any:
-        call = Call(self._settings, operation, values, idempotency_key, deadline)
+        return await self._run(Call(self._settings, operation, values, idempotency_key, deadline))
+
+    async def _run(self, call: Call) -> Any:
         while True:
             wait = await self._attempt(call)
             if isinstance(wait, dict):
@@ -107,7 +112,7 @@ class AsyncMarina(AsyncOperations):
         """How long to wait before the next attempt, or the body of a good answer."""
         slots = self._transport.slots()
         try:
-            await asyncio.wait_for(slots.acquire(), call.seconds_left)
+            await slots.acquire(call.seconds_left)
         except asyncio.TimeoutError:
             raise call.not_sent_in_time() from None
         try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Generic, Optional, Union, cast
 
+from .async_waits import unless_set
 from .errors import ErrorAnswer, NoAnswerError
 from .pages import Item, Page, wait_after_trouble
+from .waits import StoppedError
 
 if TYPE_CHECKING:
     from .contract import Event
@@ -93,12 +95,14 @@ class AsyncEventFeed:
                 await self._wait(self._poll_seconds)
 
     async def _patiently(self, limit: int) -> Any:
-        """Reads what follows, as often as it takes; None once stopped. Each call has its own bounded attempts before."""
+        """Reads what follows, as often as it takes; None once stopped."""
         attempt = 0
         while not self._is_stopped():
             attempt += 1
             try:
-                return await self._read(self._cursor, limit)
+                return await unless_set(self._stop, self._read(self._cursor, limit))
+            except StoppedError:
+                return None
             except (NoAnswerError, ErrorAnswer) as error:
                 wait = wait_after_trouble(error, attempt)
                 if wait is None:
@@ -116,7 +120,6 @@ class AsyncEventFeed:
             await asyncio.sleep(seconds)
             return
         try:
-            await asyncio.wait_for(self._stop.wait(), seconds)
-        except asyncio.TimeoutError:
-            # Nobody stopped it meanwhile.
+            await unless_set(self._stop, asyncio.sleep(seconds))
+        except StoppedError:
             return

@@ -5,74 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import re
-import ssl
+import threading
 import time
 import uuid
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+from urllib.parse import quote, urlencode
 
 from .answers import HttpAnswer, UnreadableBodyError, error_details, read_object
 from .contract import Operation
 from .errors import CallState, CallTimeoutError, NoAnswerError, error_answer
 from .retries import Failure, leaves_unknown, settles, wait_before_repeat
+from .settings import AnswerDetails, Settings, seconds_of
 from .values import plain_bytes, plain_value, query_text
 
-_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|::1)")
 _log = logging.getLogger("marina")
-
-
-class AnswerDetails(NamedTuple):
-    """What is known about an answer, in addition to its body."""
-
-    operation: str
-    status: int
-    request_id: Optional[str]
-    """Names the answer to support."""
-    is_replayed: bool
-    """Whether this is the answer to an earlier request with the same Idempotency-Key."""
-    idempotency_key: Optional[str]
-    attempt: int
-    """1 for the first attempt of this call."""
-
-
-class Settings(NamedTuple):
-    """How a client was made."""
-
-    key: str
-    attempt_seconds: float
-    deadline: float
-    max_attempts: int
-    on_answer: Optional[Callable[[AnswerDetails], None]]
-
-
-class Address(NamedTuple):
-    """Where a gateway is."""
-
-    host: str
-    port: Optional[int]
-    prefix: str
-    ssl_context: Optional[ssl.SSLContext]
-    """Which certificates are trusted; None for plain HTTP."""
-
-
-def read_address(
-    base_url: str, key: str, allow_plaintext: bool, ssl_context: Optional[ssl.SSLContext]
-) -> Address:
-    """Reads the base URL of a gateway. Raises a ValueError for one that is none, or over which a key must not travel."""
-    if not re.fullmatch(r"[!-~]+", key):
-        raise ValueError("The key is empty, or has characters that no key has.")
-    parts = urlsplit(base_url)
-    host = parts.hostname
-    if host is None or parts.scheme not in ("http", "https") or not re.fullmatch(r"[!-~]+", base_url):
-        raise ValueError("The base URL has to be a URL of http or https.")
-    if parts.scheme != "https" and not _LOOPBACK.fullmatch(host) and not allow_plaintext:
-        raise ValueError(
-            "The base URL has to be https: the key would travel in plain text. `allow_plaintext` permits it."
-        )
-    # Names whose parts are empty or too long are refused here, and not when a call is made.
-    host.encode("idna")
-    context = (ssl_context or ssl.create_default_context()) if parts.scheme == "https" else None
-    return Address(host, parts.port, parts.path.rstrip("/"), context)
 
 
 class Attempt(NamedTuple):
@@ -86,6 +32,8 @@ class Attempt(NamedTuple):
     """How long it may take."""
     may_reuse: bool
     """Whether it may be sent over a connection that was kept, which may have been closed just now."""
+    stop: Optional[threading.Event]
+    """Ends it early when it is set."""
 
 
 class Call:
@@ -98,12 +46,14 @@ class Call:
         values: Dict[str, Any],
         idempotency_key: Optional[object],
         deadline: Optional[float],
+        stop: Optional[threading.Event] = None,
     ) -> None:
         self._settings = settings
+        self._stop = stop
         self._operation = operation
         self._key = _key_of(operation, idempotency_key)
         self._path, self._headers, self._body = _request(settings.key, operation, values, self._key)
-        self._ends_at = time.monotonic() + (settings.deadline if deadline is None else deadline)
+        self._ends_at = time.monotonic() + (settings.deadline if deadline is None else seconds_of("deadline", deadline))
         self._attempts = 0
         self._seconds = 0.0
         self._is_unknown = False
@@ -126,6 +76,7 @@ class Call:
             self._body,
             self._seconds,
             is_safe and self._attempts == 1,
+            self._stop,
         )
 
     def answered(self, answer: HttpAnswer) -> Tuple[Optional[float], Dict[str, Any]]:

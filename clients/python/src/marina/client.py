@@ -8,10 +8,11 @@ import threading
 import time
 from typing import Any, Callable, Dict, Optional, Union
 
-from .calls import AnswerDetails, Call, Settings, read_address
+from .calls import Call
 from .contract import LIST_EVENTS, Operation, Operations
 from .errors import ErrorAnswer, NoAnswerError
 from .pages import EventFeed, Pages
+from .settings import AnswerDetails, read_address, read_settings, seconds_of
 from .transport import Transport
 
 
@@ -45,8 +46,8 @@ class Marina(Operations):
         allow_plaintext: bool = False,
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
-        address = read_address(base_url, key, allow_plaintext, ssl_context)
-        self._settings = Settings(key, attempt_seconds, deadline, max_attempts, on_answer)
+        self._settings = read_settings(key, attempt_seconds, deadline, max_attempts, on_answer)
+        address = read_address(base_url, allow_plaintext, ssl_context)
         self._transport = Transport(address)
 
     def __enter__(self) -> "Marina":
@@ -73,15 +74,20 @@ class Marina(Operations):
         cursor: where to go on: the `cursor` of an earlier feed. Without it, from the oldest event that is kept, of 30 days.
         limit: how many events are read at once, 1 to 100. A program that stops in the middle of them meets them again.
         poll_seconds: how long to wait when there is nothing new.
-        stop: ends the loop when it is set.
-        on_trouble: called when the feed cannot be read at the moment. It is tried again.
+        stop: ends the loop when it is set, within a second, whatever the feed waits for.
+        on_trouble: called after each attempt that failed, with its error and the seconds until the next attempt.
         """
 
+        ends = stop if stop is not None else threading.Event()
+        wait = seconds_of("poll_seconds", poll_seconds, 0.0)
+        # The feed itself repeats what failed, so that trouble and a stop are noticed soon.
+        once = self._settings._replace(max_attempts=1)
+
         def read(at: Optional[str], most: int) -> Any:
-            return self._call(LIST_EVENTS, {"cursor": at, "limit": most})
+            return self._run(Call(once, LIST_EVENTS, {"cursor": at, "limit": most}, None, None, ends))
 
         return EventFeed(
-            read, cursor=cursor, limit=limit, poll_seconds=poll_seconds, stop=stop, on_trouble=on_trouble
+            read, cursor=cursor, limit=limit, poll_seconds=wait, stop=ends, on_trouble=on_trouble
         )
 
     def _list(self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]) -> Pages[Any, Any]:
@@ -98,12 +104,14 @@ class Marina(Operations):
         idempotency_key: Optional[str] = None,
         deadline: Optional[float] = None,
     ) -> Any:
-        call = Call(self._settings, operation, values, idempotency_key, deadline)
+        return self._run(Call(self._settings, operation, values, idempotency_key, deadline))
+
+    def _run(self, call: Call) -> Any:
         while True:
             attempt = call.begin()
             try:
                 answer = self._transport.send(attempt)
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, EOFError, http.client.HTTPException) as error:
                 wait = call.failed(error)
             else:
                 again_after, value = call.answered(answer)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Iterator, Optional, Ty
 
 from .errors import ErrorAnswer, NoAnswerError
 from .retries import Failure, wait_before_repeat
+from .waits import StoppedError
 
 if TYPE_CHECKING:
     from .contract import Event
@@ -54,13 +55,13 @@ class EventFeed:
         cursor: Optional[str],
         limit: int,
         poll_seconds: float,
-        stop: Optional[threading.Event],
+        stop: threading.Event,
         on_trouble: Optional[Callable[[Union[NoAnswerError, ErrorAnswer], float], None]],
     ) -> None:
         self._read = read
         self._limit = limit
         self._poll_seconds = poll_seconds
-        self._stop = stop if stop is not None else threading.Event()
+        self._stop = stop
         self._on_trouble = on_trouble
         self._cursor = cursor
 
@@ -97,12 +98,14 @@ class EventFeed:
                 self._stop.wait(self._poll_seconds)
 
     def _patiently(self, limit: int) -> Any:
-        """Reads what follows, as often as it takes; None once stopped. Each call has its own bounded attempts before."""
+        """Reads what follows, as often as it takes; None once stopped."""
         attempt = 0
         while not self._stop.is_set():
             attempt += 1
             try:
                 return self._read(self._cursor, limit)
+            except StoppedError:
+                return None
             except (NoAnswerError, ErrorAnswer) as error:
                 wait = wait_after_trouble(error, attempt)
                 if wait is None:

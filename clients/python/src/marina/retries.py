@@ -7,6 +7,20 @@ from typing import Callable, NamedTuple, Optional
 
 # After these nothing was done, whatever the request was.
 _NOTHING_DONE = frozenset({"rate_limited", "trading_paused", "exchange_unavailable", "exchange_error"})
+# These are stored as never sent, and say so each time.
+_NOT_SENT = frozenset({"order_not_sent", "application_not_sent", "allocation_not_sent"})
+# The gateway reads these from what it stored: the object of the request, or the other request that has the key.
+_SETTLING = _NOT_SENT | {
+    "order_rejected",
+    "application_rejected",
+    "allocation_rejected",
+    "document_rejected",
+    "duplicate_order",
+    "duplicate_application",
+    "duplicate_allocation",
+    "order_not_cancelable",
+    "document_already_delivered",
+}
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 10.0
 
@@ -34,9 +48,10 @@ def wait_before_repeat(
     if not _may_repeat(failure, method, takes_key):
         return None
     # Requests that failed together do not come back together.
-    if failure.retry_after_seconds is not None:
-        return failure.retry_after_seconds * (1 + draw() / 4)
-    return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (min(attempt, 20) - 1)) * (0.5 + draw() / 2)
+    drawn = draw()
+    own = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (min(attempt, 20) - 1)) * (0.5 + drawn / 2)
+    # A gateway that restarts asks for a second each time, and takes longer. A proxy may ask for none at all.
+    return max(own, (failure.retry_after_seconds or 0) * (1 + drawn / 4))
 
 
 def leaves_unknown(failure: Failure) -> bool:
@@ -47,19 +62,19 @@ def leaves_unknown(failure: Failure) -> bool:
     # A 408 is a proxy's, which may have passed the request on.
     if status == 408:
         return code is None
-    # What is stored as never sent is known. It is 503 without a time to wait.
-    return status >= 500 and not (code is not None and (code in _NOTHING_DONE or code.endswith("_not_sent")))
+    if 400 <= status < 500:
+        return False
+    # What is stored as never sent is known. It is 503 without a time to wait. No gateway answers 1xx or 3xx.
+    return not (code is not None and (code in _NOTHING_DONE or code in _NOT_SENT))
 
 
 def settles(failure: Failure) -> bool:
-    """Whether an answer tells what became of the request, also of earlier attempts with the same key."""
-    status, code, _ = failure
-    if status is None or code is None:
-        return False
-    if code.endswith("_not_sent"):
-        return True
-    # These are decided before the gateway looks for an earlier request with the key.
-    return 400 <= status < 500 and status not in (401, 403, 429)
+    """Whether an error proves what became of the request, also of earlier attempts with the same key.
+
+    Other refusals prove nothing of an earlier attempt. Some are decided before the gateway looks for an earlier request with the
+    key, some come from another server, and an earlier attempt may still arrive.
+    """
+    return failure.code in _SETTLING
 
 
 def _may_repeat(failure: Failure, method: str, takes_key: bool) -> bool:

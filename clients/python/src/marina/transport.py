@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import http.client
-import io
 import os
-import socket
 import ssl
 import threading
 import time
 import weakref
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, List, Optional, Set, Tuple
 
-from .answers import MAX_ANSWER_BYTES, HttpAnswer
-from .calls import Address, Attempt
+from .answers import HttpAnswer
+from .calls import Attempt
+from .connection import Connection
+from .settings import Address
+from .waits import Limits
+from .wire import request_bytes
 
-_CHUNK_BYTES = 64 * 1024
 # So many connections are kept while nothing is sent, and so long. The gateway keeps them longer.
 MAX_IDLE = 8
 MAX_IDLE_SECONDS = 2.0
@@ -30,32 +31,30 @@ class Transport:
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._context = context_of(address)
         self._begin()
         _transports.add(self)
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # A process that is spawned gets connections of its own.
+        return type(self), (portable(self._address),)
+
     def send(self, attempt: Attempt) -> HttpAnswer:
-        """Sends a request once. Raises OSError or http.client.HTTPException if no whole answer came, and TimeoutError if it did
-        not come in time.
+        """Sends a request once. Raises OSError, EOFError or http.client.HTTPException if no whole answer came, and TimeoutError if
+        it did not come in time.
 
         An idle connection may have been closed just now. So a request that must not be sent twice gets a new one.
         """
-        ends_at = time.monotonic() + attempt.seconds
-        connection = (self._take_idle() if attempt.may_reuse else None) or self._new_connection()
-        connection.ends_at = ends_at
+        limits = Limits(time.monotonic() + attempt.seconds, attempt.stop)
+        connection = (self._take_idle() if attempt.may_reuse else None) or Connection(self._address, self._context)
         self._busy.add(connection)
         try:
-            is_whole = connection.request_until_answered(
-                attempt.method, self._address.prefix + attempt.path, attempt.body, attempt.headers
-            )
-            response = connection.getresponse()
-            headers = {name.lower(): value for name, value in response.getheaders()}
-            answer = HttpAnswer(response.status, headers, _read(response))
-            if is_whole and not response.will_close:
+            answer, may_keep = connection.exchange(request_bytes(self._address, attempt), limits)
+            if may_keep:
                 self._keep(connection)
             return answer
-        except (OSError, http.client.HTTPException) as error:
-            # Before Python 3.10 a socket's time-out is no TimeoutError.
-            if isinstance(error, socket.timeout) or time.monotonic() >= ends_at:
+        except (OSError, EOFError, http.client.HTTPException) as error:
+            if isinstance(error, TimeoutError) or time.monotonic() >= limits.ends_at:
                 raise TimeoutError(f"no whole answer within {attempt.seconds:.3g} s") from error
             raise
         finally:
@@ -64,7 +63,9 @@ class Transport:
                 connection.close()
 
     def __del__(self) -> None:
-        self.close()
+        # Its constructor may have failed.
+        if "_idle" in self.__dict__:
+            self.close()
 
     def close(self) -> None:
         """Closes what is idle."""
@@ -75,7 +76,7 @@ class Transport:
         for _, connection in idle:
             connection.close()
 
-    def leave_to_parent(self, busy: Tuple["_Connection", ...] = ()) -> None:
+    def leave_to_parent(self, busy: Tuple["Connection", ...] = ()) -> None:
         """Lets go of the connections that are another process's, and sends nothing over them."""
         idle = self._idle
         self._begin()
@@ -88,142 +89,39 @@ class Transport:
         self._pid = os.getpid()
         # Another thread may have had the lock when the process was forked, and is not there to give it back.
         self._lock = threading.Lock()
-        self._idle: List[Tuple[float, _Connection]] = []
-        self._busy: Set[_Connection] = set()
+        self._idle: List[Tuple[float, Connection]] = []
+        self._busy: Set[Connection] = set()
 
-    def _new_connection(self) -> "_Connection":
-        host, port, _, context = self._address
-        return _Connection(host, port) if context is None else _TlsConnection(host, port, context=context)
-
-    def _take_idle(self) -> Optional["_Connection"]:
+    def _take_idle(self) -> Optional["Connection"]:
         # Also where a process was forked without Python's knowledge.
         if self._pid != os.getpid():
             self.leave_to_parent()
         with self._lock:
             while self._idle:
                 since, connection = self._idle.pop()
-                if time.monotonic() - since < MAX_IDLE_SECONDS:
+                if time.monotonic() - since < MAX_IDLE_SECONDS and connection.is_clean():
                     connection.is_kept = False
                     return connection
                 connection.close()
         return None
 
-    def _keep(self, connection: "_Connection") -> None:
+    def _keep(self, connection: "Connection") -> None:
         with self._lock:
             if len(self._idle) < MAX_IDLE and connection in self._busy:
                 connection.is_kept = True
                 self._idle.append((time.monotonic(), connection))
 
 
-class _Connection(http.client.HTTPConnection):
-    """A connection on which all that one request takes ends at `ends_at`. A socket's own time-out is for each read."""
-
-    ends_at = 0.0
-    is_kept = False
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        # Members of http.client's connections, which a subclass may replace.
-        self._create_connection = self._dial
-        self.response_class = self._response  # type: ignore[assignment,reportAttributeAccessIssue]
-
-    def send(self, data: Any) -> None:
-        if self.sock is None:
-            self.connect()
-        sock: socket.socket = self.sock  # type: ignore[assignment]
-        sock.settimeout(_left(self.ends_at))
-        sock.sendall(data)
-
-    def request_until_answered(
-        self, method: str, path: str, body: Optional[bytes], headers: Dict[str, str]
-    ) -> bool:
-        """Sends a request; false if the connection broke while its body was sent.
-
-        A gateway that refuses a document by its headers answers and closes before it has read it. The answer can be read then.
-        """
-        try:
-            self.request(method, path, body, headers)
-        except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
-            if self.sock is None:
-                raise
-            return False
-        return True
-
-    def detach(self) -> None:
-        """Cuts this process off from a connection that its parent uses. The parent notices nothing."""
-        sock = self.sock
-        if sock is None or sock.fileno() < 0:
-            return
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, sock.fileno())
-        os.close(nothing)
-
-    def _dial(self, address: Tuple[str, int], *_: Any) -> socket.socket:
-        """Tries each address of the host in turn. All share the time that there is."""
-        failure: OSError = OSError("the host has no address")
-        for family, kind, protocol, _name, where in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
-            sock = socket.socket(family, kind, protocol)
-            try:
-                sock.settimeout(_left(self.ends_at))
-                sock.connect(where)
-                return sock
-            except OSError as error:
-                sock.close()
-                failure = error
-        raise failure
-
-    def _response(self, sock: socket.socket, *args: Any, **more: Any) -> http.client.HTTPResponse:
-        return http.client.HTTPResponse(_Incoming(sock, self), *args, **more)  # type: ignore[arg-type]
+def context_of(address: Address) -> Optional[ssl.SSLContext]:
+    """Which certificates are trusted; None for plain HTTP."""
+    return (address.ssl_context or ssl.create_default_context()) if address.is_tls else None
 
 
-class _TlsConnection(_Connection, http.client.HTTPSConnection):
-    """The same over TLS."""
-
-
-class _Incoming(io.RawIOBase):
-    """What comes over a socket. It stands for the socket where a response makes a file of it."""
-
-    def __init__(self, sock: socket.socket, connection: _Connection) -> None:
-        super().__init__()
-        self._sock = sock
-        self._file = sock.makefile("rb", buffering=0)
-        self._connection = connection
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(self)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> Optional[int]:
-        self._sock.settimeout(_left(self._connection.ends_at))
-        return self._file.readinto(buffer)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-def _left(ends_at: float) -> float:
-    seconds = ends_at - time.monotonic()
-    if seconds <= 0:
-        raise TimeoutError("the time is over")
-    return seconds
-
-
-def _read(response: http.client.HTTPResponse) -> bytes:
-    chunks: List[bytes] = []
-    size = 0
-    while True:
-        chunk = response.read(_CHUNK_BYTES)
-        if not chunk:
-            if response.length:
-                raise http.client.IncompleteRead(b"".join(chunks), response.length)
-            return b"".join(chunks)
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > MAX_ANSWER_BYTES:
-            raise http.client.HTTPException(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
+def portable(address: Address) -> Address:
+    """The same address for another process. Raises a TypeError if that process could not trust the same certificates."""
+    if address.ssl_context is not None:
+        raise TypeError("A client with an `ssl_context` cannot be given to another process: make one there.")
+    return address
 
 
 _transports: "weakref.WeakSet[Transport]" = weakref.WeakSet()
