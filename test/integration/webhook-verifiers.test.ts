@@ -36,6 +36,8 @@ function webhook(changes: { secret?: string; headers?: Record<string, string>; b
 }
 
 const { headers: good } = webhook();
+/** As servers join two headers of one name. */
+const joined = `v1,AAAA,${good['webhook-signature']}, v1,BBBB`;
 const nobody = sign({ id: 'msg_1', timestampSeconds: now, body: Buffer.from(body) }, [Buffer.alloc(0)]);
 const tries: Readonly<Record<string, [Webhook, boolean]>> = {
   'a webhook of ours': [webhook(), true],
@@ -51,6 +53,8 @@ const tries: Readonly<Record<string, [Webhook, boolean]>> = {
   'no signature': [webhook({ headers: { 'webhook-signature': '' } }), false],
   'an empty secret': [webhook({ secret: 'whsec_', headers: { 'webhook-signature': nobody } }), false],
 };
+
+const twoHeaders: [Webhook, boolean] = [webhook({ headers: { 'webhook-signature': joined } }), true];
 
 /** The variables in which CGI has a request. */
 function variables({ secret, headers, body }: Webhook): Record<string, string> {
@@ -68,9 +72,13 @@ function variables({ secret, headers, body }: Webhook): Record<string, string> {
     CONTENT_TYPE: 'application/json',
     CONTENT_LENGTH: String(Buffer.byteLength(body)),
     WEBHOOK_SECRET: secret,
+    ...ofTheProcess,
     ...Object.fromEntries(named),
   };
 }
+
+/** Of the process. A server copies them into the variables of each request. */
+const ofTheProcess = { WEBHOOK_ID: 'billing', WEBHOOK_TIMESTAMP: '1', WEBHOOK_SIGNATURE: 'v1,AAAA' };
 
 interface Way {
   readonly name: string;
@@ -168,6 +176,23 @@ except ValueError:
     command: () => ['python3', 'endpoint.py'],
   },
   {
+    name: 'Python under ASGI',
+    needs: ['python3'],
+    make(folder) {
+      copyFileSync(join(snippets, 'verify.py'), join(folder, 'verify.py'));
+      const program = `import json, os, sys, verify
+headers = [(name.encode(), value.encode()) for name, value in json.loads(sys.argv[1])]
+try:
+    verify.verify(os.environ["WEBHOOK_SECRET"], headers, sys.stdin.buffer.read())
+    print("\\nours")
+except ValueError:
+    print("\\nrefused")
+`;
+      writeFileSync(join(folder, 'endpoint.py'), program);
+    },
+    command: (_, { headers }) => ['python3', 'endpoint.py', JSON.stringify(Object.entries(headers))],
+  },
+  {
     name: 'Go under CGI',
     needs: ['go'],
     make(folder) {
@@ -262,6 +287,9 @@ public static class Endpoint
   },
 ];
 
+/** These verifiers see the headers as a server joined them. The others get one value from their server. */
+const joins = (name: string) => /^(PHP|Python)/.test(name);
+
 for (const { name, needs, make, command } of ways) {
   const missing = needs.filter((program) => !has(program));
   describe(`the verifier of webhooks in ${name}`, { skip: missing.length > 0 && `${missing} is not here` }, () => {
@@ -273,7 +301,8 @@ for (const { name, needs, make, command } of ways) {
       if (name.endsWith('fpm')) await eventually(() => assert.ok(existsSync(join(folder, 'fpm.sock'))));
     });
 
-    for (const [what, [sent, isOurs]] of Object.entries(tries)) {
+    const all = { ...tries, ...(joins(name) ? { 'signatures of two headers': twoHeaders } : {}) };
+    for (const [what, [sent, isOurs]] of Object.entries(all)) {
       it(`${isOurs ? 'accepts' : 'refuses'} ${what}`, () => {
         const [program = '', ...args] = command(folder, sent);
         const ran = spawnSync(program, args, { cwd: folder, env: variables(sent), input: sent.body, encoding: 'utf8' });

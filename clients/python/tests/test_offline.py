@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import unittest
 
 import marina
@@ -134,6 +135,54 @@ class Webhooks(unittest.TestCase):
             {name: [value] for name, value in good.items()},
         ):
             self.assertEqual(marina.verify_webhook(SECRET, headers, BODY)["id"], "msg_1")
+
+    def test_a_variable_of_the_process_hides_no_header(self) -> None:
+        good = marina.sign_webhook(SECRET, "msg_1", BODY)
+        own = {"WEBHOOK_ID": "billing", "WEBHOOK_TIMESTAMP": "1", "WEBHOOK_SIGNATURE": "v1,AAAA", "webhook_id": "x"}
+        environ = {_environ_name(name): value for name, value in good.items()}
+        for headers in ({**own, **environ}, {**environ, **own}):
+            self.assertEqual(marina.verify_webhook(SECRET, headers, BODY)["id"], "msg_1")
+        without = {name: value for name, value in environ.items() if name != "HTTP_WEBHOOK_ID"}
+        with self.assertRaises(marina.WebhookVerificationError):
+            marina.verify_webhook(SECRET, {**own, **without, "HTTP_WEBHOOK_ID": ""}, BODY)
+
+    def test_the_signatures_of_two_headers_are_all_looked_at(self) -> None:
+        good = marina.sign_webhook(SECRET, "msg_1", BODY)
+        right = good.pop("webhook-signature")
+        for joined in (f"{right},v1,AAAA", f"{right}, v1,AAAA", f"v1,AAAA,{right}", f"v1,AAAA\t{right}", f"v2,x, {right}"):
+            marina.verify_webhook(SECRET, {**good, "webhook-signature": joined}, BODY)
+        pairs = [(name.encode("ascii"), value.encode("ascii")) for name, value in good.items()]
+        for two in ([right, "v1,AAAA"], ["v1,AAAA", right]):
+            marina.verify_webhook(SECRET, [*pairs, *((b"webhook-signature", each.encode("ascii")) for each in two)], BODY)
+            marina.verify_webhook(SECRET, {**good, "webhook-signature": two}, BODY)
+        for wrong in (right[3:], right + "A", "x" + right, right.replace("v1,", "v2,"), right.replace("v1,", "v1a,")):
+            with self.assertRaises(marina.WebhookVerificationError):
+                marina.verify_webhook(SECRET, {**good, "webhook-signature": wrong}, BODY)
+
+    def test_a_time_that_is_no_number_makes_no_old_webhook_good(self) -> None:
+        old = marina.sign_webhook(SECRET, "msg_1", BODY, now=1_000)
+        for wrong in (math.nan, math.inf, -math.inf, "now"):
+            for times in ({"now": wrong}, {"tolerance_seconds": wrong, "now": 1_000}):
+                with self.assertRaises(ValueError):
+                    marina.verify_webhook(SECRET, old, BODY, **times)  # type: ignore[arg-type]
+        with self.assertRaises(ValueError):
+            marina.verify_webhook(SECRET, old, BODY, tolerance_seconds=-1, now=1_000)
+
+    def test_a_secret_that_is_none_is_told_to_be(self) -> None:
+        good = marina.sign_webhook(SECRET, "msg_1", BODY)
+        for secret in (None, b"whsec_a2s=", 7, "", "whsec_", "whsec_é"):
+            with self.assertRaisesRegex(ValueError, "secret"):
+                marina.verify_webhook(secret, good, BODY)  # type: ignore[arg-type]
+
+    def test_an_event_that_two_readers_can_read_in_two_ways_is_refused(self) -> None:
+        for body in (
+            b'{"id":"msg_1","data":{"quantity":1,"quantity":2}}',
+            b'{"id":"msg_2","id":"msg_1"}',
+            b'{"id":"msg_1","version":NaN}',
+            b'{"id":"msg_1","version":-Infinity}',
+        ):
+            with self.assertRaises(marina.WebhookVerificationError):
+                marina.verify_webhook(SECRET, marina.sign_webhook(SECRET, "msg_1", body), body)
 
     def test_a_body_that_is_not_the_raw_bytes_is_told_to_be(self) -> None:
         good = marina.sign_webhook(SECRET, "msg_1", BODY)

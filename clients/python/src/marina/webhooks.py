@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
+import math
 import re
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Protocol, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Protocol, Tuple, Union, cast
 
 from .answers import UnreadableBodyError, read_object
 from .errors import MarinaError
+from .settings import seconds_of
 
 if TYPE_CHECKING:
     from .contract import Event
@@ -42,21 +43,26 @@ def verify_webhook(
     """Verifies a webhook and reads its event.
 
     `body` is the request's raw bytes, as they came: parsed and written again they have another signature. Accepts if any of the
-    signatures is right, which is so while a secret is being changed. Raises a `WebhookVerificationError` otherwise.
+    signatures is right, which is so while a secret is being changed. Raises a `WebhookVerificationError` otherwise, and a ValueError
+    for a secret that is none, or a time that is not finite.
 
     `headers` are the request's, as your server has them: a mapping whatever the case of its names, the environ of WSGI or CGI
     (Django's `request.META`, `os.environ`), the pairs of ASGI, or a mapping to lists.
     """
-    webhook_id = _header(headers, "webhook-id")
-    timestamp = _header(headers, "webhook-timestamp")
-    signatures = _header(headers, "webhook-signature")
     if isinstance(body, str) or not isinstance(body, (bytes, bytearray, memoryview)):
         raise TypeError("Pass the raw bytes of the body: parsed and written again they have another signature.")
-    clock = time.time() if now is None else now
-    if not re.fullmatch(r"[0-9]{1,12}", timestamp) or abs(clock - int(timestamp)) > tolerance_seconds:
+    key = _key(secret)
+    tolerance = seconds_of("tolerance_seconds", tolerance_seconds, 0.0)
+    clock = time.time() if now is None else seconds_of("now", now, -math.inf)
+    webhook_id, *_ = _values(headers, "webhook-id")
+    timestamp, *_ = _values(headers, "webhook-timestamp")
+    signatures = " ".join(_values(headers, "webhook-signature"))
+    if not re.fullmatch(r"[0-9]{1,12}", timestamp) or abs(clock - int(timestamp)) > tolerance:
         raise WebhookVerificationError("The webhook is too old, or its time is ahead of this clock.")
-    expected = _signature(secret, webhook_id, timestamp, body).encode("ascii")
-    if not any([hmac.compare_digest(each.encode("ascii"), expected) for each in signatures.split(" ")]):
+    expected = _signature(key, webhook_id, timestamp, body).encode("ascii")
+    # Servers join two headers of one name with a comma, as there is one within each signature.
+    given = re.findall(r"(?<![^\s,])v1,[A-Za-z0-9+/]+=*(?![^\s,])", signatures)
+    if not any([hmac.compare_digest(each.encode("ascii"), expected) for each in given]):
         raise WebhookVerificationError("No signature of the webhook is right: the secret or the body is another.")
     try:
         event = read_object(bytes(body))
@@ -69,44 +75,53 @@ def verify_webhook(
 
 def sign_webhook(secret: str, webhook_id: str, body: bytes, *, now: Optional[float] = None) -> Dict[str, str]:
     """The headers of a webhook, signed. For tests of an endpoint."""
-    timestamp = str(int(time.time() if now is None else now))
+    timestamp = str(int(time.time() if now is None else seconds_of("now", now, 0.0)))
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": timestamp,
-        "webhook-signature": _signature(secret, webhook_id, timestamp, body),
+        "webhook-signature": _signature(_key(secret), webhook_id, timestamp, body),
     }
 
 
-def _signature(secret: str, webhook_id: str, timestamp: str, body: bytes) -> str:
+def _signature(key: bytes, webhook_id: str, timestamp: str, body: bytes) -> str:
     signed = f"{webhook_id}.{timestamp}.".encode("utf-8") + bytes(body)
-    return "v1," + base64.b64encode(hmac.new(_key(secret), signed, hashlib.sha256).digest()).decode("ascii")
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode("ascii")
 
 
-def _key(secret: str) -> bytes:
+def _key(secret: Any) -> bytes:
     try:
-        if secret.startswith("whsec_"):
+        if isinstance(secret, str) and secret.startswith("whsec_"):
             key = base64.b64decode(secret[len("whsec_") :], validate=True)
             if key:
                 return key
-    except binascii.Error:
+    except ValueError:
         # Reported below.
         pass
     raise ValueError("The secret has to be `whsec_` and base64.")
 
 
-def _header(headers: Headers, name: str) -> str:
-    """The value of a header, whatever form the server gives it."""
+def _values(headers: Headers, name: str) -> List[str]:
+    """The values of a header, whatever form the server gives it: one or more."""
     pairs: Iterable[Tuple[Any, Any]] = cast(Any, headers).items() if hasattr(headers, "items") else cast(Any, headers)
-    names = (name, "http-" + name)
+    environ_name = "HTTP_" + name.upper().replace("-", "_")
+    found: Dict[bool, List[str]] = {}
     for each, value in pairs:
-        if _as_text(each).lower().replace("_", "-") in names:
-            # Some servers have a list of values of each name.
-            first = value[0] if isinstance(value, (list, tuple)) and value else value
-            # What is no ASCII is in no good header, and a surrogate could not be encoded again.
-            text = _as_text(first).strip().encode("ascii", "replace").decode("ascii")
-            if text:
-                return text
-    raise WebhookVerificationError(f"The webhook has no {name}.")
+        text = _as_text(each)
+        # Where the environ has a variable WEBHOOK_ID too, it is the process's and no header.
+        is_environ = text == environ_name
+        if is_environ or text.lower().replace("_", "-") in (name, "http-" + name):
+            found.setdefault(is_environ, []).extend(_texts_of(value))
+    values = [each for each in found.get(True, found.get(False, [])) if each]
+    if not values:
+        raise WebhookVerificationError(f"The webhook has no {name}.")
+    return values
+
+
+def _texts_of(value: Any) -> Iterable[str]:
+    """The texts of a value. Some servers have a list of values of each name."""
+    for each in value if isinstance(value, (list, tuple)) else [value]:
+        # What is no ASCII is in no good header, and a surrogate could not be encoded again.
+        yield _as_text(each).strip().encode("ascii", "replace").decode("ascii")
 
 
 def _as_text(value: object) -> str:
