@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ErrorAnswer, Marina, type MarinaError, type MarinaOptions, NoAnswerError } from '@marina/client';
-import { waitBeforeRepeat } from '../../clients/typescript/src/retries.ts';
+import { leavesUnknown, settles, waitBeforeRepeat } from '../../clients/typescript/src/retries.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import outcomes from '../support/client-outcomes.json' with { type: 'json' };
 
 const buy = { account: 'LAG0012345', symbol: 'ZENITHBANK', side: 'buy', quantity: 100, type: 'market' } as const;
 const codes = Object.keys(catalogue) as ErrorCode[];
@@ -50,6 +51,21 @@ function withoutWaiting(context: { mock: typeof import('node:test').mock }): num
   });
   return waits;
 }
+
+describe('the table of outcomes that the clients of both languages are held to', () => {
+  it('has one row for each code of the catalogue, with its status', () => {
+    const rows = outcomes.flatMap(({ code, status }) => (code === null ? [] : [[code, status]]));
+    assert.deepEqual(new Map(rows as [string, number][]), new Map(codes.map((code) => [code, catalogue[code].status])));
+    assert.equal(rows.length, codes.length);
+  });
+
+  it('is what the client for TypeScript does', () => {
+    for (const { status, code, leaves_unknown: unknown, settles: settled } of outcomes) {
+      const failure = { ...(status === null ? {} : { status }), ...(code === null ? {} : { code }) };
+      assert.deepEqual([leavesUnknown(failure), settles(failure)], [unknown, settled], JSON.stringify(failure));
+    }
+  });
+});
 
 describe('an outcome that is unknown in the client for TypeScript', () => {
   const proofs: ErrorCode[] = [
