@@ -4,6 +4,8 @@ import { after, describe, it } from 'node:test';
 import type { PngOptions } from 'sharp';
 import { ImageChecker } from '../../src/applications/images/checker.ts';
 import { readJpeg } from '../../src/applications/images/jpeg.ts';
+import { isWholeJpeg } from '../../src/applications/images/jpeg-pixels.ts';
+import { InvalidImage } from '../../src/applications/images/jpeg-segments.ts';
 import { readPng } from '../../src/applications/images/png.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
@@ -12,6 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { goodJpegs, goodPngs, largePng } from '../support/good-images.ts';
 import { chunk, handmadePng, layeredJpeg, noise, noiseJpeg, noisePng, plain } from '../support/images.ts';
 import { endOfImage, makeJpeg } from '../support/jpeg-maker.ts';
+import { makeManyScans } from '../support/many-scans.ts';
 import { patient } from '../support/patience.ts';
 
 const log = createLogger({ name: 'test', level: 'silent' });
@@ -171,6 +174,29 @@ describe('the check of images', () => {
     busy.close();
   });
 
+  it('leaves a decoder free for other partners, however many files of one wait', async () => {
+    const two = new ImageChecker({ log, workers: 2, waitMs: 100_000 });
+    const many = [1, 2, 3].map(() => check(two, largePng(), 'image/png', 'greedy'));
+    assert.deepEqual([two.decoding, two.waiting], [1, 2]);
+    const other = check(two, png, 'image/png', 'modest');
+    assert.deepEqual([two.decoding, two.waiting], [2, 2]);
+    await Promise.all([...many, other]);
+    two.close();
+  });
+
+  for (const [name, behindScan] of Object.entries({
+    'of one length': () => Buffer.from('stray'),
+    'of different lengths': (scan: number) => Buffer.alloc(5 + (scan % 2), 'x'),
+  })) {
+    it(`takes a bounded time for a JPEG of many scans with stray bytes ${name} behind each`, async () => {
+      const clean = makeManyScans();
+      await isWholeJpeg(clean);
+      const usual = await processorTime(clean);
+      const took = await processorTime(makeManyScans(behindScan));
+      assert.ok(took < 12 * usual, `${took} µs, and ${usual} µs without stray bytes`);
+    });
+  }
+
   it('lets so many of a partner wait, and tells it to try again beyond that', async () => {
     const busy = new ImageChecker({ log, workers: 1 });
     const outcomes = await Promise.allSettled(Array.from({ length: 40 }, () => check(busy, png, 'image/png')));
@@ -183,6 +209,14 @@ describe('the check of images', () => {
     busy.close();
   });
 });
+
+/** The processor time that the check of a JPEG's pixels takes, whatever its answer, in microseconds. */
+async function processorTime(file: Buffer): Promise<number> {
+  const before = process.cpuUsage();
+  await isWholeJpeg(file).catch((error: unknown) => assert.ok(error instanceof InvalidImage));
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
 
 /** The processes this one has started. */
 function children(): number[] {

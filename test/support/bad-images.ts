@@ -16,7 +16,8 @@ import {
   startOfImage,
   xmp,
 } from './jpeg-maker.ts';
-import { betweenSegments, withoutScanEnd } from './jpeg-parts.ts';
+import { beforeRestarts, betweenSegments, withoutScanEnd } from './jpeg-parts.ts';
+import { makeManyScans } from './many-scans.ts';
 
 const text = (value: string) => Buffer.from(value, 'latin1');
 const join = (...parts: readonly Buffer[]) => Buffer.concat(parts);
@@ -158,7 +159,22 @@ export const badJpegs: Record<string, MakeFile> = {
         [1, 1],
       ],
     }),
-  'a JPEG of colours with the same name': () => makeJpeg({ ids: [1, 1, 2] }),
+  'a JPEG of which two colours have the same name and come one after another, so that decoders show one of them only':
+    () => makeJpeg({ layered: true, ids: [1, 1, 2] }),
+  'a JPEG in many scans, with stray bytes of many lengths behind them': () =>
+    makeManyScans((scan) => Buffer.alloc(5 + (scan % 2), 'x')),
+  'a JPEG in many scans with stray bytes behind each, of which one is cut': () =>
+    withoutScanEnd(
+      makeManyScans(() => text('stray')),
+      40,
+      7,
+    ),
+  'a JPEG of colours one after another, with zeros before its restart markers, of which one is cut': () => {
+    const whole = makeJpeg({ layered: true, width: 160, height: 160, restartInterval: 10 });
+    const restart = whole.lastIndexOf(Buffer.from([0xff, 0xd3]));
+    const cut = join(whole.subarray(0, restart - 3), whole.subarray(restart));
+    return beforeRestarts(cut, Buffer.alloc(1));
+  },
   'a JPEG without quantization tables': () => makeJpeg({ hasQuantization: false }),
   'a JPEG with a Huffman table of too many codes': () =>
     makeJpeg({ between: [segment(0xc4, Buffer.from([0x10, 3]), Buffer.alloc(15), Buffer.alloc(3))] }),

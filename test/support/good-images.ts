@@ -13,7 +13,8 @@ import {
   withSegments,
   xmp,
 } from './jpeg-maker.ts';
-import { betweenSegments } from './jpeg-parts.ts';
+import { beforeRestarts, betweenSegments } from './jpeg-parts.ts';
+import { makeManyScans } from './many-scans.ts';
 
 export type MakeFile = () => Promise<Buffer> | Buffer;
 
@@ -222,7 +223,7 @@ export const goodJpegs: Record<string, MakeFile> = {
   'a photograph with more restart markers than it has intervals, and bytes between them': () =>
     makeJpeg({ restartInterval: 2, behindScan: Buffer.from([0xff, 0xd2, 0, 0, 0xff, 0xd3, 1]) }),
   'a photograph with zeros before each of its restart markers': () =>
-    withStray(makeJpeg({ width: 160, height: 160, restartInterval: 10 }), Buffer.alloc(30)),
+    beforeRestarts(makeJpeg({ width: 160, height: 160, restartInterval: 10 }), Buffer.alloc(30)),
   'a photograph with text between its segments': () => makeJpeg({ before: [text('text')] }),
   'a photograph with bytes between all its segments': () => betweenSegments(picture, Buffer.from([0, 0, 7])),
   'a photograph with a restart marker between its segments': () => makeJpeg({ before: [Buffer.from([0xff, 0xd3])] }),
@@ -239,6 +240,25 @@ export const goodJpegs: Record<string, MakeFile> = {
     betweenSegments(await noiseJpeg(64, 64, { progressive: true }), Buffer.from([0, 1, 0xff, 0, 2])),
   'a picture whose colours come one after another, with zeros behind each': () =>
     makeJpeg({ layered: true, behindScan: Buffer.alloc(40) }),
+  'a picture whose colours come one after another and restart, with a zero before each restart marker': () =>
+    beforeRestarts(makeJpeg({ layered: true, width: 160, height: 160, restartInterval: 10 }), Buffer.alloc(1)),
+  'a picture whose colours come one after another and restart, with zeros before each marker': () =>
+    beforeRestarts(
+      makeJpeg({ layered: true, width: 160, height: 160, restartInterval: 7, behindScan: Buffer.alloc(9) }),
+      Buffer.alloc(9),
+    ),
+  'a picture whose colours come one after another and restart, with zeros and a text behind each': () =>
+    beforeRestarts(
+      makeJpeg({ layered: true, width: 160, height: 160, restartInterval: 7, behindScan: text('a text') }),
+      Buffer.alloc(2),
+    ),
+  'a photograph with a zero before each restart marker, of which some pixels end with a zero': () =>
+    beforeRestarts(makeJpeg({ width: 160, height: 160, restartInterval: 3, fillBit: 0 }), Buffer.alloc(1)),
+  'a progressive picture of many scans with the same number of stray bytes behind each': () =>
+    makeManyScans(() => text('stray')),
+  'a picture two colours of which have the same name': () => makeJpeg({ ids: [1, 1, 2] }),
+  'a picture whose colours have the same name': () => makeJpeg({ ids: [0, 0, 0] }),
+  'a picture whose first and last colours have the same name': () => makeJpeg({ ids: [2, 1, 2] }),
   'a photograph with one byte behind its end': () => join(picture, text('x')),
   'a photograph with three bytes behind its end': () => join(picture, Buffer.from([0x80, 0x3b, 0x9a])),
   'a photograph with a byte behind its padding': () => join(picture, Buffer.alloc(20), text('x')),
@@ -248,19 +268,6 @@ export const goodJpegs: Record<string, MakeFile> = {
   'a photograph with a byte behind its trailer': () =>
     join(picture, samsungTrailer(['Image_UTC_Data', '1']), text('x')),
 };
-
-/** A JPEG with stray bytes before each restart marker. */
-function withStray(file: Buffer, stray: Buffer): Buffer {
-  const parts: Buffer[] = [];
-  let begin = 0;
-  for (let at = 0; at < file.length; at += 1) {
-    const next = file[at + 1] ?? 0;
-    if (file[at] !== 0xff || next < 0xd0 || next > 0xd7) continue;
-    parts.push(file.subarray(begin, at), stray);
-    begin = at;
-  }
-  return join(...parts, file.subarray(begin));
-}
 
 const rows = (width: number, height: number, bits: number, value = 0) => {
   const row = Buffer.alloc(1 + Math.ceil((width * bits) / 8), value);

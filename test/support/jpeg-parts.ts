@@ -13,3 +13,16 @@ export function withoutScanEnd(file: Buffer, scan: number, bytes: number): Buffe
   const end = [...readSegments(file)].filter(({ code }) => code === marker.scan)[scan]?.end ?? 0;
   return Buffer.concat([file.subarray(0, end - bytes), file.subarray(end)]);
 }
+
+/** A JPEG with stray bytes before each restart marker. */
+export function beforeRestarts(file: Buffer, stray: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let begin = 0;
+  for (let at = 0; at < file.length; at += 1) {
+    const next = file[at + 1] ?? 0;
+    if (file[at] !== 0xff || next < 0xd0 || next > 0xd7) continue;
+    parts.push(file.subarray(begin, at), stray);
+    begin = at;
+  }
+  return Buffer.concat([...parts, file.subarray(begin)]);
+}

@@ -49,6 +49,20 @@ describe('turns', () => {
     );
   });
 
+  it('pass over partners that may not come now, and leave their items in place', () => {
+    const turns = lined('a1', 'a2', 'b1');
+    assert.equal(
+      turns.peek((partner) => partner !== 'a'),
+      'b1',
+    );
+    turns.remove('b', 'b1');
+    assert.equal(
+      turns.peek((partner) => partner !== 'a'),
+      undefined,
+    );
+    assert.equal(turns.peek(), 'a1');
+  });
+
   it('of an item that was given up go to the next', () => {
     const turns = lined('a1', 'a2', 'b1');
     assert.equal(turns.remove('a', 'a1'), true);

@@ -1,12 +1,7 @@
-import sharp from 'sharp';
 import { type Checked, readChecks, readyLine, toLine } from './checker-protocol.ts';
 import { isWholeJpeg } from './jpeg-pixels.ts';
 import { InvalidImage } from './jpeg-segments.ts';
 import { isWholePng } from './png-pixels.ts';
-
-// One picture at a time, in one thread, without a cache.
-sharp.cache(false);
-sharp.concurrency(1);
 
 // The gateway gets the signals, and ends this process when it no longer needs it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

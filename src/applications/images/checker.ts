@@ -55,7 +55,7 @@ const mostRestMs = 50;
 /**
  * Checks whether files are whole images of their media type. It reads headers here, and decodes pixels in a few
  * low-priority processes behind walls, so a crafted file can harm only its decoder. Files never touch a disk. Waiting
- * partners share the decoders by time.
+ * partners share the decoders by time, and each has at most one file in a decoder.
  */
 export class ImageChecker {
   readonly #turns = new Turns<Waiting>();
@@ -68,6 +68,8 @@ export class ImageChecker {
   /** The walls this machine offers; undefined until that is known. */
   #walls: ReadonlySet<Wall> | undefined;
   #isAlone = false;
+  /** The partners whose file is in a decoder. */
+  readonly #decodingOf = new Set<string>();
   #isClosed = false;
 
   constructor(private readonly options: ImageCheckerOptions) {
@@ -173,7 +175,8 @@ export class ImageChecker {
 
   #startNext(): void {
     for (;;) {
-      const next = this.#turns.peek();
+      // One partner's files must not occupy all decoders.
+      const next = this.#turns.peek((partnerId) => !this.#decodingOf.has(partnerId));
       const worker = this.#free.at(-1);
       if (next === undefined || worker === undefined || this.#isAlone) return;
       const isHeavy = next.image.shape.decodingBytes > heavyBytes;
@@ -188,6 +191,7 @@ export class ImageChecker {
 
   async #decode(worker: Decoder, { partnerId, image, resolve, reject }: Waiting): Promise<void> {
     const beganAt = performance.now();
+    this.#decodingOf.add(partnerId);
     try {
       if (await worker.check({ file: image.content, mediaType: image.mediaType })) resolve();
       else reject(new ApiError('invalid_document', { message: 'The image cannot be decoded whole.' }));
@@ -195,6 +199,7 @@ export class ImageChecker {
       reject(this.#refusal(error));
     } finally {
       this.#isAlone = false;
+      this.#decodingOf.delete(partnerId);
       const tookMs = performance.now() - beganAt;
       this.#turns.charge(partnerId, tookMs);
       setTimeout(() => this.#giveBack(worker), Math.min(restFactor * tookMs, mostRestMs)).unref();
@@ -256,11 +261,11 @@ export class Turns<Item> {
     this.#waiting += 1;
   }
 
-  /** The next item. It stays until it is removed. */
-  peek(): Item | undefined {
+  /** The next item, of the partners that may come. It stays until it is removed. */
+  peek(mayCome: (partnerId: string) => boolean = () => true): Item | undefined {
     let next: Line<Item> | undefined;
-    for (const line of this.#lines.values()) {
-      if (line.items.length > 0 && (next === undefined || line.used < next.used)) next = line;
+    for (const [partnerId, line] of this.#lines) {
+      if (line.items.length > 0 && mayCome(partnerId) && (next === undefined || line.used < next.used)) next = line;
     }
     return next?.items[0];
   }

@@ -1,5 +1,4 @@
 import {
-  type Component,
   damagedJpeg,
   type Frame,
   isFrame,
@@ -16,15 +15,12 @@ export interface Scan {
   readonly head: Buffer;
   /** The compressed pixels, and what may follow them. */
   readonly data: Buffer;
-  /** Whether the compressed pixels are divided by restart markers. */
-  readonly hasRestarts: boolean;
 }
 
 /** What a decoder needs of a JPEG. */
 export interface JpegScans {
   readonly frame: Frame;
-  /** Whether the pixels come in more than one scan. If not, a decoder reads the first scan only. */
-  readonly isLayered: boolean;
+  /** If the first scan has all pixels of a picture that is not progressive, a decoder reads that one only. */
   readonly scans: readonly Scan[];
 }
 
@@ -48,12 +44,11 @@ export function readScans(file: Buffer): JpegScans {
     if (frame === undefined) throw damagedJpeg();
     received.add(frame, body);
     if (scans.length === 0) isLayered = frame.isProgressive || (body[0] ?? 0) < frame.components.length;
-    const hasRestarts = restartInterval > 0;
-    scans.push({ head: Buffer.concat(head), data: hasRestarts ? data : beforeRestart(data), hasRestarts });
+    scans.push({ head: Buffer.concat(head), data: restartInterval > 0 ? data : beforeRestart(data) });
     head = [];
   }
   if (frame === undefined || !received.hasAll(frame)) throw damagedJpeg();
-  return { frame, isLayered, scans: isLayered ? scans : scans.slice(0, 1) };
+  return { frame, scans: isLayered ? scans : scans.slice(0, 1) };
 }
 
 /** A JPEG of these scans, without metadata and bytes between segments. */
@@ -69,21 +64,50 @@ export function withoutLast(scan: Scan, bytes: number): Scan {
   return { ...scan, data: scan.data.subarray(0, Math.max(0, end - bytes)) };
 }
 
-/** Removes zero bytes before restart markers. */
-export function withoutZeros(scan: Scan): Scan {
+/** Removes zeros before restart markers and at the end of a scan, at most so many each time. */
+export function withoutZeros(scan: Scan, mostBeforeRestart: number, mostAtEnd: number): Scan {
   const { data } = scan;
-  const parts: Buffer[] = [];
+  const kept = Buffer.allocUnsafe(data.length);
+  let bytes = 0;
+  for (const { begin, end, next, zeros } of readIntervals(data)) {
+    const most = next > end ? mostBeforeRestart : mostAtEnd;
+    bytes += data.copy(kept, bytes, begin, end - Math.min(zeros, most));
+    bytes += data.copy(kept, bytes, end, next);
+  }
+  return { ...scan, data: kept.subarray(0, bytes) };
+}
+
+/** The least number of zeros before any restart marker; `Infinity` if there are no restart markers. */
+export function leastZeros(scans: readonly Scan[]): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const { data } of scans) {
+    for (const { end, next, zeros } of readIntervals(data)) {
+      if (next > end) least = Math.min(least, zeros);
+    }
+  }
+  return least;
+}
+
+/** Compressed pixels up to a restart marker, or to the end. */
+interface Interval {
+  readonly begin: number;
+  readonly end: number;
+  /** Behind the restart marker; equal to `end` if there is none. */
+  readonly next: number;
+  /** The zeros before `end`. */
+  readonly zeros: number;
+}
+
+function* readIntervals(data: Buffer): Generator<Interval, void, undefined> {
   for (let begin = 0; begin < data.length; ) {
-    const restart = findRestart(data, begin);
-    let end = restart;
+    const end = findRestart(data, begin);
+    const next = Math.min(end + 2, data.length);
+    let pixelsEnd = end;
     // The zero byte of 0xff 0x00 belongs to the compressed pixels.
-    const isBeforeRestart = restart < data.length;
-    while (isBeforeRestart && end - 1 > begin && data[end - 1] === 0 && data[end - 2] !== 0xff) end -= 1;
-    const next = Math.min(restart + 2, data.length);
-    parts.push(data.subarray(begin, end), data.subarray(restart, next));
+    while (pixelsEnd - 1 > begin && data[pixelsEnd - 1] === 0 && data[pixelsEnd - 2] !== 0xff) pixelsEnd -= 1;
+    yield { begin, end, next, zeros: end - pixelsEnd };
     begin = next;
   }
-  return { ...scan, data: Buffer.concat(parts) };
 }
 
 /** Metadata changes no pixel. Its damage would only add warnings. */
@@ -125,13 +149,15 @@ class ReceivedBits {
     const [begin, end, missingBits] = isProgressive ? [first, last + 1, precision & 15] : [0, 64, 0];
     for (let index = 0; index < count; index += 1) {
       const id = body[1 + 2 * index] ?? 0;
-      if (!components.some((component) => component.id === id)) throw damagedJpeg();
-      const missing = this.#missing.get(id) ?? new Array<number | undefined>(64).fill(undefined);
-      this.#missing.set(id, missing.fill(missingBits, begin, end));
+      // Libjpeg takes the first component of this id that is not before the position in the scan.
+      const component = components.findIndex((each, at) => at >= index && each.id === id);
+      if (component === -1) throw damagedJpeg();
+      const missing = this.#missing.get(component) ?? new Array<number | undefined>(64).fill(undefined);
+      this.#missing.set(component, missing.fill(missingBits, begin, end));
     }
   }
 
   hasAll({ components }: Frame): boolean {
-    return components.every(({ id }: Component) => this.#missing.get(id)?.every((missing) => missing === 0));
+    return components.every((_, component) => this.#missing.get(component)?.every((missing) => missing === 0));
   }
 }

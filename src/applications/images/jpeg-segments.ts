@@ -100,6 +100,7 @@ function scanEnd(file: Buffer, from: number): number {
 }
 
 export interface Component {
+  /** Some programs give several components the same. */
   readonly id: number;
   /** Its samples across and down in each unit of the image. */
   readonly across: number;
@@ -109,6 +110,8 @@ export interface Component {
 /** The frame header of a JPEG. */
 export interface Frame extends ImageShape {
   readonly isProgressive: boolean;
+  /** A decoder of an arithmetic JPEG does not warn of missing bytes. */
+  readonly isArithmetic: boolean;
   readonly components: readonly Component[];
   /** The memory of a decoder that must keep all coefficients until the last scan. */
   readonly coefficientBytes: number;
@@ -133,7 +136,8 @@ export function readFrame(code: number, body: Buffer): Frame {
   const components = readComponents(body);
   const coefficientBytes = coefficientBytesOf(components, width * height);
   const decodingBytes = isProgressive ? coefficientBytes : 0;
-  return { width, height, components, isProgressive, coefficientBytes, decodingBytes };
+  const isArithmetic = code === marker.arithmetic || code === marker.progressiveArithmetic;
+  return { width, height, components, isProgressive, isArithmetic, coefficientBytes, decodingBytes };
 }
 
 /** An image's number of units across and down. The largest component has its stated samples in each unit. */
@@ -149,7 +153,7 @@ function readComponents(body: Buffer): Component[] {
     const sampling = body[at + 1] ?? 0;
     const component = { id: body[at] ?? 0, across: sampling >> 4, down: sampling & 15 };
     const isSampled = component.across >= 1 && component.across <= 4 && component.down >= 1 && component.down <= 4;
-    if (!isSampled || components.some(({ id }) => id === component.id)) throw damagedJpeg();
+    if (!isSampled) throw damagedJpeg();
     components.push(component);
   }
   return components;

@@ -1,6 +1,10 @@
 import sharp from 'sharp';
 import { type ImageShape, InvalidImage, maxPixels } from './jpeg-segments.ts';
 
+// With its cache, libvips does not report the warnings of a JPEG.
+sharp.cache(false);
+sharp.concurrency(1);
+
 /** Decodes all pixels of an image. Returns what libvips warns of. Throws `InvalidImage` if it cannot decode the image. */
 export async function decode(file: Buffer, { height }: ImageShape): Promise<readonly string[]> {
   const warnings: string[] = [];
