@@ -156,6 +156,44 @@ class Feeds(WithGateway):
             self.assertLess(after, SOON)
             self.assertGreater(wait, 0)
 
+    def test_asyncio_tells_trouble_after_the_first_attempt_that_failed(self) -> None:
+        async def run() -> None:
+            stop = asyncio.Event()
+            told: List[float] = []
+            began = time.monotonic()
+
+            def trouble(_error: Exception, _wait: float) -> None:
+                told.append(time.monotonic() - began)
+                stop.set()
+
+            async with marina.AsyncMarina(self.gateway.url, "marina_test_key") as client:
+                self.gateway.answer_to = self.busy
+                self.assertEqual([each async for each in client.follow_events(stop=stop, on_trouble=trouble)], [])
+            self.assertEqual(len(told), 1)
+            self.assertLess(told[0], SOON)
+
+        asyncio.run(run())
+
+    def test_the_feed_goes_on_after_an_answer_that_is_no_page(self) -> None:
+        page = {"has_more": False, "next_cursor": "end", "data": [{"id": "one"}]}
+        wrong = ({}, {**page, "data": None}, {**page, "data": ["x"]}, {**page, "next_cursor": None}, {**page, "has_more": 1})
+        for each in wrong:
+            with self.subTest(each):
+                self.gateway.answers = [(200, {}, json.dumps(value).encode("ascii")) for value in (each, page)]
+                told: List[Exception] = []
+                with mock.patch.object(threading.Event, "wait", lambda _event, _seconds=None: False):
+                    feed = self.marina.follow_events(on_trouble=lambda error, _: told.append(error))
+                    self.assertEqual(next(iter(feed))["id"], "one")
+                self.assertEqual([type(error) for error in told], [marina.NoAnswerError])
+
+    def test_a_list_whose_answer_is_no_page_is_asked_for_again(self) -> None:
+        page = b'{"has_more":false,"next_cursor":null,"data":[{"id":"ord_1"}]}'
+        self.gateway.answers = [(200, {}, b"{}"), (200, {}, page)]
+        self.assertEqual([each["id"] for each in self.marina.list_orders()], ["ord_1"])
+        self.gateway.answers = [(200, {}, b'{"data":[],"has_more":true,"next_cursor":null}')]
+        with self.assertRaises(marina.NoAnswerError):
+            marina.Marina(self.gateway.url, "marina_test_key", max_attempts=1).list_orders().page()
+
     def test_the_feed_goes_on_after_an_outage(self) -> None:
         page = {"has_more": False, "next_cursor": "end", "data": [{"id": "one"}]}
         self.gateway.answers = [None, refusal(503, "service_unavailable", retry_after="1"), (200, {}, json.dumps(page).encode("ascii"))]

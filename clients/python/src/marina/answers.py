@@ -51,6 +51,24 @@ def read_object(body: bytes) -> Dict[str, Any]:
     return value
 
 
+def is_page(value: Dict[str, Any]) -> bool:
+    """Whether an object is a page of a list: its objects, and where the next page begins if there is one."""
+    data, has_more, cursor = value.get("data"), value.get("has_more"), value.get("next_cursor")
+    if not isinstance(data, list) or not all(isinstance(each, dict) for each in data) or not isinstance(has_more, bool):
+        return False
+    return is_cursor(cursor) or (not has_more and cursor is None)
+
+
+def is_event_page(value: Dict[str, Any]) -> bool:
+    """Whether an object is a page of the feed. It says where the feed goes on, also where nothing follows yet."""
+    return is_page(value) and is_cursor(value.get("next_cursor"))
+
+
+def is_cursor(value: object) -> bool:
+    """Whether a value can be sent as a cursor."""
+    return isinstance(value, str) and value != ""
+
+
 def error_details(operation: Operation, answer: HttpAnswer) -> ErrorDetails:
     """Reads an error. A proxy before the gateway may answer with anything."""
     error: Dict[str, Any] = {}

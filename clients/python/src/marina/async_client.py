@@ -7,6 +7,7 @@ import http.client
 import ssl
 from typing import Any, Callable, Dict, Optional, Union
 
+from .answers import is_event_page, is_page
 from .async_contract import AsyncOperations
 from .async_pages import AsyncEventFeed, AsyncPages
 from .async_transport import AsyncTransport
@@ -77,7 +78,8 @@ class AsyncMarina(AsyncOperations):
         once = self._settings._replace(max_attempts=1)
 
         async def read(at: Optional[str], most: int) -> Any:
-            return await self._run(Call(once, LIST_EVENTS, {"cursor": at, "limit": most}, None, None))
+            values = {"cursor": at, "limit": most}
+            return await self._run(Call(once, LIST_EVENTS, values, None, None, is_expected=is_event_page))
 
         return AsyncEventFeed(
             read, cursor=cursor, limit=limit, poll_seconds=wait, stop=stop, on_trouble=on_trouble
@@ -88,7 +90,7 @@ class AsyncMarina(AsyncOperations):
     ) -> AsyncPages[Any, Any]:
         async def read(cursor: Optional[str]) -> Any:
             more = values if cursor is None else {**values, "cursor": cursor}
-            return await self._call(operation, more, None, deadline)
+            return await self._run(Call(self._settings, operation, more, None, deadline, is_expected=is_page))
 
         return AsyncPages(read)
 

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 import uuid
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 from urllib.parse import quote, urlencode
 
 from .answers import HttpAnswer, UnreadableBodyError, error_details, read_object
@@ -46,10 +46,13 @@ class Call:
         values: Dict[str, Any],
         idempotency_key: Optional[object],
         deadline: Optional[float],
+        *,
         stop: Optional[threading.Event] = None,
+        is_expected: Callable[[Dict[str, Any]], bool] = lambda _: True,
     ) -> None:
         self._settings = settings
         self._stop = stop
+        self._is_expected = is_expected
         self._operation = operation
         self._key = _key_of(operation, idempotency_key)
         self._path, self._headers, self._body = _request(settings.key, operation, values, self._key)
@@ -84,7 +87,10 @@ class Call:
         self._tell(answer)
         if 200 <= answer.status < 300:
             try:
-                return None, read_object(answer.body)
+                value = read_object(answer.body)
+                if self._is_expected(value):
+                    return None, value
+                raise UnreadableBodyError("the body is no page of a list")
             except UnreadableBodyError as error:
                 return self.failed(error), {}
         details = error_details(self._operation, answer)

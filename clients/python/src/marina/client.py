@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, Optional, Union
 
+from .answers import is_event_page, is_page
 from .calls import Call
 from .contract import LIST_EVENTS, Operation, Operations
 from .errors import ErrorAnswer, NoAnswerError
@@ -84,7 +85,8 @@ class Marina(Operations):
         once = self._settings._replace(max_attempts=1)
 
         def read(at: Optional[str], most: int) -> Any:
-            return self._run(Call(once, LIST_EVENTS, {"cursor": at, "limit": most}, None, None, ends))
+            values = {"cursor": at, "limit": most}
+            return self._run(Call(once, LIST_EVENTS, values, None, None, stop=ends, is_expected=is_event_page))
 
         return EventFeed(
             read, cursor=cursor, limit=limit, poll_seconds=wait, stop=ends, on_trouble=on_trouble
@@ -93,7 +95,7 @@ class Marina(Operations):
     def _list(self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]) -> Pages[Any, Any]:
         def read(cursor: Optional[str]) -> Any:
             more = values if cursor is None else {**values, "cursor": cursor}
-            return self._call(operation, more, None, deadline)
+            return self._run(Call(self._settings, operation, more, None, deadline, is_expected=is_page))
 
         return Pages(read)
 

@@ -88,7 +88,8 @@ class Transport:
     def _begin(self) -> None:
         self._pid = os.getpid()
         # Another thread may have had the lock when the process was forked, and is not there to give it back.
-        self._lock = threading.Lock()
+        # A signal handler may make a call in a thread that has it.
+        self._lock = threading.RLock()
         self._idle: List[Tuple[float, Connection]] = []
         self._busy: Set[Connection] = set()
 
