@@ -19,6 +19,8 @@ describe('the lines that marina-listen prints', () => {
       ['line\u2028paragraph\u2029', 'line\\u{2028}paragraph\\u{2029}'],
       ['half \ud800 tag \u{e0041} private \ue000', 'half \\u{d800} tag \\u{e0041} private \\u{e000}'],
       ['no-break\u00a0space', 'no-break\\u{a0}space'],
+      ['e\u0301\u0301\u20dd\ufe0f', 'e\\u{301}\\u{301}\\u{20dd}\\u{fe0f}'],
+      ['nothing \u3164\u115f\uffa0\u2800 there', 'nothing \\u{3164}\\u{115f}\\u{ffa0}\\u{2800} there'],
       ['₦ é 中 😀 as they are', '₦ é 中 😀 as they are'],
     ];
     for (const [text, expected] of cases) assert.equal(safe(text), expected);
@@ -28,7 +30,7 @@ describe('the lines that marina-listen prints', () => {
     const safe = safeLine([key]);
     for (let first = 0; first < 0x3000; first += 256) {
       const all = String.fromCodePoint(...Array.from({ length: 256 }, (_, at) => first + at));
-      assert.doesNotMatch(safe(all), /[\p{C}\p{Zl}\p{Zp}]/u);
+      assert.doesNotMatch(safe(all), /[\p{C}\p{M}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u);
     }
   });
 

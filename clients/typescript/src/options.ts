@@ -37,9 +37,14 @@ export interface Bounds {
 const defaults: Bounds = { attemptMs: 45_000, deadlineMs: 120_000, maxAttempts: 12 };
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
+/** Whether it is on this machine. */
+export function isLoopback({ hostname }: URL): boolean {
+  return loopback.test(hostname);
+}
+
 /** Whether a request would travel in plain text to another machine. */
-export function isPlaintext({ protocol, hostname }: URL): boolean {
-  return protocol !== 'https:' && !loopback.test(hostname);
+export function isPlaintext(url: URL): boolean {
+  return url.protocol !== 'https:' && !isLoopback(url);
 }
 
 /** The bounds that were given, and the others from `otherwise`. */

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { Marina } from '../client.ts';
 import type { Event } from '../contract.ts';
 import { withDeadline } from '../deadline.ts';
+import { MarinaError } from '../errors.ts';
 import { writeJson } from '../json.ts';
+import { isPlaintext } from '../options.ts';
 import { sleep } from '../sleep.ts';
 import { signWebhook } from '../webhooks.ts';
 import { addressOf, safeLine } from './printer.ts';
@@ -33,6 +35,11 @@ const longestWaitMs = 8_000;
  */
 export async function listen(settings: ListenSettings, { signal, write }: Surroundings): Promise<void> {
   const { baseUrl, key, allowPlaintext, forward, pollMs, stateFile } = settings;
+  if (isPlaintext(new URL(baseUrl)) && !allowPlaintext) {
+    throw new MarinaError(
+      'The base URL has to be https: the key would travel in plain text. --allow-plaintext permits it.',
+    );
+  }
   const secret = settings.secret ?? `whsec_${randomBytes(32).toString('base64')}`;
   const safe = safeLine([key, secret]);
   const say = (line: string) => write(safe(line));
@@ -54,12 +61,23 @@ export async function listen(settings: ListenSettings, { signal, write }: Surrou
   const keep = (cursor: string | undefined) => writeProgress(stateFile, { cursor, version: String(version) });
   if (begin.skips) keep(feed.cursor);
   for await (const event of feed) {
+    if (!canBePosted(event)) {
+      const name = typeof event.id === 'string' ? event.id : 'An event without an id';
+      say(`! ${name} is not posted: it has not the form of an event. It stays in the feed.`);
+      continue;
+    }
     // A run that was stopped in the middle of a page meets its beginning again.
     if (event.version <= version) continue;
     await post(event, settings, { signal, secret, say });
     version = event.version;
     keep(feed.cursor);
   }
+}
+
+/** Whether it has what a webhook is made of. Its id is a header's value, where `fetch` takes no character above U+00FF. */
+function canBePosted({ id, type, timestamp, version }: Readonly<Record<keyof Event, unknown>>): boolean {
+  const isId = typeof id === 'string' && /^[!-~]{1,255}$/.test(id);
+  return isId && typeof type === 'string' && typeof timestamp === 'string' && typeof version === 'bigint';
 }
 
 interface Beginning {

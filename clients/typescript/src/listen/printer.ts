@@ -6,10 +6,12 @@ const credentials = /marina_(?:test|live)_[\w-]+|whsec_[\w+/=-]+/g;
 
 /**
  * What could change the terminal, hide text or change its order: control characters of C0 and C1, with DEL; format characters,
- * such as those that change the direction of text or take no room; line and paragraph separators; halves of characters;
- * private and unassigned characters.
+ * such as those that change the direction of text or take no room; marks that are drawn over the character before, of which
+ * hundreds cover the lines around; line and paragraph separators; halves of characters; private and unassigned characters; letters
+ * that show nothing.
  */
-const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}]|(?! )\p{Zs}/gu;
+const unprintable =
+  /[\p{Cc}\p{Cf}\p{M}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
 
 /**
  * Makes lines that are safe to show in a terminal and to keep in a log. Everything that came from elsewhere goes through it: names

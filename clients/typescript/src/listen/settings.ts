@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { isLoopback } from '../options.ts';
 
 /** The command was started wrongly. */
 export class UsageError extends Error {
@@ -55,8 +56,6 @@ The environment has what must not be seen in a list of processes:
   MARINA_WEBHOOK_SECRET    what events are signed with, whsec_…; without it one is made and shown at the start
 `;
 
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-
 /** Reads the command line and the environment. Throws a UsageError. */
 export function readSettings(
   argv: readonly string[],
@@ -70,8 +69,10 @@ export function readSettings(
   if (baseUrl === undefined) throw new UsageError('Say where the gateway is: --base-url, or MARINA_BASE_URL.');
   if (values.forward === undefined)
     throw new UsageError('Say where to post events to: --forward http://127.0.0.1:3000/webhooks');
+  const gateway = gatewayUrl(baseUrl);
+  if (!/^[!-~]+$/.test(key)) throw new UsageError('MARINA_KEY has characters that no key has.');
   const forward = url(values.forward, '--forward');
-  if (!loopback.test(forward.hostname) && !values['allow-remote']) {
+  if (!isLoopback(forward) && !values['allow-remote']) {
     throw new UsageError(`${forward.hostname} is not this machine. --allow-remote permits it.`);
   }
   const secret = environment.MARINA_WEBHOOK_SECRET;
@@ -79,7 +80,7 @@ export function readSettings(
     throw new UsageError('MARINA_WEBHOOK_SECRET has to be `whsec_` and base64.');
   }
   return {
-    baseUrl: url(baseUrl, 'The base URL').href,
+    baseUrl: gateway.href,
     key,
     allowPlaintext: values['allow-plaintext'] ?? false,
     forward,
@@ -121,6 +122,12 @@ function url(text: string, what: string): URL {
     throw new UsageError(`${what} has to be a URL of http or https.`);
   if (read.username !== '' || read.password !== '')
     throw new UsageError(`${what} has a user name or a password. Neither is sent.`);
+  return read;
+}
+
+function gatewayUrl(text: string): URL {
+  const read = url(text, 'The base URL');
+  if (/[?#]/.test(text)) throw new UsageError('The base URL has a query or a fragment. It needs neither.');
   return read;
 }
 
