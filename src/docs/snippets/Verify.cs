@@ -25,10 +25,13 @@ public static class Webhooks
         var signed = Encoding.UTF8.GetBytes($"{id}.{timestamp}.").Concat(body).ToArray();
         using (var mac = new HMACSHA256(key))
         {
-            var expected = Encoding.ASCII.GetBytes("v1," + Convert.ToBase64String(mac.ComputeHash(signed)));
-            foreach (var entry in (header("webhook-signature") ?? "").Split(' '))
+            var expected = Encoding.ASCII.GetBytes(Convert.ToBase64String(mac.ComputeHash(signed)));
+            // ASP.NET joins several lines of one header with commas.
+            var entries = (header("webhook-signature") ?? "").Split(' ', ',').Where(entry => entry != "").ToArray();
+            for (var at = 1; at < entries.Length; at++)
             {
-                if (CryptographicOperations.FixedTimeEquals(Encoding.UTF8.GetBytes(entry), expected)) return;
+                var given = Encoding.UTF8.GetBytes(entries[at]);
+                if (entries[at - 1] == "v1" && CryptographicOperations.FixedTimeEquals(given, expected)) return;
             }
         }
         throw new CryptographicException("no signature matches");

@@ -10,7 +10,8 @@ import javax.crypto.spec.SecretKeySpec;
 public final class Verify {
     /**
      * Throws unless the event is ours. header: the value of a header by its name, whatever its case, as `request::getHeader`
-     * of a servlet. body: the raw bytes of the request.
+     * of a servlet; where a proxy may send several lines of one header, all of them, joined with spaces or commas. body: the raw
+     * bytes of the request.
      */
     public static void verify(String secret, UnaryOperator<String> header, byte[] body) throws GeneralSecurityException {
         byte[] key = Base64.getDecoder().decode(secret.replaceFirst("^whsec_", ""));
@@ -28,10 +29,12 @@ public final class Verify {
         Mac mac = Mac.getInstance("HmacSHA256");
         mac.init(new SecretKeySpec(key, "HmacSHA256"));
         mac.update((id + "." + timestamp + ".").getBytes(StandardCharsets.UTF_8));
-        String expected = "v1," + Base64.getEncoder().encodeToString(mac.doFinal(body));
+        byte[] expected = Base64.getEncoder().encode(mac.doFinal(body));
 
-        for (String entry : signatures.split(" ")) {
-            if (MessageDigest.isEqual(entry.getBytes(StandardCharsets.UTF_8), expected.getBytes(StandardCharsets.UTF_8))) return;
+        String[] entries = signatures.split("[ ,]+");
+        for (int at = 1; at < entries.length; at++) {
+            byte[] given = entries[at].getBytes(StandardCharsets.UTF_8);
+            if (entries[at - 1].equals("v1") && MessageDigest.isEqual(given, expected)) return;
         }
         throw new GeneralSecurityException("no signature matches");
     }

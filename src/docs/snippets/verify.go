@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Verify takes the raw body of the request. It returns nil when the event is ours.
+// Verify takes the headers of net/http, with names in their canonical form, and the raw body of the request. It returns nil
+// when the event is ours.
 func Verify(secret string, header http.Header, body []byte) error {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
@@ -29,9 +30,13 @@ func Verify(secret string, header http.Header, body []byte) error {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + timestamp + "."))
 	mac.Write(body)
-	expected := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
-	for _, entry := range strings.Fields(header.Get("webhook-signature")) {
-		if hmac.Equal([]byte(entry), []byte(expected)) {
+	expected := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	// A proxy may have made several lines of the signatures, or joined lines with a comma.
+	entries := strings.FieldsFunc(strings.Join(header.Values("webhook-signature"), " "), func(letter rune) bool {
+		return letter == ' ' || letter == ','
+	})
+	for at := 1; at < len(entries); at++ {
+		if entries[at-1] == "v1" && hmac.Equal([]byte(entries[at]), []byte(expected)) {
 			return nil
 		}
 	}
