@@ -23,6 +23,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -39,6 +40,30 @@ func TestEmptySecret(t *testing.T) {
 		err := Verify(secret, header, []byte("{}"))
 		if err == nil || err.Error() != "there is no secret" {
 			t.Fatalf("%q: %v", secret, err)
+		}
+	}
+}
+
+func TestSeveralLines(t *testing.T) {
+	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, []byte("key"))
+	mac.Write([]byte("msg_1." + timestamp + ".{}"))
+	signature := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	other := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	right := [][]string{{"v1," + other, "v1," + signature}, {"v1," + signature, "v1," + other}, {"v1," + other + ",v1," + signature},
+		{"v1," + signature + ", v1," + other}, {"v1a,x v1," + signature}}
+	wrong := [][]string{{}, {""}, {"v1"}, {"v1,"}, {"v1," + other, "v2," + signature}, {signature}, {"v1 " + "v1," + other}}
+	for _, lines := range append(right, wrong...) {
+		header := http.Header{}
+		header.Set("webhook-id", "msg_1")
+		header.Set("webhook-timestamp", timestamp)
+		for _, line := range lines {
+			header.Add("webhook-signature", line)
+		}
+		err := Verify("whsec_"+base64.StdEncoding.EncodeToString([]byte("key")), header, []byte("{}"))
+		isRight := len(lines) > 0 && strings.Contains(strings.Join(lines, " "), "v1,"+signature)
+		if isRight != (err == nil) {
+			t.Fatalf("%q: %v", lines, err)
 		}
 	}
 }
@@ -186,6 +211,46 @@ describe('what the pages show to verify an event with', () => {
     });
   }
 
+  it('in JavaScript reads the headers and the body of every kind of server', async () => {
+    const { verify } = await import(join(snippets, 'verify.mjs'));
+    const entries = Object.entries(headers());
+    const named = (change: (name: string) => string) =>
+      Object.fromEntries(entries.map(([name, value]) => [change(name), value]));
+    const capitals = named((name) => name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()));
+    const other = `v1,${Buffer.alloc(32).toString('base64')}`;
+    const lines = new Headers(headers({ 'webhook-signature': other }));
+    lines.append('webhook-signature', signature);
+    const kinds: Record<string, unknown> = {
+      ...{ 'names in small letters': headers(), 'names with capitals': capitals },
+      'names in capitals': named((name) => name.toUpperCase()),
+      ...{ 'a Headers': new Headers(headers()), 'a Headers of two lines': lines },
+      ...{ 'a Map': new Map(entries), 'an object without a prototype': Object.assign(Object.create(null), headers()) },
+      'lists of values': Object.fromEntries(entries.map(([name, value]) => [name, [value]])),
+      'lists of two signatures': headers({ 'webhook-signature': [other, signature] as unknown as string }),
+      'signatures joined with a comma': headers({ 'webhook-signature': `${other},${signature},${other}` }),
+      'signatures joined with a comma and a space': headers({ 'webhook-signature': `${other}, ${signature}` }),
+      'another scheme before': headers({ 'webhook-signature': `v1a,${signature.slice(3)} ${signature}` }),
+    };
+    for (const [kind, each] of Object.entries(kinds)) {
+      assert.deepEqual(verify(secret, each, body, now), { test: 2432232314 }, kind);
+    }
+    const inside = Buffer.concat([Buffer.alloc(3), body, Buffer.alloc(2)]).subarray(3, 3 + body.length);
+    const own = new Uint8Array(body);
+    for (const bytes of [body, inside, own, own.buffer, new DataView(own.buffer), String(body)]) {
+      assert.deepEqual(verify(secret, headers(), bytes, now), { test: 2432232314 });
+    }
+    for (const parsed of [{ test: 2432232314 }, [1], null, undefined, 7]) {
+      assert.throws(() => verify(secret, headers(), parsed, now), /raw bytes/);
+    }
+    for (const wrong of [{}, new Headers(), headers({ 'webhook-signature': other }), new Map()]) {
+      assert.throws(() => verify(secret, wrong, body, now), /too old|no signature/);
+    }
+    const oddSignatures = [`xv1,${signature.slice(3)}`, `v1a,${signature.slice(3)}`, signature.slice(3), 'v1,', 'v1'];
+    for (const odd of oddSignatures) {
+      assert.throws(() => verify(secret, headers({ 'webhook-signature': odd }), body, now), /no signature/, odd);
+    }
+  });
+
   /** The body, signed as anybody can who guesses that the secret is empty. */
   const forged = headers({
     'webhook-signature': sign({ id: 'msg_1', timestampSeconds: now, body }, [Buffer.alloc(0)]),
@@ -226,7 +291,7 @@ describe('what the pages show to verify an event with', () => {
     });
   }
 
-  it('in Go refuses an empty secret, with which anybody can sign', {
+  it('in Go refuses an empty secret, with which anybody can sign, and reads every line of signatures', {
     skip: !hasProgram('go') && 'there is no go',
   }, () => {
     const folder = temporaryFolder();
