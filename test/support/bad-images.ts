@@ -324,6 +324,27 @@ export const badPngs: Record<string, MakeFile> = {
     handmadePng({ width: 30, height: 30, rows: Buffer.alloc(30 * 91).fill(9, 91, 92) }),
   'a PNG with a palette it does not have': () =>
     handmadePng({ width: 30, height: 30, color: 3, rows: Buffer.alloc(30 * 31) }),
+  'a PNG of which a pixel has a colour that its palette does not have': () =>
+    handmadePng({ width: 30, height: 30, color: 3, rows: Buffer.alloc(30 * 31).fill(4, 929, 930), before: [palette] }),
+  'a PNG of four bits a pixel, of which a pixel has a colour that its transparent palette does not have': () =>
+    handmadePng({
+      width: 30,
+      height: 30,
+      color: 3,
+      depth: 4,
+      rows: Buffer.alloc(30 * 16).fill(0x50, 100, 101),
+      before: [palette, chunk('tRNS', Buffer.alloc(4))],
+    }),
+  'an interlaced PNG of which the pixels have a colour that its palette does not have': () =>
+    handmadePng({
+      width: 1,
+      height: 1,
+      color: 3,
+      depth: 1,
+      interlace: 1,
+      rows: Buffer.from([0, 0x80]),
+      before: [chunk('PLTE', Buffer.alloc(3))],
+    }),
   'a PNG with a palette of half a colour': () =>
     handmadePng({
       width: 30,

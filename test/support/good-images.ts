@@ -332,6 +332,32 @@ export const goodPngs: Record<string, MakeFile> = {
     handmadePng({ width: 9, height: 9, before: [chunk('tRNS', Buffer.alloc(6)), chunk('bKGD', Buffer.alloc(6))] }),
   'a picture with a palette': () =>
     handmadePng({ width: 9, height: 9, color: 3, rows: rows(9, 9, 8, 1), before: [palette] }),
+  'a picture with a short palette whose last colour is white': () =>
+    handmadePng({
+      width: 9,
+      height: 9,
+      color: 3,
+      depth: 4,
+      rows: rows(9, 9, 4, 0x22),
+      before: [chunk('PLTE', Buffer.alloc(9, 255))],
+    }),
+  'a picture of two bits a pixel that fill up its rows with ones': () =>
+    handmadePng({
+      width: 1,
+      height: 9,
+      color: 3,
+      depth: 2,
+      rows: rows(1, 9, 2, 0x3f),
+      before: [chunk('PLTE', Buffer.alloc(9, 120))],
+    }),
+  'a large picture with a palette of five colours': () =>
+    handmadePng({
+      width: 8_000,
+      height: 8_000,
+      color: 3,
+      rows: rows(8_000, 8_000, 8, 4),
+      before: [chunk('PLTE', Buffer.alloc(15, 120))],
+    }),
   'a picture with a transparent palette and its histogram': () =>
     handmadePng({
       width: 9,

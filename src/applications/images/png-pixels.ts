@@ -1,6 +1,6 @@
-import { createInflate } from 'node:zlib';
-import { decode } from './libvips.ts';
-import { type Chunk, damagedPng, type Png, readPng } from './png.ts';
+import { crc32, createInflate } from 'node:zlib';
+import { decode, decodeRed } from './libvips.ts';
+import { type Chunk, damagedPng, type Png, paletteColor, readPng, signature } from './png.ts';
 
 /** Large pieces, because many calls for small ones take longer than the decompression. */
 const pixelPieceBytes = 1_048_576;
@@ -16,6 +16,7 @@ export async function isWholePng(file: Buffer): Promise<boolean> {
   const warnings = await decode(file, png);
   // libpng reads on to the end of the zlib stream, and only warns of what it finds behind the last row.
   if (warnings.some((warning) => warning.startsWith('IDAT: '))) await checkPixelData(png);
+  await checkColors(png);
   return true;
 }
 
@@ -23,12 +24,47 @@ export async function isWholePng(file: Buffer): Promise<boolean> {
  * Checks that the compressed pixels end with their checksum, and do not inflate to much more than their rows. They are in the
  * first IDAT chunks that have no others between them.
  */
-async function checkPixelData({ chunks, rowBytes }: Png): Promise<void> {
+async function checkPixelData(png: Png): Promise<void> {
+  const inflated = await inflateUpTo(2 * png.rowBytes + pixelPieceBytes, pixelParts(png), pixelPieceBytes);
+  if (!inflated.isWhole) throw damagedPng();
+}
+
+function pixelParts({ chunks }: Png): Buffer[] {
   const first = chunks.findIndex(({ type }) => type === 'IDAT');
   const length = chunks.slice(first).findIndex(({ type }) => type !== 'IDAT');
-  const parts = chunks.slice(first, first + length).map(({ data }) => data);
-  const inflated = await inflateUpTo(2 * rowBytes + pixelPieceBytes, parts, pixelPieceBytes);
-  if (!inflated.isWhole) throw damagedPng();
+  return chunks.slice(first, first + length).map(({ data }) => data);
+}
+
+/**
+ * Checks that a palette has the colours of all pixels. libpng makes up the others, and does not warn of it if it returns colours.
+ * So the pixels are decoded again with a full palette, in which only the missing colours are white.
+ */
+async function checkColors(png: Png): Promise<void> {
+  const header = png.chunks[0]?.data ?? Buffer.alloc(0);
+  const [depth = 0, color = 0] = header.subarray(8);
+  const known = png.chunks.find(({ type }) => type === 'PLTE')?.data.length ?? 0;
+  const full = 3 * 2 ** depth;
+  if (color !== paletteColor || known >= full) return;
+  const palette = Buffer.alloc(full).fill(white, known);
+  const parts = pixelParts(png).map((data) => toChunk('IDAT', data));
+  const file = [
+    signature,
+    toChunk('IHDR', header),
+    toChunk('PLTE', palette),
+    ...parts,
+    toChunk('IEND', Buffer.alloc(0)),
+  ];
+  const red = await decodeRed(Buffer.concat(file));
+  if (red.includes(white)) throw damagedPng();
+}
+
+const white = 0xff;
+
+function toChunk(type: string, data: Buffer): Buffer {
+  const bytes = Buffer.concat([Buffer.alloc(4), Buffer.from(type, 'latin1'), data, Buffer.alloc(4)]);
+  bytes.writeUInt32BE(data.length);
+  bytes.writeUInt32BE(crc32(bytes.subarray(4, -4)), bytes.length - 4);
+  return bytes;
 }
 
 /** Checks that compressed texts and profiles do not inflate beyond a bound. Damage in them does not matter. */

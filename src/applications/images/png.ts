@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { checkShape, type ImageShape, InvalidImage } from './jpeg-segments.ts';
 
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+export const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const headerBytes = 13;
 /** Length, type and checksum around a chunk's data. */
 const aroundBytes = 12;
@@ -10,7 +10,7 @@ const maxChunks = 4_096;
 
 /** The samples of a pixel, by color type. */
 const samplesOf: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
-const paletteColor = 3;
+export const paletteColor = 3;
 const sampleDepths: readonly number[] = [1, 2, 4, 8, 16];
 
 /** The chunks of an animation, of which only the first picture would be checked. */
