@@ -254,6 +254,9 @@ describe('the numbers among the options of the client for TypeScript', () => {
     for (const maxAttempts of noCounts) await assert.rejects(marina.createOrder(buy, { maxAttempts }), TypeError);
     for (const pollMs of noTimes) assert.throws(() => marina.followEvents({ pollMs }), TypeError);
     for (const limit of [...noCounts, 101]) assert.throws(() => marina.followEvents({ limit }), TypeError);
+    for (const most of [-1, Number.NaN, '5', null] as number[]) {
+      await assert.rejects(marina.listOrders().toArray(most), TypeError);
+    }
     await assert.rejects(marina.getWallet({ signal: {} as AbortSignal }), TypeError);
     await assert.rejects(marina.getWallet({ onAnswer: 'log' as never }), TypeError);
     assert.deepEqual(sent, []);

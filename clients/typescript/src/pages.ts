@@ -40,6 +40,8 @@ export class Pages<Page, Item> implements AsyncIterable<Item> {
 
   /** All items. Give a bound if the list may be long: reading ends there. */
   async toArray(most = Number.POSITIVE_INFINITY): Promise<Item[]> {
+    if (typeof most !== 'number' || !(most >= 0))
+      throw new TypeError('The bound of `toArray` has to be a number from 0.');
     const items: Item[] = [];
     for await (const item of this) {
       if (items.length >= most) break;
