@@ -539,6 +539,18 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(unmatched(cut({ ...none, [tags.MassStatusReqID]: 'm' })), []);
   });
 
+  it('that names an order of ours and is about another one has those of its account and side asked about', () => {
+    const misnamed = (received: Message) => found(order({ state: 'open' }), received).changes.misnamed ?? [];
+    const trade = { [tags.LastQty]: '40', [tags.CumQty]: '40', [tags.LeavesQty]: '60', [tags.OrdStatus]: '1' };
+    assert.deepEqual(misnamed(report('F', { ...trade, [tags.Side]: '2', [tags.Account]: 'NG-1' })), [
+      { account: 'NG-1', side: 'sell' },
+    ]);
+    assert.deepEqual(misnamed(report('F', { ...trade, [tags.Side]: '2', [tags.Account]: undefined })), [
+      { side: 'sell' },
+    ]);
+    assert.deepEqual(misnamed(report('0')), []);
+  });
+
   it('that answers a question about another order, or names two orders, is applied to none', () => {
     const known = { startedAt: 7, orders: [order(), order({ id: 'ord_b' })], cancels: [], executed: new Map() };
     const asking = { ...about, askedAbout: (id: string) => (id === 'q' ? 'ord_b' : undefined) };

@@ -57,7 +57,7 @@ describe('a value of the other side that is not printable', () => {
               executed: new Map(),
             };
             const { changes } = applyMessages([message], known, { ...weighing, timeOf: () => 5, now: 9 });
-            const { unsupported, unmatched: _, ...stored } = changes;
+            const { unsupported, unmatched: _, misnamed: __, ...stored } = changes;
             const found = textsIn([stored, unsupported?.map(({ finding }) => finding)]);
             const wrong = found.filter((text) => !/^[ -~]*$/.test(text));
             assert.deepEqual(wrong, [], `${message.type} with tag ${tag} ${JSON.stringify(value)}`);

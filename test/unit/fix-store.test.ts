@@ -117,6 +117,20 @@ describe('the record of a FIX session', () => {
     });
   }
 
+  it('has the orders asked about that a report may mean which names another one, and reads them again', async () => {
+    rows = [storedRow(fixOrders, fixOrder({ number: 1n }))];
+    await known();
+    written.length = 0;
+    await known(false, { misnamed: [{ account: 'NG-1', side: 'sell' }] });
+    const mark = written.find(({ sql }) => sql.includes('SET must_ask = ?')) ?? assert.fail('no order is marked');
+    assert.match(mark.sql, /WHERE state IN \(\?, \?\) AND must_ask = \? AND account = \? AND side = \?$/);
+    rows = [storedRow(fixOrders, fixOrder({ number: 1n, mustAsk: true }))];
+    assert.deepEqual(
+      (await known()).orders.map(({ mustAsk }) => mustAsk),
+      [true],
+    );
+  });
+
   it('reads an order again that an operator or a proof may have changed', async () => {
     for (const change of [() => store.unsent(['ord_a'], []), () => store.absent('ord_a')]) {
       rows = [storedRow(fixOrders, fixOrder())];

@@ -22,7 +22,14 @@ import {
 } from './references.ts';
 import { type Said, saidIn, saidNothing } from './reject-reasons.ts';
 import { applyReject } from './rejects.ts';
-import { acknowledgesInCancelReject, cancelOfUnknown, countOf, traitsOf, type WeighContext } from './weigh.ts';
+import {
+  acknowledgesInCancelReject,
+  cancelOfUnknown,
+  countOf,
+  statedTraits,
+  traitsOf,
+  type WeighContext,
+} from './weigh.ts';
 
 /** How the exchange answered a question about an order. `unclear`: the answer is a finding, and proves nothing. */
 export type StatusAnswer = 'known' | 'unknown' | 'trades missing' | 'unclear';
@@ -87,6 +94,7 @@ class Applying {
   #isQuestionRefused = false;
   #passedOver = false;
   readonly #unmatched: Unmatched[] = [];
+  readonly #misnamed: Unmatched[] = [];
 
   constructor(
     private readonly known: Known,
@@ -107,6 +115,7 @@ class Applying {
       unsupported: this.#unsupported,
       passedOver: this.#passedOver,
       unmatched: this.#unmatched,
+      misnamed: this.#misnamed,
     };
   }
 
@@ -189,6 +198,11 @@ class Applying {
     const about = { toKobo, isAverage, symbolOf, reasonOf, at: timeOf(message), executed, startedAt, isCancelling };
     const effect = applyExecution(order, message, { ...about, namesAnother: this.#namesAnother(orderId, message) });
     this.#take(message, effect);
+    if (effect.findings.some(({ what }) => what === 'identity_differs')) {
+      const traits = statedTraits(message);
+      this.#misnamed.push(traits);
+      this.#unmatched.push(traits);
+    }
     if (answersQuestion(message)) this.#answer(message, effect);
     if (effect.reports.some(({ kind }) => kind === 'cancelled')) {
       for (const cancel of this.#cancels.values()) if (cancel.orderId === orderId) this.#endCancel(cancel, 'done');

@@ -80,18 +80,20 @@ export function acknowledgesInCancelReject({ exchangeOrderId, clOrdId }: FixOrde
  * None if it says that there is no order.
  */
 export function traitsOf(message: Message): readonly Unmatched[] {
-  const said = withoutPlaceholders(message);
   const isNone = message.get(tags.OrdStatus) === rejected && typesOfUnknown.has(message.get(tags.ExecType) ?? '');
   if (isNone) return [];
-  if (message.get(tags.MassStatusReqID) === undefined) return [{}];
+  return message.get(tags.MassStatusReqID) === undefined ? [{}] : [statedTraits(message)];
+}
+
+/** What a report says of its order beside its name. */
+export function statedTraits(message: Message): Unmatched {
+  const said = withoutPlaceholders(message);
   const account = said.get(tags.Account);
   const side = Object.entries(sides).find(([, code]) => code === said.get(tags.Side))?.[0];
-  return [
-    {
-      ...(account === undefined ? {} : { account }),
-      ...(side === undefined ? {} : { side: side as FixOrder['side'] }),
-    },
-  ];
+  return {
+    ...(account === undefined ? {} : { account }),
+    ...(side === undefined ? {} : { side: side as FixOrder['side'] }),
+  };
 }
 
 /** What contradicts an answer that the exchange does not have an order. Undefined: nothing does. */

@@ -42,6 +42,8 @@ export interface Changes {
   readonly passedOver: boolean;
   /** Reports that name no order of ours, and may be about orders in doubt. */
   readonly unmatched?: readonly Unmatched[];
+  /** Reports that name an order of ours and are about another one: those that live must be asked about. */
+  readonly misnamed?: readonly Unmatched[];
 }
 
 /** What a report says of an order that it does not name as we do. An order in doubt may be meant if it is so. */
@@ -310,7 +312,7 @@ export class FixStore {
         lastReport: numbers.lastReport + BigInt(reports.length),
         lastSubmission: numbers.lastSubmission + BigInt(listed.length),
       };
-      const { tradeChanges, unmatched = [] } = changes;
+      const { tradeChanges, unmatched = [], misnamed = [] } = changes;
       const unsupported = await this.#unsupported(changes.unsupported ?? []);
       const findings = [...changes.findings, ...unsupported.findings];
       const writes = [
@@ -321,10 +323,12 @@ export class FixStore {
         ...(listed.length === 0 ? [] : [fixSubmissions.insert(...listed)]),
         ...(changes.findings.length === 0 ? [] : [fixFindings.insert(...changes.findings.map(withoutId))]),
         ...unsupported.writes,
-        ...(passedOver || changes.passedOver ? markPassedOver : markUnmatched(unmatched)),
+        ...(passedOver || changes.passedOver
+          ? markPassedOver
+          : [...markUnmatched(unmatched), ...markMisnamed(misnamed)]),
       ];
       const learn = () => {
-        if (passedOver || changes.passedOver) {
+        if (passedOver || changes.passedOver || misnamed.length > 0) {
           this.#remembered.clear();
           return;
         }
@@ -644,12 +648,24 @@ export const markPassedOver: readonly Statement[] = [
 /** So many reports are told apart: more may be about any order. */
 const maxUnmatched = 50;
 
+/** What is marked for reports: each by itself, or all orders if there are many or one says nothing of its order. */
+function marksFor(reports: readonly Unmatched[]): readonly Unmatched[] {
+  const any = reports.length > maxUnmatched || reports.some((one) => Object.keys(one).length === 0);
+  return any ? [{}] : reports;
+}
+
 /** Absence proves nothing of orders in doubt that a report may be about. */
 function markUnmatched(unmatched: readonly Unmatched[]): Statement[] {
-  if (unmatched.length === 0) return [];
-  const any = unmatched.length > maxUnmatched || unmatched.some((one) => Object.keys(one).length === 0);
-  const marks = any ? [{}] : unmatched;
-  return marks.map((one) => fixOrders.set({ state: 'sending', passedOver: false, ...one }, { passedOver: true }));
+  return marksFor(unmatched).map((one) =>
+    fixOrders.set({ state: 'sending', passedOver: false, ...one }, { passedOver: true }),
+  );
+}
+
+/** The exchange may have reported about any of these orders under the name of another one. */
+function markMisnamed(misnamed: readonly Unmatched[]): Statement[] {
+  return marksFor(misnamed).map((one) =>
+    fixOrders.set({ state: ['sending', 'open'], mustAsk: false, ...one }, { mustAsk: true }),
+  );
 }
 
 function executedOf(orderIds: readonly string[]): Statement {
