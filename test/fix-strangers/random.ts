@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findingsOf } from './at-work.ts';
-import type { Chain } from './chain.ts';
+import type { Chain, Finding } from './chain.ts';
 import type { Habit } from './habit.ts';
 import { nextSecondInLagos } from './numbers.ts';
 import type { PartnerSide } from './partner.ts';
@@ -47,11 +47,14 @@ export class RandomRun {
     const wrong: { order: RandomOrder; complaint: string }[] = [];
     const kinds = { right: 0, openWithFinding: 0, finalWithFinding: 0, uncertain: 0 };
     const { findings, inDoubt } = await this.chain.observe();
+    const byName = namesIn(findings);
     for (const order of orders) {
       const truth = this.chain.acceptor.orders.get(order.id);
       const view = await order.partner.view(order.id);
-      const named = findingsOf(findings, order.id, truth?.orderId);
-      const facts = { view, truth, findings: named, isDoubtShown: inDoubt > 0 };
+      const seen = { view, truth, findings: [], isDoubtShown: inDoubt > 0 };
+      // Each name is looked up: a long run has tens of thousands of orders and of findings.
+      const named = isTrue(seen) ? [] : findingsOf(byName(order.id, truth?.orderId), order.id, truth?.orderId);
+      const facts = { ...seen, findings: named };
       const complaint = judge(facts, order.habit.excuse !== undefined);
       const sent = this.chain.acceptor.newOrders.get(order.id) ?? 0;
       if (complaint !== undefined) wrong.push({ order, complaint });
@@ -143,5 +146,21 @@ export function seededRandom(seed: number): () => number {
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The findings by the names in their texts. If none has a name as a word, any may have it inside of one. */
+function namesIn(findings: readonly Finding[]): (...names: (string | undefined)[]) => readonly Finding[] {
+  const byWord = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    for (const word of new Set(finding.text.match(/\w{8,}/g))) {
+      const found = byWord.get(word);
+      if (found === undefined) byWord.set(word, [finding]);
+      else found.push(finding);
+    }
+  }
+  return (...names) => {
+    const found = new Set(names.flatMap((name) => (name === undefined ? [] : (byWord.get(name) ?? []))));
+    return found.size > 0 ? [...found] : findings;
   };
 }
