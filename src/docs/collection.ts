@@ -3,7 +3,7 @@ import type { OperationRules } from '../transport/operations.ts';
 import { commentOf } from './comments.ts';
 import type { Example } from './examples.ts';
 import { bindingOf } from './openapi/operations.ts';
-import { pretty } from './pages/reference.ts';
+import { pretty, servicesOf } from './pages/reference.ts';
 import type { Addresses, Reference } from './reference.ts';
 import { titleOf } from './samples/names.ts';
 
@@ -19,7 +19,6 @@ const variables = { base_url: '', key: '', account: '' };
  */
 export function collection(reference: Reference, { baseUrl }: Addresses): Node {
   const operations = reference.operations.filter(({ http }) => http !== undefined);
-  const services = [...new Set(operations.map(({ method }) => method.parent))];
   return {
     info: {
       name: 'Marina',
@@ -32,7 +31,7 @@ export function collection(reference: Reference, { baseUrl }: Addresses): Node {
       value,
       type: 'string',
     })),
-    item: services.map((service) => ({
+    item: servicesOf({ operations }).map((service) => ({
       name: titleOf(service.name),
       description: commentOf(reference.comments, service),
       item: operations

@@ -116,7 +116,7 @@ export function serviceTitle({ name }: DescService): string {
   return name === 'Reference' ? 'Market and reference data' : titleOf(name);
 }
 
-export function servicesOf({ operations }: Reference): DescService[] {
+export function servicesOf({ operations }: Pick<Reference, 'operations'>): DescService[] {
   return [...new Set(operations.map(({ method }) => method.parent))];
 }
 

@@ -1,7 +1,7 @@
+import { isPrintableAscii } from '../../lib/printable.ts';
 import { answersQuestion, execIdOf, type Message, namelessId, wholeOf } from '../orders/execution.ts';
 import { orderIdOfName } from '../orders/names.ts';
 import type { Field } from '../wire/message.ts';
-import { isPlain } from '../wire/plain.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { readUtcTimestamp } from '../wire/times.ts';
 import type { DropCopyTrade } from './table.ts';
@@ -102,10 +102,10 @@ function orderOf(get: (tag: number) => string | undefined) {
 
 /** A longer id is none of ours, and neither is one that is not printable. */
 function kept(id: string): string {
-  return isPlain(id, longestId) ? id : '';
+  return isPrintableAscii(id, longestId) ? id : '';
 }
 
 /** A symbol or a side, empty if it is not stated. One that is longer, or not printable, is that of no order of ours. */
 function within(maxLength: number, text = ''): string {
-  return isPlain(text, maxLength) ? text : '?';
+  return isPrintableAscii(text, maxLength) ? text : '?';
 }

@@ -4,8 +4,9 @@ import { AdminError } from '../../admin/errors.ts';
 import type { Database } from '../../db/database.ts';
 import { hasNotRunOut, statement } from '../../db/statement.ts';
 import { auditOf } from '../store/audit.ts';
+import { markPassedOver } from '../store/marks.ts';
 import { agreedNumbers, shownNumbers } from '../store/set-numbers.ts';
-import { leaseName, markPassedOver } from '../store/store.ts';
+import { leaseName } from '../store/store.ts';
 import { type FixNumbers, fixNumbers } from '../store/table.ts';
 import { fixSession, type SessionRow, type Wish } from './table.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { isPrintableAscii } from '../../lib/printable.ts';
 import { withNote } from '../store/notes.ts';
 import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder, FixReport, FixReportKind, FixTradeChange } from '../store/table.ts';
-import { isPlain } from '../wire/plain.ts';
 import { tags } from '../wire/tags.ts';
 import { endStatuses, evidence, lateTypes } from './evidence.ts';
 import { type Execution, type Message, readExecution } from './execution.ts';
@@ -515,5 +515,5 @@ function digestOf({ execId, says, lastQty, lastPriceKobo, cumQty }: Execution): 
 /** The exchange's id of the order. `NONE` stands where it has none. One that nobody could write is none. */
 function exchangeIdOf(message: Message): string | undefined {
   const id = message.get(tags.OrderID);
-  return id === undefined || id === 'NONE' || !isPlain(id, 64) ? undefined : id;
+  return id === undefined || id === 'NONE' || !isPrintableAscii(id, 64) ? undefined : id;
 }

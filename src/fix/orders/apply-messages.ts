@@ -1,5 +1,6 @@
+import type { Unmatched } from '../store/marks.ts';
 import { withNote } from '../store/notes.ts';
-import type { Changes, Executed, Known, Subjects, Unmatched } from '../store/store.ts';
+import type { Changes, Executed, Known, Subjects } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport, FixTradeChange } from '../store/table.ts';
 import type { UnsupportedMessage } from '../store/unsupported.ts';
 import { plain } from '../wire/plain.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { isPrintableAscii } from '../../lib/printable.ts';
 import type { Field } from '../wire/message.ts';
-import { isPlain } from '../wire/plain.ts';
 import { tags } from '../wire/tags.ts';
 
 /** An application message of the exchange. */
@@ -195,7 +195,7 @@ export function execIdOf(message: Message): string | undefined {
 }
 
 function shortId(id: string | undefined): string | undefined {
-  if (id === undefined || isPlain(id, 64)) return id;
+  if (id === undefined || isPrintableAscii(id, 64)) return id;
   return createHash('sha256').update(id).digest('hex');
 }
 

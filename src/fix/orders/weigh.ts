@@ -1,6 +1,7 @@
 /** What convinces beside the rule of evidence: whose order it is, at which price it trades, and what the exchange counts. */
 
-import type { Executed, Unmatched } from '../store/store.ts';
+import type { Unmatched } from '../store/marks.ts';
+import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
 import { statusesOfEnd, typesOfUnknown } from './evidence.ts';

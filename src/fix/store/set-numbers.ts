@@ -2,7 +2,8 @@ import type { Database } from '../../db/database.ts';
 import { hasNotRunOut, type SqlRow, statement } from '../../db/statement.ts';
 import { dropCopyNumbers } from '../drop-copy/table.ts';
 import { auditOf, type ChangeAuthor, unnamedAuthor } from './audit.ts';
-import { leaseName, markPassedOver } from './store.ts';
+import { markPassedOver } from './marks.ts';
+import { leaseName } from './store.ts';
 import { type FixNumbers, fixNumbers } from './table.ts';
 
 /** The numbers of the next messages, as the two sides agreed on by other means. */

@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts';
 import { isDuplicate, isGuardFalse } from '../../db/errors.ts';
 import { fenced, type Lease } from '../../db/lease.ts';
 import { guard, type SqlRow, type Statement, sql, statement } from '../../db/statement.ts';
+import { markMisnamed, markPassedOver, markUnmatched, type Unmatched } from './marks.ts';
 import { withNote } from './notes.ts';
 import {
   type Finding,
@@ -45,9 +46,6 @@ export interface Changes {
   /** Reports that name an order of ours and are about another one: those that live must be asked about. */
   readonly misnamed?: readonly Unmatched[];
 }
-
-/** What a report says of an order that it does not name as we do. An order in doubt may be meant if it is so. */
-export type Unmatched = Partial<Pick<FixOrder, 'account' | 'side'>>;
 
 /** What was applied of an order with an ExecID: a report, or what the exchange changed of a trade. */
 export interface Executed {
@@ -638,35 +636,6 @@ export class LeaseLost extends Error {
 }
 
 const nothing = statement('SELECT 1 FROM fix_numbers WHERE id = 0');
-
-/** The exchange may have reported about any order that lives, and the report is lost. */
-export const markPassedOver: readonly Statement[] = [
-  statement("UPDATE fix_orders SET must_ask = 1, passed_over = 1 WHERE state = 'sending'"),
-  statement("UPDATE fix_orders SET must_ask = 1 WHERE state = 'open'"),
-];
-
-/** So many reports are told apart: more may be about any order. */
-const maxUnmatched = 50;
-
-/** What is marked for reports: each by itself, or all orders if there are many or one says nothing of its order. */
-function marksFor(reports: readonly Unmatched[]): readonly Unmatched[] {
-  const any = reports.length > maxUnmatched || reports.some((one) => Object.keys(one).length === 0);
-  return any ? [{}] : reports;
-}
-
-/** Absence proves nothing of orders in doubt that a report may be about. */
-function markUnmatched(unmatched: readonly Unmatched[]): Statement[] {
-  return marksFor(unmatched).map((one) =>
-    fixOrders.set({ state: 'sending', passedOver: false, ...one }, { passedOver: true }),
-  );
-}
-
-/** The exchange may have reported about any of these orders under the name of another one. */
-function markMisnamed(misnamed: readonly Unmatched[]): Statement[] {
-  return marksFor(misnamed).map((one) =>
-    fixOrders.set({ state: ['sending', 'open'], mustAsk: false, ...one }, { mustAsk: true }),
-  );
-}
 
 function executedOf(orderIds: readonly string[]): Statement {
   const ids = orderIds.map((id) => Buffer.from(id));

@@ -4,11 +4,6 @@
  */
 const unprintable = /[^ -~]/g;
 
-/** Whether a value is printable ASCII, and has at most so many characters. */
-export function isPlain(value: string, maxLength: number): boolean {
-  return value.length <= maxLength && /^[ -~]*$/.test(value);
-}
-
 /** A value in printable ASCII: any other character is shown by its number, as in `\x1b`. */
 export function plain(value: string): string {
   return value.replace(unprintable, (one) => `\\x${one.charCodeAt(0).toString(16).padStart(2, '0')}`);
