@@ -5,6 +5,7 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../../../src/lib/errors.ts';
+import { withoutPersonalText } from '../../../../src/lib/personal-text.ts';
 import type { OperationRules } from '../../../../src/transport/operations.ts';
 import { rpcStatus } from '../../../../src/transport/rpc.ts';
 import type { GrpcAnswer } from '../../../e2e/support/grpc-wire.ts';
@@ -39,7 +40,9 @@ export function judgeConnect(operation: OperationRules, fuzz: FuzzCase, answer: 
   assert.ok(detail, `the error has no detail: ${text}`);
   const error = fromBinary(ErrorSchema, Buffer.from(detail.value, 'base64'));
   assertError(operation, fuzz, error);
-  assert.equal(code.toUpperCase(), statusName(error));
+  // Connect's code for a compression that a server does not take.
+  const isCompressed = fuzz.twist === 'compressed' && error.code === 'unsupported_media_type';
+  assert.equal(code.toUpperCase(), isCompressed ? 'UNIMPLEMENTED' : statusName(error));
   return idIn(answer.headers.get('location')?.[0]);
 }
 
@@ -79,8 +82,11 @@ function assertError(operation: OperationRules, fuzz: FuzzCase, error: Partial<E
   assert.equal(error.type, known.type, `the type of ${error.code}`);
   if (status !== undefined) assert.equal(status, known.status, `the status of ${error.code}`);
   if (error.param === undefined) return;
-  // Half a surrogate pair has no form in a URL.
-  const oddities = [fuzz.oddity, Buffer.from(fuzz.oddity).toString()];
+  // Half a surrogate pair has no form in a URL. A name is repeated without what may describe a person.
+  const oddities = [fuzz.oddity, Buffer.from(fuzz.oddity).toString()].flatMap((each) => [
+    each,
+    withoutPersonalText(each.slice(0, 200).toWellFormed()),
+  ]);
   const sent = fuzz.twist === 'none' ? [] : [...oddities, 'account', 'id'];
   const fields = operation.input.fields.flatMap(({ name, jsonName }) => [name, jsonName]);
   const names = [...fields, 'Idempotency-Key', 'Content-Type', ...sent];
