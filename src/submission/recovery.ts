@@ -11,7 +11,7 @@ import { pause, type Worker } from '../lib/worker.ts';
 import { type AnyKind, type Kinds, type NewSubmission, newRow, unclearReason } from './kind.ts';
 import { type FactReader, type Note, type Notes, readFacts, UnreadableNote } from './notes.ts';
 import { noteRestore, submissionsPosition as positionName, restoredName } from './restored.ts';
-import type { StartGate } from './start-gate.ts';
+import type { HeldObjects, StartGate } from './start-gate.ts';
 import { storing } from './submit.ts';
 import { advancePosition, byId, readPosition } from './table.ts';
 
@@ -38,8 +38,11 @@ const retryMs = 500;
 /** The history's sentence for a restored object. */
 const restoredDetail = "restored from the note in the broker's record: the database had lost it";
 
-/** The outcome for one submission that is not stored here. */
-type Outcome = 'restored' | 'passed over' | 'held';
+/**
+ * The outcome for one submission that is not stored here. One that cannot be restored holds new ones of its kind and partner,
+ * or of all partners if its own is not known.
+ */
+type Outcome = 'restored' | 'passed over' | HeldObjects;
 
 /**
  * Restores the objects that the broker was sent and the database lacks, as after a restore from a backup. The broker lists
@@ -100,7 +103,7 @@ export class Recovery {
   async #goThrough(): Promise<void> {
     const { database, broker, gate, log, kinds } = this.options;
     const first = BigInt((await readPosition(database, positionName)) ?? 0);
-    const held = new Set<string>();
+    const held: HeldObjects[] = [];
     const heldIds = new Set<string>();
     for (let position = first; ; ) {
       const taken = await broker.submissionsAfter(position, mostAtOnce);
@@ -118,12 +121,13 @@ export class Recovery {
       for (const one of lost) {
         const outcome = await this.#restore(one);
         if (outcome === 'passed over') passedOver.add(one.clientId);
-        if (outcome !== 'held') continue;
-        held.add(kinds.ofId(one.clientId)?.name ?? '');
+        if (typeof outcome === 'string') continue;
         heldIds.add(one.clientId);
+        const { kind, partnerId } = outcome;
+        if (!held.some((other) => other.kind === kind && other.partnerId === partnerId)) held.push(outcome);
       }
       position = taken.at(-1)?.number ?? position;
-      if (held.size === 0 && taken.length > 0) await this.#advance(taken, passedOver, position);
+      if (held.length === 0 && taken.length > 0) await this.#advance(taken, passedOver, position);
       if (taken.length < mostAtOnce) break;
     }
     gate.hold(held);
@@ -168,13 +172,14 @@ export class Recovery {
     try {
       note = notes.read(id, taken.note);
     } catch (error) {
-      return this.#holdForVersion(id, error);
+      this.#sayOtherVersion(id, error);
+      return { kind: kind?.name ?? '' };
     }
     if (kind === undefined || (note === undefined && !(await this.#mayBeOurs(id)))) {
       log.error({ objectId: id, number: Number(number) }, 'the broker was given what is not ours');
       return 'passed over';
     }
-    if (note === undefined) return 'held';
+    if (note === undefined) return { kind: kind.name };
     const { submission, facts } = note;
     const { partnerId, idempotencyKey } = submission;
     const find = partners.find({ id: partnerId });
@@ -205,35 +210,35 @@ export class Recovery {
       log.warn({ objectId: id, partnerId }, "what the database had lost was restored from the broker's record");
       return 'restored';
     } catch (error) {
-      return this.#holdOrThrow(id, partnerId, error);
+      this.#sayOrThrow(id, partnerId, error);
+      return { kind: kind.name, partnerId };
     }
   }
 
   /**
-   * Holds an object that one partner's rows do not let be stored: that must not keep the start-up gate shut for everybody.
+   * Says why one partner's rows do not let its object be stored: that must not keep the start-up gate shut for everybody.
    * Throws the error if the database cannot serve now.
    */
-  #holdOrThrow(id: string, partnerId: string, error: unknown): Outcome {
+  #sayOrThrow(id: string, partnerId: string, error: unknown): void {
     const { log } = this.options;
     const facts = { objectId: id, partnerId, err: error };
-    if (error instanceof UnreadableNote || isMisfit(error)) return this.#holdForVersion(id, error);
-    if (!(error instanceof ApiError)) {
-      return this.#hold(id, () =>
+    if (error instanceof UnreadableNote || isMisfit(error)) this.#sayOtherVersion(id, error);
+    else if (!(error instanceof ApiError)) {
+      this.#sayOnce(id, () =>
         log.error(facts, 'what was lost cannot be stored: rows of its partner are damaged, or contradict it'),
       );
-    }
-    if (isUnproven(error)) {
-      return this.#hold(id, () =>
+    } else if (isUnproven(error)) {
+      this.#sayOnce(id, () =>
         log.error(facts, 'an allocation that was lost cannot be stored: its wallet has no right seal'),
       );
-    }
-    if (error.code !== 'wallet_too_low') throw error;
-    return this.#hold(id, () =>
-      log.error(
-        facts,
-        'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
-      ),
-    );
+    } else if (error.code === 'wallet_too_low') {
+      this.#sayOnce(id, () =>
+        log.error(
+          facts,
+          'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
+        ),
+      );
+    } else throw error;
   }
 
   /**
@@ -244,7 +249,7 @@ export class Recovery {
     const { isShared, lackedKeys, log } = this.options;
     const keyIds = await lackedKeys();
     if (isShared && keyIds.length === 0) return false;
-    this.#hold(id, () =>
+    this.#sayOnce(id, () =>
       log.error(
         { objectId: id, keyIds },
         'what was lost cannot be restored: no key of MARINA_SECRET_KEY opens its note',
@@ -253,8 +258,8 @@ export class Recovery {
     return true;
   }
 
-  #holdForVersion(id: string, error: unknown): Outcome {
-    return this.#hold(id, () =>
+  #sayOtherVersion(id: string, error: unknown): void {
+    this.#sayOnce(id, () =>
       this.options.log.error(
         { objectId: id, err: error },
         'what was lost cannot be stored from the note of another version: start a replica of that version',
@@ -263,12 +268,11 @@ export class Recovery {
   }
 
   /**
-   * An object that cannot be restored waits for what it lacks, and that is said once. Its kind is held, because a partner who
-   * repeats the request meanwhile would have it sent again.
+   * Says once why an object cannot be restored. It waits for what it lacks, and new ones like it are held, because a partner
+   * who repeats the request meanwhile would have it sent again.
    */
-  #hold(id: string, say: () => void): Outcome {
+  #sayOnce(id: string, say: () => void): void {
     if (!this.#held.has(id)) say();
-    return 'held';
   }
 }
 

@@ -1,6 +1,12 @@
 import { ApiError } from '../lib/errors.ts';
 import type { Worker } from '../lib/worker.ts';
 
+/** Lost objects of a kind that could not be restored yet: those of one partner, or of an unknown one. */
+export interface HeldObjects {
+  readonly kind: string;
+  readonly partnerId?: string;
+}
+
 /** How long a request may wait for the gate. A start takes less time if the broker answers. */
 const mostWaitMs = 3_000;
 
@@ -11,15 +17,15 @@ const mostWaitMs = 3_000;
 export class StartGate {
   #isOpen = false;
   readonly #waiting = new Set<() => void>();
-  readonly #held = new Set<string>();
+  #held: readonly HeldObjects[] = [];
 
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Kinds with a lost object that could not be restored yet. No new objects of these kinds are stored. */
-  get held(): readonly string[] {
-    return [...this.#held];
+  /** What could not be restored yet. No new objects of the same kind and partner are stored, or of all partners. */
+  get held(): readonly HeldObjects[] {
+    return this.#held;
   }
 
   open(): void {
@@ -28,20 +34,20 @@ export class StartGate {
     this.#waiting.clear();
   }
 
-  hold(kinds: Iterable<string>): void {
-    this.#held.clear();
-    for (const kind of kinds) this.#held.add(kind);
+  hold(held: readonly HeldObjects[]): void {
+    this.#held = held;
   }
 
-  /** Whether new objects of a kind can be stored now. */
-  admits(kind: string): boolean {
-    return this.#isOpen && !this.#held.has(kind);
+  /** Whether new objects of a kind can be stored for a partner now. */
+  admits(kind: string, partnerId: string): boolean {
+    return this.#isOpen && !this.#holds(kind, partnerId);
   }
 
   /** Waits for the gate, at most 3 s. Throws `exchange_unavailable`: then nothing is stored or sent. */
-  async pass(newOf?: string): Promise<void> {
+  async pass(newOf?: { readonly kind: string; readonly partnerId: string }): Promise<void> {
     if (!this.#isOpen) await this.#opened(mostWaitMs);
-    if (!this.#isOpen || (newOf !== undefined && this.#held.has(newOf))) throw new ApiError('exchange_unavailable');
+    const isHeld = newOf !== undefined && this.#holds(newOf.kind, newOf.partnerId);
+    if (!this.#isOpen || isHeld) throw new ApiError('exchange_unavailable');
   }
 
   /** The worker, starting when the gate is open. */
@@ -53,6 +59,10 @@ export class StartGate {
         if (!signal.aborted) await run(signal);
       },
     };
+  }
+
+  #holds(kind: string, partnerId: string): boolean {
+    return this.#held.some((held) => held.kind === kind && (held.partnerId ?? partnerId) === partnerId);
   }
 
   #opened(mostMs: number | undefined, signal?: AbortSignal): Promise<void> {

@@ -65,7 +65,8 @@ export class Submitter {
     const { database, clock, environment, gate, notes } = this.parts;
     const { partnerId } = origin;
     const byKey = { partnerId, idempotencyKey } as never;
-    let draft = environment.paused || !gate.admits(kind.name) ? undefined : kind.prepareCached(partnerId, request);
+    let draft =
+      environment.paused || !gate.admits(kind.name, partnerId) ? undefined : kind.prepareCached(partnerId, request);
     if (draft === undefined) {
       // The request may be refused or have to wait, but a repeated one must get its first answer at once: so its key is
       // looked up first. If everything is cached, the check under the lock is enough.
@@ -78,7 +79,7 @@ export class Submitter {
       draft = kind.prepare ? await kind.prepare(origin, request, rows) : kind.prepareCached(partnerId, request);
     }
 
-    await gate.pass(kind.name);
+    await gate.pass({ kind: kind.name, partnerId });
     crash(`${kind.name}.before-store`);
     const stored = await this.#store(kind, submission, draft as Partial<Row>);
     if (stored === undefined) {

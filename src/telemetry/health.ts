@@ -43,11 +43,17 @@ export interface Parts {
   readonly sharing: { readonly isShared: boolean };
   readonly reports: Reports;
   readonly applicationReports: Reports;
-  readonly gate: { readonly isOpen: boolean; readonly held: readonly string[] };
+  readonly gate: Gate;
   /** Certificates and secrets. */
   readonly watchedFiles: readonly { readonly name: string; readonly isRefused: boolean }[];
   readonly failingWorkers: () => readonly string[];
   readonly log: { readonly isStuck: boolean } | undefined;
+}
+
+/** The start gate, and the kinds and partners of lost objects that could not be restored: without a partner, of all. */
+interface Gate {
+  readonly isOpen: boolean;
+  readonly held: readonly { readonly kind: string; readonly partnerId?: string }[];
 }
 
 /** How often parts are checked without a caller, so that the start of each trouble is known. */
@@ -135,9 +141,7 @@ export class Health {
         applicationReports,
       ),
       [!gate.isOpen, 'start', "the broker's submissions are not checked yet, and nothing new is accepted"],
-      ...gate.held.map(
-        (kind): Check => [true, `lost ${kind}s`, `lost ${kind}s cannot be restored, and new ones are not accepted`],
-      ),
+      ...findLost(gate),
       ...findRefusedFiles(parts.watchedFiles),
       [parts.log?.isStuck === true, 'log', 'the log cannot be written'],
       ...parts.failingWorkers().map((name): Check => [true, `worker ${name}`, `${name} fails`]),
@@ -154,6 +158,14 @@ const reportProblems = {
 
 function findProblem(part: string, reason: string, { problem }: Reports): Check[] {
   return problem === undefined ? [] : [[true, part, `${reason}${reportProblems[problem]}`]];
+}
+
+function findLost({ held }: Gate): Check[] {
+  return [...new Set(held.map(({ kind }) => kind))].map((kind) => {
+    const isOfAll = held.some((each) => each.kind === kind && each.partnerId === undefined);
+    const whose = isOfAll ? '' : ' of the same partners';
+    return [true, `lost ${kind}s`, `lost ${kind}s cannot be restored, and new ones${whose} are not accepted`];
+  });
 }
 
 type Check = readonly [isWrong: boolean, part: string, reason: string, stops?: boolean];

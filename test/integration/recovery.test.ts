@@ -255,7 +255,7 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     }
   });
 
-  it('takes no allocation while a lost one waits for the credit that was lost with it', async () => {
+  it('takes no allocation of a partner whose lost one waits for the credit that was lost with it', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 10_000n);
     const body = { account: partner.account, amount_kobo: 4_000 };
@@ -271,8 +271,10 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     );
     const other = await gateway.newPartner();
     await gateway.fund(other, 10_000n);
-    const refused = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+    const refused = await ask('POST', '/v1/allocations', partner, { account: partner.account, amount_kobo: 1 });
     assert.equal(refused.body.error?.code, 'exchange_unavailable');
+    const taken = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+    assert.equal(taken.status, 201, "another partner's allocation");
     assert.ok(said('its wallet lacks the money') > 0, 'an alarm is in the log');
     assert.equal((await ask('POST', '/v1/orders', partner, order(partner))).status, 201, 'orders are taken');
     const ready = await fetch(`http://127.0.0.1:${app.opsPort}/readyz`);
@@ -288,12 +290,12 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       );
     }, 20_000);
     await eventually(async () => {
-      const { status } = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
-      assert.equal(status, 201);
+      const { status } = await ask('POST', '/v1/allocations', partner, { account: partner.account, amount_kobo: 1 });
+      assert.equal(status, 201, 'an allocation of the same partner');
     });
   });
 
-  it('takes no allocation while rows of a lost one contradict it, serves everything else, and restores it afterwards', async () => {
+  it('takes no allocation of a partner whose rows contradict a lost one, serves all else, and restores it afterwards', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 10_000n);
     const wallet = statement('SELECT * FROM wallets WHERE partner_id = ?', partner.id);
@@ -309,7 +311,9 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     const other = await gateway.newPartner();
     assert.equal((await ask('POST', '/v1/orders', other, order(other))).status, 201, 'orders are taken');
     await gateway.fund(other, 10_000n);
-    const refused = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+    const taken = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+    assert.equal(taken.status, 201, "another partner's allocation");
+    const refused = await ask('POST', '/v1/allocations', partner, { account: partner.account, amount_kobo: 1 });
     assert.equal(refused.body.error?.code, 'exchange_unavailable');
     const lines = logged.filter((line) => line.includes('rows of its partner are damaged'));
     assert.equal(lines.length, 1, 'it is logged once');
@@ -330,14 +334,14 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       assert.equal(body.state, 'booked', JSON.stringify(body));
     }, 20_000);
     await eventually(async () => {
-      const { status } = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
-      assert.equal(status, 201);
+      const { status } = await ask('POST', '/v1/allocations', partner, { account: partner.account, amount_kobo: 1 });
+      assert.equal(status, 201, 'an allocation of the same partner');
     });
   });
 });
 
 describe('a gateway that starts on a database from before seals and lacks an allocation', () => {
-  it('holds allocations alone, serves everything else, and restores the allocation once keys seal has run', async () => {
+  it('holds allocations of the partner alone, serves everything else, and restores the allocation once keys seal has run', async () => {
     const gateway = await startGateway({ MARINA_UNSEALED_ROWS: 'refused' });
     const logged: string[] = [];
     let next: App | undefined;
@@ -375,8 +379,10 @@ describe('a gateway that starts on a database from before seals and lacks an all
         const placed = await gateway.place(each, { symbol: 'SIM-FILL' });
         assert.equal(placed.status, 201, `orders are taken: ${placed.text}`);
       }
-      const held = await gateway.allocate(other, { amount_kobo: 1 });
+      const held = await gateway.allocate(partner, { amount_kobo: 1 });
       assert.equal(held.body.error?.code, 'exchange_unavailable', held.text);
+      const taken = await gateway.allocate(other, { amount_kobo: 1 });
+      assert.equal(taken.status, 201, taken.text);
       const lines = logged.filter((line) => line.includes('its wallet has no right seal'));
       assert.equal(lines.length, 1, 'it is logged once');
       assert.ok(lines[0]?.includes(booked.body.id) && lines[0].includes(partner.id), lines[0]);
@@ -392,7 +398,7 @@ describe('a gateway that starts on a database from before seals and lacks an all
         assert.equal(body.state, 'booked', JSON.stringify(body));
       }, 20_000);
       await eventually(async () => {
-        const { status, text } = await gateway.allocate(other, { amount_kobo: 1 });
+        const { status, text } = await gateway.allocate(partner, { amount_kobo: 1 });
         assert.equal(status, 201, text);
       });
     } finally {

@@ -5,6 +5,9 @@ import { StartGate } from '../../src/submission/start-gate.ts';
 
 const refused = (error: unknown) => error instanceof ApiError && error.code === 'exchange_unavailable';
 
+const order = { kind: 'order', partnerId: 'ptn_a' };
+const allocation = { kind: 'allocation', partnerId: 'ptn_a' };
+
 describe('the gate of a start', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
   afterEach(() => mock.timers.reset());
@@ -26,26 +29,39 @@ describe('the gate of a start', () => {
 
   it('lets everyone pass who waited, and everyone after, once it is open', async () => {
     const gate = new StartGate();
-    assert.equal(gate.admits('order'), false);
-    const waited = Promise.all([gate.pass(), gate.pass('order')]);
+    assert.equal(gate.admits('order', 'ptn_a'), false);
+    const waited = Promise.all([gate.pass(), gate.pass(order)]);
     gate.open();
     await waited;
-    await gate.pass('order');
-    assert.deepEqual([gate.isOpen, gate.admits('order')], [true, true]);
+    await gate.pass(order);
+    assert.deepEqual([gate.isOpen, gate.admits('order', 'ptn_a')], [true, true]);
   });
 
   it('takes nothing new of a kind of which something is missing, until it was found', async () => {
     const gate = new StartGate();
     gate.open();
-    gate.hold(new Set(['allocation']));
-    assert.deepEqual(gate.held, ['allocation']);
-    await assert.rejects(gate.pass('allocation'), refused);
-    assert.deepEqual([gate.admits('allocation'), gate.admits('order')], [false, true]);
-    await gate.pass('order');
+    gate.hold([{ kind: 'allocation' }]);
+    await assert.rejects(gate.pass(allocation), refused);
+    assert.deepEqual([gate.admits('allocation', 'ptn_b'), gate.admits('order', 'ptn_b')], [false, true]);
+    await gate.pass(order);
     await gate.pass();
     gate.hold([]);
-    await gate.pass('allocation');
+    await gate.pass(allocation);
     assert.deepEqual(gate.held, []);
+  });
+
+  it('takes nothing new of one kind for one partner while an object of that partner is missing', async () => {
+    const gate = new StartGate();
+    gate.open();
+    gate.hold([allocation, { kind: 'order', partnerId: 'ptn_b' }]);
+    await assert.rejects(gate.pass(allocation), refused);
+    await gate.pass({ kind: 'allocation', partnerId: 'ptn_b' });
+    await gate.pass(order);
+    const admitted = ['ptn_a', 'ptn_b'].map((id) => [gate.admits('allocation', id), gate.admits('order', id)]);
+    assert.deepEqual(admitted, [
+      [false, true],
+      [true, false],
+    ]);
   });
 
   it('holds workers back however long it takes, and lets them go when the process stops', async () => {
