@@ -11,6 +11,7 @@ import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { applyFound, applyLeaseEnd, applyMissing, applyUnanswered, type Change } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
+import { PartnerRests } from './partner-rests.ts';
 import type { Recorder } from './record.ts';
 import { farAheadMs, isUnsettled } from './rules.ts';
 import type { StuckPartners } from './stuck-partners.ts';
@@ -59,6 +60,7 @@ export interface Reconciled<Row> {
  */
 export class Reconciler<Row extends Submission, Report> {
   readonly worker: Worker;
+  readonly #rests = new PartnerRests();
 
   constructor(private readonly options: ReconcilerOptions<Row, Report>) {
     const { database, kind, holder } = options;
@@ -71,9 +73,16 @@ export class Reconciler<Row extends Submission, Report> {
     const underWay = new Map<string, Promise<void>>();
     const failures: unknown[] = [];
     const begin = (row: Row) => {
+      const ended = this.#rests.begin(row.partnerId);
       const settling = this.#settle(row)
         .catch((error: unknown) => this.#postpone(row, error))
-        .catch((error: unknown) => void failures.push(error))
+        .then(
+          () => ended(false),
+          (error: unknown) => {
+            ended(true);
+            this.#noteFailure(row, error, failures);
+          },
+        )
         .finally(() => underWay.delete(row.id));
       underWay.set(row.id, settling);
     };
@@ -82,12 +91,13 @@ export class Reconciler<Row extends Submission, Report> {
       while (goesOn()) {
         // The rows of objects that are under way now may be read as they were before.
         const before = new Set(underWay.keys());
-        const rows = (await database.read(due(kind, clock.realNow()))).map((row) => kind.table.all.read(row));
+        const [found = []] = await database.readAll([due(kind, clock.realNow(), this.#rests.all)]);
+        const rows = found.map((row) => kind.table.all.read(row));
         for (const row of rows) {
           if (before.has(row.id)) continue;
           while (underWay.size >= lookUpsAtOnce) await Promise.race(underWay.values());
           if (!goesOn()) break;
-          begin(row);
+          if (this.#rests.mayTry(row.partnerId)) begin(row);
         }
         if (rows.length < mostAtOnce) await pause(pollMs, lease.signal);
       }
@@ -115,6 +125,12 @@ export class Reconciler<Row extends Submission, Report> {
     await this.#lookUp(row);
     const after = await recorder.change(kind, partnerId, id, () => undefined);
     return { before, after, asked: true, isSettled: !this.#mustLookUp(after), isKnown };
+  }
+
+  /** If the partner's row is locked, others go on. If the database is away, the next read of what is due says so. */
+  #noteFailure({ partnerId, id }: Row, error: unknown, failures: unknown[]): void {
+    if (!(error instanceof ApiError)) failures.push(error);
+    else this.options.log.warn({ err: error, partnerId, objectId: id }, "a partner's object cannot be changed now");
   }
 
   /** A partner's damaged events must not hold up all others: the object is tried again later. */
@@ -205,12 +221,12 @@ export class Reconciler<Row extends Submission, Report> {
   }
 }
 
-/** Finds the rows to query, longest due first, without those that this version does not know. */
-function due({ table }: AnyKind, realNow: number): Statement {
+/** Finds the rows to query, longest due first, without those of some partners, and that this version does not know. */
+function due({ table }: AnyKind, realNow: number, without: readonly string[]): Statement {
   const { sql, values } = mustBeLookedAt(realNow);
-  const where = `${sql} AND ${table.isKnownSql} ORDER BY check_at LIMIT ${mostAtOnce}`;
+  const where = `${sql} AND ${table.isKnownSql} AND partner_id NOT IN (?) ORDER BY check_at LIMIT ${mostAtOnce}`;
   const from = `${table.name} FORCE INDEX (${table.name}_check_at)`;
-  return { sql: `SELECT ${table.all.list} FROM ${from} WHERE ${where}`, values };
+  return { sql: `SELECT ${table.all.list} FROM ${from} WHERE ${where}`, values: [...values, ['', ...without]] };
 }
 
 /** The change together with its query of the record, for operators. */

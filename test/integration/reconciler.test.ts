@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { createConnection } from 'mysql2/promise';
 import { insertAccount } from '../../src/accounts/store.ts';
 import { allocations } from '../../src/allocations/table.ts';
 import type { LookedUp } from '../../src/broker/port.ts';
@@ -145,6 +146,46 @@ describe('an outcome that is unknown', () => {
       }
       await eventually(async () => assert.equal((await settling.readOrder(slow)).state, 'pending'), 5_000);
     });
+  });
+
+  it('is settled while the row of a partner with many others is locked, and those are once it is free', async () => {
+    const { clock, order: kind, database } = settling;
+    await database.write(statement('DELETE FROM orders'));
+    const found: Promise<StoredOrder>[] = Array.from({ length: 20 }, () => settling.storeOrder({ partnerId }));
+    const locked = await Promise.all(found);
+    clock.moveTo(Math.max(...locked.map(({ checkAt }) => checkAt ?? 0)) + 1);
+    settling.broker.lookUpOrder = async (id) => {
+      const report = reportOf({ ...(locked[0] as StoredOrder), id }, 1n, ReportKind.ACCEPTED);
+      return { found: true, answer: [report] };
+    };
+    const countPending = async () => {
+      const count = statement(
+        `SELECT COUNT(*) AS pending FROM orders WHERE state = 'pending' AND partner_id = ?`,
+        partnerId,
+      );
+      return Number((await database.read(count))[0]?.pending);
+    };
+    const locking = await createConnection(settling.url);
+    try {
+      await locking.query('START TRANSACTION');
+      await locking.query('SELECT * FROM partners WHERE id = ? FOR UPDATE', [partnerId]);
+      await whileRunning(settling.newReconciler(kind).worker, async () => {
+        for (const _ of [1, 2, 3]) {
+          const other = await settling.storeOrder({ partnerId: await settling.newPartner(), checkAt: clock.realNow() });
+          await eventually(async () => {
+            assert.equal((await settling.readOrder(other)).state, 'pending', "another partner's order");
+          }, 15_000);
+        }
+        assert.equal(await countPending(), 0);
+        await locking.query('ROLLBACK');
+        await eventually(
+          async () => assert.equal(await countPending(), locked.length, 'orders of the locked partner'),
+          30_000,
+        );
+      });
+    } finally {
+      await locking.end();
+    }
   });
 
   it('is asked about again within 30 s, however late it may still be taken', async () => {

@@ -1,0 +1,38 @@
+/** How long a partner is left alone after a failure. */
+const restMs = 5_000;
+/** How many partners that failed are tried at once. */
+const mostTried = 4;
+
+/**
+ * Partners whose last change failed: most likely their row is locked. A change waits for the lock until its deadline, so such a
+ * partner rests in between and is tried with one object at a time, and all of them together leave room for others.
+ */
+export class PartnerRests {
+  /** When each may be tried again. */
+  readonly #until = new Map<string, number>();
+  readonly #tried = new Set<string>();
+
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** Those that cannot be tried now. */
+  get all(): readonly string[] {
+    return [...this.#until.keys()].filter((id) => !this.mayTry(id));
+  }
+
+  mayTry(partnerId: string): boolean {
+    const until = this.#until.get(partnerId);
+    if (until === undefined) return true;
+    return until <= this.now() && !this.#tried.has(partnerId) && this.#tried.size < mostTried;
+  }
+
+  /** Begins to change an object of a partner that may be tried. The answer is told whether the change failed. */
+  begin(partnerId: string): (hasFailed: boolean) => void {
+    const isTrial = this.#until.has(partnerId);
+    if (isTrial) this.#tried.add(partnerId);
+    return (hasFailed) => {
+      if (isTrial) this.#tried.delete(partnerId);
+      if (hasFailed) this.#until.set(partnerId, this.now() + restMs);
+      else this.#until.delete(partnerId);
+    };
+  }
+}
