@@ -25,6 +25,8 @@ export interface Manners {
   closed?(): void;
   /** Which messages are passed over by a gap fill when they are asked for again. */
   isPassedOver?(message: WireMessage): boolean;
+  /** How numbers are passed over; absent: by one gap fill with PossDupFlag. */
+  gapFill?(from: number, newNumber: number): Buffer[];
   /** How bytes are written. */
   write?(bytes: Buffer, socket: Socket): void;
   /** Changes how every message is made. */
@@ -282,6 +284,7 @@ export class Acceptor {
           Number(message.text(7)),
           Number(message.text(16)),
           this.manners.isPassedOver,
+          this.manners.gapFill,
         )) {
           this.write(bytes);
         }

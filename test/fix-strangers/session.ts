@@ -49,7 +49,12 @@ export class SessionNumbers {
   }
 
   /** The messages that answer a ResendRequest: application messages again with PossDupFlag, gap fills over the others. */
-  resend(from: number, to: number, isPassedOver: (message: WireMessage) => boolean = () => false): Buffer[] {
+  resend(
+    from: number,
+    to: number,
+    isPassedOver: (message: WireMessage) => boolean = () => false,
+    gapFill = (begin: number, newNumber: number): Buffer[] => [this.gapFill(begin, newNumber)],
+  ): Buffer[] {
     const last = to === 0 ? this.nextOut - 1 : Math.min(to, this.nextOut - 1);
     const parts: Buffer[] = [];
     let gapFrom: number | undefined;
@@ -64,7 +69,7 @@ export class SessionNumbers {
         gapFrom ??= number;
         continue;
       }
-      if (gapFrom !== undefined) parts.push(this.gapFill(gapFrom, number));
+      if (gapFrom !== undefined) parts.push(...gapFill(gapFrom, number));
       gapFrom = undefined;
       if (kept === undefined) continue;
       const again: WireField[] = [
@@ -76,11 +81,12 @@ export class SessionNumbers {
     return parts;
   }
 
-  gapFill(from: number, newNumber: number): Buffer {
-    const header: WireField[] = [
+  gapFill(from: number, newNumber: number, isPossDup = true): Buffer {
+    const again: WireField[] = [
       [43, 'Y'],
       [122, utcTimestamp(Date.now() + this.clockOffMs)],
     ];
+    const header = isPossDup ? again : [];
     const fields: WireField[] = [
       [123, 'Y'],
       [36, String(newNumber)],

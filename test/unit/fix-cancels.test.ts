@@ -28,7 +28,7 @@ class Desk {
       order: async () => this.order,
       cancelsOf: async () => [...this.requests],
       lost: async (ids: readonly string[]) => void this.lost.push(...ids),
-      reportsOf: async () => ({ reports: this.reports, hasMore: false }),
+      cancellationOf: async () => this.reports.find(({ kind }) => kind === 'cancelled'),
     };
     const send = (message: OwnMessage) => {
       if (message.kept.kind === 'cancel') this.requests.push(message.kept.row);

@@ -758,6 +758,47 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual([changes.reports, changes.findings.map(({ what }) => what)], [[], ['exec_id_reused']]);
   });
 
+  it('that shows a missing trade as large as an earlier one, which came late, is found again', () => {
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
+    const late = last('10', { [tags.ExecID]: 'e1', [tags.CumQty]: '10' });
+    const agreed = applyMessages([status('1', '10'), late], known, about).changes;
+    const second = applyMessages(
+      [status('1', '20'), status('1', '20')],
+      { ...known, orders: agreed.orders.map(({ after }) => after) },
+      about,
+    );
+    const kinds = [...agreed.findings, ...second.changes.findings].map(({ what }) => what);
+    assert.deepEqual(kinds, ['trades_missing', 'trades_missing'], 'once for each trade');
+  });
+
+  it('that rejects an order while another question about it is open is found and rejects nothing', () => {
+    const open = order({ state: 'open', asked: true });
+    const rejection = ended('8', '0', { [tags.OrdRejReason]: '99', [tags.ExecID]: 'e2' });
+    const after = (answer: Message, leavesNone: boolean) => {
+      const known = { startedAt: 7, orders: [open], cancels: [], executed: new Map() };
+      const { changes } = applyMessages([answer, rejection], known, { ...about, leavesNone: () => leavesNone });
+      return [changes.reports.map(({ kind }) => kind).join(), changes.findings.map(({ what }) => what).join()];
+    };
+    const answer = status('0', '0', { [tags.OrdStatusReqID]: 'q1' });
+    assert.deepEqual(after(answer, false), ['', 'rejection_unproven']);
+    assert.deepEqual(after(answer, true), ['rejected', '']);
+    const again = status('0', '0', { [tags.PossDupFlag]: 'Y' });
+    assert.deepEqual(after(again, true), ['', 'rejection_unproven'], 'an answer of an earlier connection');
+  });
+
+  it('that does not know an order of this day is found, also if a numbering has begun since it was sent', () => {
+    const known = {
+      startedAt: 2_000,
+      orders: [order({ state: 'open', receivedAt: 1_000 })],
+      cancels: [],
+      executed: new Map(),
+    };
+    const foundOn = (dayStartedAt: number) =>
+      applyMessages([status('8')], known, { ...about, dayStartedAt }).changes.findings.map(({ what }) => what);
+    assert.deepEqual(foundOn(500), ['order_forgotten']);
+    assert.deepEqual(foundOn(1_500), [], 'its day is over, and it is asked about until its end is known');
+  });
+
   it('that ends an order with trades that did not come ends it when they come', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open', filled: 40n })], cancels: [], executed: new Map() };
     const late = last('20', { [tags.ExecID]: 'e2', [tags.CumQty]: '60' });

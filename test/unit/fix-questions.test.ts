@@ -71,7 +71,7 @@ class Desk {
 
   answer(orderId: string, requestId: string, answer: StatusAnswer): void {
     this.questions.answered({
-      statuses: [{ orderId, requestId, answer }],
+      statuses: [{ orderId, requestId, isOfMass: false, answer }],
       refusedCancels: [],
       isQuestionRefused: false,
     });
@@ -83,6 +83,22 @@ class Desk {
 }
 
 describe('a question about an order', () => {
+  it('stays open when its time is over, until an answer names it or there are as many answers as questions', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    await desk.questions.ask(order);
+    const second = desk.questions.ask(order);
+    await desk.askedTimes(2);
+    const [first = '', other = ''] = desk.asked.map(({ id }) => id);
+    const leaves = (requestId: string) => desk.questions.leavesNone('ord_a', requestId);
+    assert.deepEqual([leaves(first), leaves(other), leaves('')], [false, false, false]);
+    desk.answer('ord_a', other, 'known');
+    assert.equal(await second, 'known');
+    assert.deepEqual([leaves(first), leaves(other), leaves('')], [true, false, true], 'the first one is left');
+    desk.answer('ord_a', '', 'known');
+    assert.equal(leaves('unknown'), true, 'none is left');
+  });
+
   it('proves nothing by a late answer that does not name it, before the certified time of the first question', async () => {
     const desk = new Desk({ absenceProofMs: 150 });
     const order = desk.add('ord_a');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isPrintableAscii } from '../../lib/printable.ts';
-import { withNote } from '../store/notes.ts';
+import { withNote, withoutNotes } from '../store/notes.ts';
 import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder, FixReport, FixReportKind, FixTradeChange } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
@@ -52,6 +52,10 @@ export interface ApplyContext extends WeighContext {
   readonly executed: ReadonlyMap<string, Executed>;
   /** When the present numbering began, in milliseconds. */
   readonly startedAt: number;
+  /** When the present session day began, in milliseconds; absent: with the numbering. */
+  readonly dayStartedAt?: number;
+  /** Whether the message, if it answers a question about the order, leaves no other one open; absent: it does. */
+  readonly isLastAnswer?: boolean;
   /** Whether a request to cancel the order has no answer. */
   readonly isCancelling?: boolean;
   /** Whether another of the message's names is that of another order of ours, or it answers a question about another one. */
@@ -83,7 +87,8 @@ export function applyExecution(order: FixOrder, message: Message, context: Apply
   const execution = readExecution(message, { toKobo, timeInForce: order.timeInForce, asked });
   // A mass status may have been made before the question was read.
   const isAnswered = execution.isStatus && message.get(tags.MassStatusReqID) === undefined;
-  const applying = new Applying(isAnswered ? { ...order, asked: false } : order, message, execution, context);
+  const isClosed = isAnswered && context.isLastAnswer !== false;
+  const applying = new Applying(isClosed ? { ...order, asked: false } : order, message, execution, context);
   applying.run();
   const { effect } = applying;
   const after = settled(effect.order, isAnswered && effect.isUnclear !== true);
@@ -338,11 +343,18 @@ class Applying {
     const difference = cumQty - countOf(this.#order);
     const isLate = !isStatus && lateTypes.has(execType) && !overStatuses.includes(ordStatus);
     const isPassed = isLate && wasCount(cumQty, this.context.executed);
+    if (difference === 0n) this.#forgetDifferences();
     if (difference > 0n) this.#findOnce('trades_missing', String(difference));
     if (difference < 0n && !isPassed) this.#findOnce('counted_twice', String(difference));
     if (difference === 0n && this.#hasOtherAverage) {
       this.#findOnce('average_differs', this.message.get(tags.AvgPx) ?? '');
     }
+  }
+
+  /** The exchange's count and ours agree. A difference of the same size that comes later is another one. */
+  #forgetDifferences(): void {
+    const noted = withoutNotes(this.#order.noted, ['trades_missing', 'counted_twice']);
+    if (noted !== this.#order.noted) this.#order = { ...this.#order, noted };
   }
 
   #trade(): void {
@@ -367,6 +379,7 @@ class Applying {
     const end = endWithTrade(order, this.execution);
     const counts = end === undefined ? wrongCounts(order, this.execution) : undefined;
     const difference = (this.execution.cumQty ?? countOf(order)) - countOf(order);
+    if (this.execution.cumQty !== undefined && difference === 0n) this.#forgetDifferences();
     // After one trade that is missing all further counts differ by the same.
     if (counts === 'trades_missing') this.#findOnce(counts, String(difference));
     else if (counts !== undefined) this.#find(counts);
@@ -478,8 +491,9 @@ class Applying {
   #unknown(): void {
     this.#isUnknown = true;
     const { state, timeInForce, receivedAt } = this.before;
-    if (state !== 'open' || (timeInForce === 'day' && receivedAt < this.context.startedAt)) return;
-    this.#findOnce('order_forgotten', String(this.context.startedAt));
+    const { startedAt, dayStartedAt = startedAt } = this.context;
+    if (state !== 'open' || (timeInForce === 'day' && receivedAt < dayStartedAt)) return;
+    this.#findOnce('order_forgotten', String(dayStartedAt));
   }
 }
 

@@ -37,7 +37,14 @@ export type StatusAnswer = 'known' | 'unknown' | 'trades missing' | 'unclear';
 
 /** The answers to requests among some messages. The execution reports are in the changes. */
 export interface Answers {
-  readonly statuses: readonly { readonly orderId: string; readonly requestId: string; readonly answer: StatusAnswer }[];
+  readonly statuses: readonly {
+    readonly orderId: string;
+    /** The question that it names; '' if it names none. */
+    readonly requestId: string;
+    /** It answers a question about all orders. */
+    readonly isOfMass: boolean;
+    readonly answer: StatusAnswer;
+  }[];
   readonly refusedCancels: readonly FixCancel[];
   /** The exchange refused a question about orders. */
   readonly isQuestionRefused: boolean;
@@ -53,6 +60,8 @@ export interface MessagesContext extends WeighContext {
   readonly show?: ShowValue;
   /** The order that the question with this OrdStatusReqID is about; undefined if no such question waits for its answer. */
   readonly askedAbout?: (requestId: string) => string | undefined;
+  /** Whether an answer leaves no question about an order open. It names its question, or none: ''. Absent: it does. */
+  readonly leavesNone?: (orderId: string, requestId: string) => boolean;
 }
 
 /** ExecType (150). */
@@ -193,11 +202,16 @@ class Applying {
     this.#executed.set(orderId, executed);
     const { toKobo, isAverage, symbolOf, reasonOf, timeOf } = this.context;
     const { startedAt } = this.known;
+    const { dayStartedAt = startedAt } = this.context;
     const isCancelling = [...this.#cancels.values()].some(
       (each) => each.orderId === orderId && (each.state === 'sending' || each.state === 'lost'),
     );
-    const about = { toKobo, isAverage, symbolOf, reasonOf, at: timeOf(message), executed, startedAt, isCancelling };
-    const effect = applyExecution(order, message, { ...about, namesAnother: this.#namesAnother(orderId, message) });
+    const times = { at: timeOf(message), startedAt, dayStartedAt };
+    const effect = applyExecution(order, message, {
+      ...{ toKobo, isAverage, symbolOf, reasonOf, executed, isCancelling, ...times },
+      namesAnother: this.#namesAnother(orderId, message),
+      isLastAnswer: this.#isLastAnswer(orderId, message),
+    });
     this.#take(message, effect);
     if (effect.findings.some(({ what }) => what === 'identity_differs')) {
       const traits = statedTraits(message);
@@ -214,6 +228,13 @@ class Applying {
   #namesAnother(orderId: string, message: Message): boolean {
     const asked = this.context.askedAbout?.(message.get(tags.OrdStatusReqID) ?? '') ?? orderId;
     return asked !== orderId || orderIdsOf(message).some((id) => id !== orderId && this.#orders.has(id));
+  }
+
+  #isLastAnswer(orderId: string, message: Message): boolean {
+    const requestId = message.get(tags.OrdStatusReqID) ?? '';
+    // One that comes again and names no question may answer one of an earlier connection.
+    if (requestId === '' && message.get(tags.PossDupFlag) === 'Y') return false;
+    return this.context.leavesNone?.(orderId, requestId) ?? true;
   }
 
   /** The exchange has shown that it has the order. */
@@ -254,7 +275,8 @@ class Applying {
     const isMissing = (wholeOf(message.get(tags.CumQty)) ?? 0n) > countOf(order);
     const isUnclear = proves === true || order.state === 'sending';
     const answer = isUnknown === true ? 'unknown' : isMissing ? 'trades missing' : isUnclear ? 'unclear' : 'known';
-    this.#statuses.push({ orderId: order.id, requestId, answer });
+    const isOfMass = message.get(tags.MassStatusReqID) !== undefined;
+    this.#statuses.push({ orderId: order.id, requestId, isOfMass, answer });
   }
 
   #cancelReject(message: Message): void {
@@ -269,7 +291,7 @@ class Applying {
       return;
     }
     if (message.get(tags.CxlRejReason) === cancelOfUnknown && order.state === 'open') {
-      const noted = withNote(order.noted, `order_forgotten:${this.known.startedAt}`);
+      const noted = withNote(order.noted, `order_forgotten:${this.context.dayStartedAt ?? this.known.startedAt}`);
       if (noted !== undefined) this.#find(message, order.id, { what: 'order_forgotten', detail: describe(message) });
       this.#orders.set(order.id, { ...(this.#orders.get(order.id) ?? order), noted: noted ?? order.noted });
     }

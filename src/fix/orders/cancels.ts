@@ -94,7 +94,6 @@ export class Cancels {
     const underWay = cancels.filter(({ state }) => state === 'sending');
     const writtenForMs = underWay.map((cancel) => performance.now() - (this.#writtenAt.get(cancel.id) ?? -Infinity));
     if (mayBeAnswered(writtenForMs, cancelTimeoutMs)) return 'requested';
-    if (!(await throttle.take(deadlineMs - now()))) throw tooSlow();
     const name = cancelName(order.id, cancels.length + 1, style.nameLength);
     if (name === undefined) throw new RpcError(status.UNAVAILABLE, 'no further request to cancel it can be named');
     const cancel: FixCancel = {
@@ -108,7 +107,13 @@ export class Cancels {
     };
     const fields = filledIn(() => cancelRequest(cancel, order, style, now()), order.id, this.options);
     if (fields === undefined) throw new RpcError(status.UNAVAILABLE, 'a field that the broker asks for has no value');
-    if (underWay.length > 0) await store.lost(underWay.map((one) => one.id));
+    if (!(await throttle.take(deadlineMs - now()))) throw tooSlow();
+    try {
+      if (underWay.length > 0) await store.lost(underWay.map((one) => one.id));
+    } catch (error) {
+      throttle.settled(false);
+      throw error;
+    }
     const outcome = await send(
       session,
       {
@@ -127,8 +132,7 @@ export class Cancels {
   }
 
   async #cancellation(id: string): Promise<FixReport | undefined> {
-    const { reports } = await this.options.store.reportsOf(id, 0n);
-    return reports.find(({ kind }) => kind === 'cancelled');
+    return this.options.store.cancellationOf(id);
   }
 }
 

@@ -56,6 +56,8 @@ const sayings: Readonly<Record<StatusAnswer, string>> = {
 const mostAtOnce = 1_000;
 /** How many questions are under way at most when many orders are asked about. */
 const askersAtOnce = 4;
+/** How many questions without an answer are known of an order. */
+const mostOpen = 20;
 /** How long an answer to a question may take, in milliseconds. */
 const usualAnswerMs = 5_000;
 /** How long an order that stays in doubt is left alone at most between two questions. */
@@ -73,6 +75,8 @@ export class Questions {
   readonly #requests = new Map<string, string>();
   /** The orders of the questions that have no answer yet, by the questions' ids. */
   readonly #askedAbout = new Map<string, string>();
+  /** The questions of the present connection that have no answer, by their orders, in their order. */
+  readonly #open = new Map<string, string[]>();
   /** When orders were written on the present connection: what they are may still be on its way. */
   readonly #writtenAt = new Map<string, number>();
   /** When the present connection came up or the one before it ended: all other orders were written before. */
@@ -116,8 +120,9 @@ export class Questions {
 
   /** The exchange answered. */
   answered({ statuses, isQuestionRefused }: Answers): void {
-    for (const { orderId, requestId, answer } of statuses) {
+    for (const { orderId, requestId, isOfMass, answer } of statuses) {
       const isNamed = requestId !== '';
+      if (!isOfMass) this.#close(orderId, requestId);
       // An answer that names the question about another order proves nothing of either.
       if (isNamed && this.askedAbout(requestId) !== orderId) continue;
       this.#answers.resolve(isNamed ? requestId : (this.#requests.get(orderId) ?? ''), { answer, isNamed });
@@ -132,10 +137,27 @@ export class Questions {
     return this.#askedAbout.get(requestId);
   }
 
+  /**
+   * Whether no question about an order is open any more after an answer. One that is overdue may still be answered. An answer that
+   * names no question (`''`) is to the oldest.
+   */
+  leavesNone(orderId: string, requestId: string): boolean {
+    const open = this.#open.get(orderId) ?? [];
+    return requestId === '' ? open.length <= 1 : open.every((id) => id === requestId);
+  }
+
+  #close(orderId: string, requestId: string): void {
+    const open = this.#open.get(orderId) ?? [];
+    const left = requestId === '' ? open.slice(1) : open.filter((id) => id !== requestId);
+    if (left.length === 0) this.#open.delete(orderId);
+    else this.#open.set(orderId, left);
+  }
+
   /** Asks about all that was sent before this connection, because no report may come of it. */
   async connected(): Promise<void> {
     const { store, asksMassStatus } = this.options;
     this.#writtenAt.clear();
+    this.#open.clear();
     this.#unanswered.clear();
     this.#doubts.clear();
     this.#lateMs.clear();
@@ -294,13 +316,19 @@ export class Questions {
     const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? boundaryAt);
     this.#requests.set(order.id, id);
     this.#askedAbout.set(id, order.id);
+    const open = this.#open.get(order.id) ?? [];
+    // The exchange may answer before the session says that the question was written.
+    if (open.length < mostOpen) this.#open.set(order.id, [...open, id]);
     const answer = this.#answers.wait(id, this.#answerTimeoutMs);
     const outcome = await send(session, {
       type: messageTypes.OrderStatusRequest,
       fields,
       kept: { kind: 'question', orderId: order.id },
     });
-    if (outcome !== 'written') this.#answers.forget(id);
+    if (outcome !== 'written') {
+      this.#answers.forget(id);
+      this.#close(order.id, id);
+    }
     const found = outcome === 'written' ? await answer : undefined;
     if (this.#requests.get(order.id) === id) this.#requests.delete(order.id);
     this.#askedAbout.delete(id);

@@ -78,11 +78,11 @@ export class Trading {
     this.#beingTaken.add(order.id);
     try {
       if (!session.isUp) return await this.#refuse(order, 'there is no session with the exchange');
+      const fields = filledIn(() => newOrder(order, style, now()), order.id, this.options);
+      if (fields === undefined) return await this.#refuse(order, 'a field that the broker asks for has no value');
       if (!(await throttle.take(order.notAfter - now()))) {
         return await this.#refuse(order, 'it could not be sent before its time had run out');
       }
-      const fields = filledIn(() => newOrder(order, style, now()), order.id, this.options);
-      if (fields === undefined) return await this.#refuse(order, 'a field that the broker asks for has no value');
       const report = this.#firstReports.wait(order.id, deadlineMs - now());
       const sent = {
         type: messageTypes.NewOrderSingle,
@@ -168,6 +168,7 @@ export class Trading {
         applyMessages(messages, known, {
           ...{ ...weighing, timeOf, now: now(), dayStartedAt: dayStartedAt() },
           askedAbout: (requestId) => this.questions.askedAbout(requestId),
+          leavesNone: (orderId, requestId) => this.questions.leavesNone(orderId, requestId),
         }),
     );
     if (reports.length > 0) crash('fix-report.applied');

@@ -309,8 +309,11 @@ export class Connection<Message extends Outgoing> {
     this.#noting.is('gap');
     // Answered although it comes too early: both sides may be asking for something.
     if (type === messageTypes.ResendRequest) this.#resend(message);
+    // It does not come again: a gap fill stands for it.
+    if (type === messageTypes.TestRequest && message.isWhole) this.#answerTest(message);
     if (type === messageTypes.Logout) await this.#handleLogout(message);
-    this.#miss(number, isAdministrative(type));
+    // A gap fill stands for other messages.
+    this.#miss(number, isAdministrative(type) && type !== messageTypes.SequenceReset);
   }
 
   /** A message with the expected number. */
@@ -319,10 +322,8 @@ export class Connection<Message extends Outgoing> {
     switch (type) {
       case messageTypes.Heartbeat:
         return this.#readiness.heartbeat(message.get(tags.TestReqID));
-      case messageTypes.TestRequest: {
-        const id = message.get(tags.TestReqID);
-        return this.#answer(messageTypes.Heartbeat, ...(id === undefined ? [] : [[tags.TestReqID, id] as const]));
-      }
+      case messageTypes.TestRequest:
+        return this.#answerTest(message);
       case messageTypes.ResendRequest:
         return this.#resend(message);
       case messageTypes.SequenceReset:
@@ -337,6 +338,11 @@ export class Connection<Message extends Outgoing> {
         if (!isApplied(type) && !this.options.settings.moreTypes?.includes(type)) this.#rejectType(message);
         this.#give(message);
     }
+  }
+
+  #answerTest(message: FixMessage): void {
+    const id = message.get(tags.TestReqID);
+    this.#answer(messageTypes.Heartbeat, ...(id === undefined ? [] : [[tags.TestReqID, id] as const]));
   }
 
   /** A Reject of an order is the record's. It must not take a number of the session's own messages for that of an order. */
@@ -372,7 +378,7 @@ export class Connection<Message extends Outgoing> {
   }
 
   /** Goes on with a higher number, as a SequenceReset demands. */
-  #moveTo({ number, isPossDup }: FixMessage, to: number): void {
+  #moveTo({ number, isPossDup }: Pick<FixMessage, 'number' | 'isPossDup'>, to: number): void {
     const { passesOver, isClosed } = this.#incoming.moveTo({ number, to, isPossDup }, performance.now());
     if (passesOver) this.#inbox.passOver();
     if (isClosed) this.#gapClosed();
@@ -433,7 +439,8 @@ export class Connection<Message extends Outgoing> {
     if (next < this.nextIn) return this.#reject(message, rejectReasons.valueIsIncorrect);
     this.options.log.error({ from: this.nextIn, to: next }, 'the other side passes over messages for good');
     this.options.events.trouble('numbers_reset');
-    this.#moveTo(message, next);
+    // Its own number counts for nothing.
+    this.#moveTo({ number: message.number, isPossDup: true }, next);
     await this.#becomeUp();
   }
 

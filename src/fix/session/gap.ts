@@ -4,7 +4,7 @@ export interface Move {
   readonly number: number;
   /** NewSeqNo: the number that is expected behind it. */
   readonly to: number;
-  /** PossDupFlag: it stands for earlier messages, its own number included. */
+  /** PossDupFlag, or reset mode: it stands for earlier messages, its own number included. */
   readonly isPossDup: boolean;
 }
 
@@ -148,10 +148,12 @@ export class Incoming {
   }
 
   #passesOver({ number, to, isPossDup }: Move): boolean {
+    // Without PossDupFlag it is a message of its own, unless its number is one that is missing: then it was sent before.
+    const isOriginal = !isPossDup && (this.#gap === undefined || number >= this.#gap.to);
     // So many cannot all have been seen.
     if (to - this.#next > maxSeen + 1) return true;
     for (let each = this.#next; each < to; each += 1) {
-      const isItsOwn = each === number && !isPossDup;
+      const isItsOwn = each === number && isOriginal;
       if (!isItsOwn && !this.#seen.has(each)) return true;
     }
     return false;

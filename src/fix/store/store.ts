@@ -521,6 +521,12 @@ export class FixStore {
     return { reports, hasMore: rows.length > longestPage };
   }
 
+  /** The report that says that an order is cancelled. */
+  async cancellationOf(orderId: string): Promise<FixReport | undefined> {
+    const [row] = await this.database.read(fixReports.find({ orderId, kind: 'cancelled' }));
+    return row === undefined ? undefined : fixReports.all.read(row);
+  }
+
   /** Reports above a number, and the number of the last one there is. */
   async reportsAfter(number: bigint, limit: number): Promise<{ reports: FixReport[]; last: bigint }> {
     // In this order: a report that comes between the two reads must not make the last one look sent.

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { withoutOrigSendingTime } from '../altered-bytes.ts';
 import type { Habit } from '../habit.ts';
 import { fillWhileAway, whileAway } from '../numbers.ts';
@@ -30,6 +31,69 @@ export const gapHabits: readonly Habit[] = [
       await act.sees('pending');
       const desk = await act.desk();
       await whileAway(act, () => void desk.trade(40));
+    },
+  },
+  {
+    name: 'the exchange passes over a missed part by a gap fill without PossDupFlag',
+    why: 'many engines leave the flag out',
+    expect: 'finding',
+    orders: [{ time_in_force: 'gtc' }],
+    settings: { MARINA_FIX_MASS_STATUS: 'false' },
+    manners: ({ numbers }) => ({
+      isPassedOver: () => true,
+      gapFill: (from, newNumber) => [numbers.gapFill(from, newNumber, false)],
+    }),
+    script: async (act) => {
+      await act.sees('pending');
+      const desk = await act.desk();
+      await whileAway(act, () => void desk.trade(40));
+    },
+  },
+  {
+    name: 'the exchange passes over missed parts one by one, by gap fills without PossDupFlag',
+    why: 'it makes one for each message that it does not keep',
+    expect: 'finding',
+    orders: [{ time_in_force: 'gtc' }],
+    settings: { MARINA_FIX_MASS_STATUS: 'false' },
+    manners: ({ numbers }) => ({
+      isPassedOver: () => true,
+      gapFill: (from, newNumber) =>
+        Array.from({ length: newNumber - from }, (_, at) => numbers.gapFill(from + at, from + at + 1, false)),
+    }),
+    script: async (act) => {
+      await act.sees('pending');
+      const desk = await act.desk();
+      await whileAway(act, () => {
+        desk.trade(30);
+        desk.trade(10);
+      });
+    },
+  },
+  {
+    name: 'the exchange answers a ResendRequest for a missed part by SequenceReset in reset mode',
+    why: 'it keeps no messages',
+    expect: 'finding',
+    orders: [{ time_in_force: 'gtc' }],
+    settings: { MARINA_FIX_MASS_STATUS: 'false' },
+    manners: (acceptor) => ({
+      isPassedOver: () => true,
+      gapFill: (from, newNumber) => [acceptor.numbers.make('4', [[36, String(newNumber)]], { number: from })],
+    }),
+    script: async (act) => {
+      await act.sees('pending');
+      const desk = await act.desk();
+      await whileAway(act, () => void desk.trade(40));
+    },
+  },
+  {
+    name: 'the exchange tests the line before it sends again what is missing',
+    why: 'it must know that somebody is there before it sends again',
+    expect: 'quiet',
+    manners: (acceptor) => ({ loggedOn: () => acceptor.send('1', [[112, 'before-the-gap']]) }),
+    script: async (act) => {
+      await fillWhileAway(act);
+      const ids = act.acceptor.received('0').map((message) => message.text(112));
+      assert.ok(ids.includes('before-the-gap'), 'the TestReqID was not given back');
     },
   },
   {
