@@ -217,6 +217,12 @@ export const badJpegs: Record<string, MakeFile> = {
     const file = await noiseJpeg(64, 64, { progressive: true });
     return betweenSegments(join(file.subarray(0, -40), endOfImage), Buffer.alloc(30));
   },
+  'a progressive JPEG with a Huffman table that is none before its end': async () =>
+    beforeEnd(await noiseJpeg(64, 64, { progressive: true }), 0xc4, Buffer.alloc(18, 0xff)),
+  'a progressive JPEG with a marker that no decoder knows before its end': async () =>
+    beforeEnd(await noiseJpeg(64, 64, { progressive: true }), 0xf0, Buffer.from([1, 1])),
+  'a JPEG whose colours come one after another, with a restart interval of one byte before its end': () =>
+    beforeEnd(makeJpeg({ layered: true }), 0xdd, Buffer.from([1])),
   'a JPEG with a ZIP archive behind it': () => join(picture, zip),
   'a JPEG with a ZIP archive behind padding': () => join(picture, Buffer.alloc(512), zip),
   'a JPEG with a RAR archive behind it': () => join(picture, text('Rar!\x1a\x07\x01\0'), randomBytes(99)),
@@ -387,3 +393,9 @@ export const badPngs: Record<string, MakeFile> = {
     handmadePng({ width: 8_000, height: 8_000, rows: Buffer.alloc(largeRows(8_000, 8_000, 3) - 5) }),
   'a PNG in a JPEG’s coat': () => join(startOfImage, jfif, png),
 };
+
+/** A JPEG with a segment behind its last scan. */
+function beforeEnd(file: Buffer, code: number, body: Buffer): Buffer {
+  const head = Buffer.from([0xff, code, 0, 2 + body.length]);
+  return join(file.subarray(0, -2), head, body, file.subarray(-2));
+}

@@ -232,6 +232,19 @@ export const goodJpegs: Record<string, MakeFile> = {
     file[2] = 0;
     return file;
   },
+  'a photograph with a comment of stated length 0': () =>
+    join(picture.subarray(0, 2), Buffer.from([0xff, 0xfe, 0, 0]), picture.subarray(2)),
+  'a photograph with application data of stated length 1': () =>
+    join(picture.subarray(0, 2), Buffer.from([0xff, 0xe5, 0, 1]), picture.subarray(2)),
+  'a progressive picture with application data of stated length 0 before its end': async () => {
+    const file = await noiseJpeg(64, 64, { progressive: true });
+    return join(file.subarray(0, -2), Buffer.from([0xff, 0xe1, 0, 0]), file.subarray(-2));
+  },
+  'a progressive picture with a comment and a Huffman table before its end': async () => {
+    const file = await noiseJpeg(64, 64, { progressive: true });
+    const table = join(Buffer.from([0xff, 0xc4, 0, 20, 0, 1]), Buffer.alloc(16));
+    return join(file.subarray(0, -2), Buffer.from([0xff, 0xfe, 0, 3, 7]), table, file.subarray(-2));
+  },
   'a progressive picture with a stray byte before its end': async () => {
     const file = await noiseJpeg(64, 64, { progressive: true });
     return join(file.subarray(0, -2), text('x'), file.subarray(-2));

@@ -2,6 +2,7 @@ import {
   damagedJpeg,
   type Frame,
   isFrame,
+  isMetadata,
   isRestart,
   marker,
   readFrame,
@@ -48,6 +49,8 @@ export function readScans(file: Buffer): JpegScans {
     head = [];
   }
   if (frame === undefined || !received.hasAll(frame)) throw damagedJpeg();
+  // A decoder of several scans looks for another one up to the end marker, and must understand all that stands there.
+  if (head.length > 0) scans.push({ head: Buffer.concat(head), data: Buffer.alloc(0) });
   return { frame, scans: isLayered ? scans : scans.slice(0, 1) };
 }
 
@@ -108,11 +111,6 @@ function* readIntervals(data: Buffer): Generator<Interval, void, undefined> {
     yield { begin, end, next, zeros: end - pixelsEnd };
     begin = next;
   }
-}
-
-/** Metadata changes no pixel. Its damage would only add warnings. */
-function isMetadata(code: number): boolean {
-  return code === marker.comment || (code >= marker.firstApplication && code <= marker.lastApplication);
 }
 
 function toBytes({ code, body }: Segment, frame: Frame | undefined): Buffer {

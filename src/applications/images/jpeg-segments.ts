@@ -2,6 +2,7 @@ export const marker = {
   start: 0xd8,
   end: 0xd9,
   scan: 0xda,
+  numberOfLines: 0xdc,
   restartInterval: 0xdd,
   baseline: 0xc0,
   extended: 0xc1,
@@ -51,7 +52,7 @@ export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, 
     if (isRestart(code) || code === marker.temporary) continue;
     // Decoders end at a code below the first frame, which is reserved, and at a second start.
     if (code < marker.firstFrame || code === marker.start) throw damagedJpeg();
-    const bodyEnd = segmentEnd(file, at);
+    const bodyEnd = segmentEnd(file, at, code);
     const end = code === marker.scan ? scanEnd(file, bodyEnd) : bodyEnd;
     yield { code, body: file.subarray(at + 2, bodyEnd), data: file.subarray(bodyEnd, end), end };
     at = end;
@@ -62,6 +63,11 @@ export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, 
 export function isFrame(code: number): boolean {
   const isTable = code === marker.huffmanTables || code === marker.reserved || code === marker.arithmeticTables;
   return code >= marker.firstFrame && code <= marker.lastFrame && !isTable;
+}
+
+/** Metadata changes no pixel. Its damage would only add warnings. */
+export function isMetadata(code: number): boolean {
+  return code === marker.comment || (code >= marker.firstApplication && code <= marker.lastApplication);
 }
 
 export function isRestart(code: number): boolean {
@@ -83,11 +89,18 @@ function findMarker(file: Buffer, from: number): number {
   }
 }
 
-function segmentEnd(file: Buffer, at: number): number {
+/** Of a segment that they skip, decoders skip at least the two bytes of its length, whatever it states. */
+function segmentEnd(file: Buffer, at: number, code: number): number {
   if (at + 2 > file.length) throw damagedJpeg();
-  const length = file.readUInt16BE(at);
+  const stated = file.readUInt16BE(at);
+  const length = isSkipped(code) ? Math.max(2, stated) : stated;
   if (length < 2 || at + length > file.length) throw damagedJpeg();
   return at + length;
+}
+
+/** Whether decoders skip a segment that they do not use. */
+function isSkipped(code: number): boolean {
+  return isMetadata(code) || code === marker.numberOfLines;
 }
 
 /** Compressed pixels, and stray bytes behind them, end at a marker that is neither a restart nor reserved. */
