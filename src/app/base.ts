@@ -81,7 +81,11 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
   const keys = (use: string) => keysFor(ring, use);
   const acceptsUnsealed = acceptsUnsealedRows(config);
   const metrics = new Metrics();
-  const nats = new Nats({ access: () => links.nats.current, log });
+  const nats = new Nats({
+    access: () => links.nats.current,
+    log,
+    countFailure: () => metrics.uncaughtErrors.inc({ outcome: 'survived' }),
+  });
   const peerMac = new PeerMac(keys('peers'));
   const distrust = countUntrusted(metrics.untrusted, log);
   const peers = new PeerMessages(nats, peerMac, distrust);

@@ -1,4 +1,5 @@
 import { headers, type JsMsg, type MsgHdrs } from 'nats';
+import { flawOf } from '../lib/nats-headers.ts';
 import type { PeerMac } from '../lib/peer-mac.ts';
 import { macHeader } from '../lib/peer-messages.ts';
 import type { UntrustedReason } from '../lib/untrusted.ts';
@@ -31,6 +32,8 @@ export function eventKeyOf(
   mac: PeerMac,
   { subject, headers: head, info }: Pick<JsMsg, 'subject' | 'headers' | 'info'>,
 ): EventKey | UntrustedReason {
+  const flaw = flawOf(head);
+  if (flaw !== undefined) return flaw;
   const partnerId = head?.get(partnerHeader) ?? '';
   const version = head?.get(versionHeader) ?? '';
   const [, stamp, macText] = macForm.exec(head?.get(macHeader) ?? '') ?? [];

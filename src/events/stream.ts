@@ -140,7 +140,7 @@ export class EventStream {
     const stop = () => messages.stop();
     signal.addEventListener('abort', stop, { once: true });
     // After two missed heartbeats, or without its consumer or stream, it starts over.
-    const watch = watchStatus(messages, stop);
+    const watch = watchStatus(messages, stop, () => this.options.distrust('event', 'nonsense'));
     try {
       const gather = (before: number) => pause(gatheringWindow(before), signal);
       for await (const batch of coalesce(each(messages), mostAtOnce, gather)) await this.#consumeBatch(batch, to);
@@ -272,10 +272,17 @@ async function* each<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly 
   for await (const item of items) yield [item];
 }
 
-async function watchStatus(messages: Awaited<ReturnType<Consumer['consume']>>, stop: () => void): Promise<void> {
+/** What JetStream tells a consumer beside messages. `onNonsense` is called for each message to it that JetStream never sends. */
+async function watchStatus(
+  messages: Awaited<ReturnType<Consumer['consume']>>,
+  stop: () => void,
+  onNonsense: () => void,
+): Promise<void> {
   const fatal = new Set(['heartbeats_missed', 'consumer_deleted', 'consumer_not_found', 'stream_not_found']);
-  for await (const { type } of await messages.status()) {
+  for await (const { type, data } of await messages.status()) {
     if (fatal.has(type)) stop();
+    // A status message has a code. One without was sent by somebody else, or has headers that cannot be read.
+    if (type === 'debug' && !/^[1-9]/.test(String(data))) onNonsense();
   }
 }
 

@@ -1,6 +1,7 @@
 import { connect, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
 import type { Logger } from './log.ts';
 import { connectionOptions, type NatsAccess, plainNatsAccess } from './nats-access.ts';
+import './nats-headers.ts';
 import { pause } from './worker.ts';
 
 type Receive = (message: Msg) => void;
@@ -11,6 +12,7 @@ const connectJitterMs = 50;
 /** The longest wait until a server that refuses the login or certificate is tried again: each try is a line in its log. */
 const longestWaitMs = 2_000;
 const flushTimeoutMs = 500;
+const logAgainMs = 60_000;
 
 /**
  * How long a stream may not answer while JetStream does, before it is made again: the server that alone had it is gone, or too
@@ -31,12 +33,17 @@ export class Nats {
   #refusal: string | undefined;
   /** How many tries in a row ended with a server that does not admit us. */
   #refusals = 0;
+  /** When a message that could not be handled was logged last. */
+  #failureLoggedAt = Number.NEGATIVE_INFINITY;
 
   readonly #access: () => NatsAccess;
 
-  /** `access`: how NATS is reached now, asked at each connection; `url` is enough for one without certificates. */
+  /**
+   * `access`: how NATS is reached now, asked at each connection; `url` is enough for one without certificates.
+   * `countFailure` counts a message at which its receiver threw, which is a defect.
+   */
   constructor(
-    private readonly options: { readonly log: Logger } & (
+    private readonly options: { readonly log: Logger; readonly countFailure?: () => void } & (
       | { readonly url: string }
       | { readonly access: () => NatsAccess }
     ),
@@ -59,9 +66,19 @@ export class Nats {
     return connection;
   }
 
-  /** Calls `receive` with each message of a subject, over all later connections too. Messages can be lost. */
+  /**
+   * Calls `receive` with each message of a subject, over all later connections too. Messages can be lost. One at which it
+   * throws is logged, because the error would end nats.js's loop of messages, and the connection with it.
+   */
   subscribe(subject: string, receive: Receive): void {
-    const subscription = { subject, receive };
+    const guarded = (message: Msg) => {
+      try {
+        receive(message);
+      } catch (error) {
+        this.#failed(subject, error);
+      }
+    };
+    const subscription = { subject, receive: guarded };
     this.#subscriptions.push(subscription);
     if (this.#connection?.isClosed() === false) subscribeOn(this.#connection, subscription);
   }
@@ -71,9 +88,9 @@ export class Nats {
     this.connection?.publish(subject, text, headers && { headers });
   }
 
-  /** Sends a question and waits for an answer, at most the given time. Never throws. */
-  async ask(subject: string, text: string, timeoutMs: number, headers?: MsgHdrs): Promise<void> {
-    await this.connection
+  /** Sends a question and waits for an answer, at most the given time; undefined if there is none. Never throws. */
+  async ask(subject: string, text: string, timeoutMs: number, headers?: MsgHdrs): Promise<Msg | undefined> {
+    return await this.connection
       ?.request(subject, text, { timeout: timeoutMs, ...(headers && { headers }) })
       .catch(() => undefined);
   }
@@ -155,6 +172,15 @@ export class Nats {
       this.options.log.warn({ status: type }, 'NATS');
       this.#changed(type === 'reconnect');
     }
+  }
+
+  /** Counted each time and logged once a minute, because messages may come fast. */
+  #failed(subject: string, error: unknown): void {
+    this.options.countFailure?.();
+    const now = performance.now();
+    if (now - this.#failureLoggedAt < logAgainMs) return;
+    this.#failureLoggedAt = now;
+    this.options.log.error({ err: error, subject }, 'a message of NATS could not be handled');
   }
 
   #changed(isConnected: boolean): void {

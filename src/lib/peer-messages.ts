@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { headers, type Msg, type MsgHdrs } from 'nats';
 import type { Nats } from './nats.ts';
+import { flawOf } from './nats-headers.ts';
 import type { PeerMac } from './peer-mac.ts';
 import type { Distrust, UntrustedReason } from './untrusted.ts';
 
@@ -63,7 +64,9 @@ export class PeerMessages {
 
   /** Sends a question and waits for an answer, at most the given time. Never throws. Nothing in an answer is believed. */
   async ask(subject: string, text: string, timeoutMs: number): Promise<void> {
-    await this.nats.ask(subject, text, timeoutMs, this.#headersFor(subject, text));
+    const answer = await this.nats.ask(subject, text, timeoutMs, this.#headersFor(subject, text));
+    const flaw = flawOf(answer?.headers);
+    if (flaw !== undefined) this.distrust('message', flaw);
   }
 
   flush(): Promise<void> {
@@ -84,6 +87,8 @@ export class PeerMessages {
 
   /** Why a message is not believed; undefined if it is. */
   #check(subject: string, message: Msg): UntrustedReason | undefined {
+    const flaw = flawOf(message.headers);
+    if (flaw !== undefined) return flaw;
     const [, sender, stamp, mac] = headerForm.exec(message.headers?.get(macHeader) ?? '') ?? [];
     if (sender === undefined || stamp === undefined || mac === undefined) return 'unsigned';
     const sentAt = Number(stamp);
