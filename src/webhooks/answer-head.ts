@@ -9,11 +9,13 @@ const version = 'HTTP/1.';
 const statusLine = /^(HTTP\/1\.[01])[ \t]+(\d{3})(?:[ \t\r]|$)/;
 /** Values that the HTTP client gets: printable ASCII. */
 const plainValue = /^[ -~]*$/;
+/** A length of more digits is no number that a client could count to. */
+const mostLengthDigits = 15;
 
 /**
  * Reads the head of an answer leniently, because only the status of a webhook's answer counts: lines may end with LF, and
- * headers that say nothing about the answer's length may have any form. The HTTP client gets a strict head with the status and
- * the headers that say where the answer ends and whether its connection stays open.
+ * headers may have any form. The HTTP client gets a strict head with the status and the headers that say where the answer ends
+ * and whether its connection stays open. If those cannot be read, it gets the status alone, and the connection is closed.
  */
 export class AnswerHead {
   #bytes: Buffer = Buffer.alloc(0);
@@ -24,8 +26,9 @@ export class AnswerHead {
   #searched = 0;
 
   /**
-   * Adds bytes from the connection. Returns the strict head, with the bytes that follow it, once the head is complete. Skips
-   * informational heads (1xx). Throws `SendFailure` if this is no head of an HTTP answer.
+   * Adds bytes from the connection. Returns the strict head, with the bytes that follow it, once the head is complete. If nobody
+   * can tell where the answer ends, the bytes are left out. Skips informational heads (1xx). Throws `SendFailure` if this is no
+   * head of an HTTP answer.
    */
   add(chunk: Buffer): Buffer | undefined {
     this.#append(chunk);
@@ -33,7 +36,8 @@ export class AnswerHead {
       if (end > maxHeadBytes) throw invalid('the head is too long');
       const strict = strictHead(this.#bytes.toString('latin1', this.#start, end));
       if (strict !== undefined) {
-        return Buffer.concat([Buffer.from(strict, 'latin1'), this.#bytes.subarray(end, this.#length)]);
+        const body = this.#bytes.subarray(end, strict.hasEnd ? this.#length : end);
+        return Buffer.concat([Buffer.from(strict.head, 'latin1'), body]);
       }
       this.#start = end;
       this.#searched = end;
@@ -76,34 +80,41 @@ export class AnswerHead {
   }
 }
 
-/** The head that the HTTP client reads; undefined for an informational one. */
-function strictHead(head: string): string | undefined {
+/** The head that the HTTP client reads, and whether it says where the answer ends. */
+interface StrictHead {
+  readonly head: string;
+  readonly hasEnd: boolean;
+}
+
+/** Undefined for an informational head. */
+function strictHead(head: string): StrictHead | undefined {
   const lines = head.split('\n').map((line) => line.replace(/\r$/, ''));
   const [, protocol, status] = statusLine.exec(lines[0] ?? '') ?? [];
   if (protocol === undefined || status === undefined || status < '100') throw invalid('the answer has no status');
   if (status.startsWith('1')) return undefined;
   const headers = framingHeaders(lines.slice(1));
+  const end = endOf(headers);
+  const isOdd = end === 'unreadable' || [...headers.values()].some((value) => !plainValue.test(value));
+  // A length beside chunks does not count, and the connection is not used again (RFC 9112, 6.3).
+  const isDouble = headers.has('transfer-encoding') && headers.has('content-length');
   const strict = [`${protocol} ${status} -`];
-  const transferEncoding = headers.get('transfer-encoding');
-  if (transferEncoding === undefined) {
-    const length = contentLength(headers.get('content-length'));
-    if (length !== undefined) strict.push(`content-length: ${length}`);
-  } else {
-    // A length beside chunks does not count, and the connection is not used again (RFC 9112, 6.3).
-    strict.push(`transfer-encoding: ${transferEncoding.join(', ')}`);
-    if (headers.has('content-length')) headers.set('connection', ['close']);
+  if (end !== undefined) strict.push(end === 'unreadable' ? 'content-length: 0' : end);
+  if (isOdd || isDouble) strict.push('connection: close');
+  else {
+    for (const name of ['connection', 'keep-alive']) {
+      const value = headers.get(name);
+      if (value !== undefined) strict.push(`${name}: ${value}`);
+    }
   }
-  for (const name of ['connection', 'keep-alive']) {
-    const values = headers.get(name);
-    if (values !== undefined) strict.push(`${name}: ${values.join(', ')}`);
-  }
-  return `${strict.join('\r\n')}\r\n\r\n`;
+  return { head: `${strict.join('\r\n')}\r\n\r\n`, hasEnd: end !== 'unreadable' };
 }
 
 const framing = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive']);
 
-/** The values of the headers that frame an answer, by their names in lower case. A folded line continues the one before. */
-function framingHeaders(lines: readonly string[]): Map<string, string[]> {
+/**
+ * The values of the headers that frame an answer, as lists, by their names in lower case. A folded line continues the one before.
+ */
+function framingHeaders(lines: readonly string[]): Map<string, string> {
   const unfolded: string[][] = [];
   for (const line of lines) {
     if (/^[ \t]/.test(line)) unfolded.at(-1)?.push(line.trim());
@@ -115,29 +126,25 @@ function framingHeaders(lines: readonly string[]): Map<string, string[]> {
     const name = line.slice(0, Math.max(0, colon)).trim().toLowerCase();
     if (!framing.has(name)) continue;
     const values = found.get(name) ?? [];
-    values.push(checked([line.slice(colon + 1).trim(), ...folded].join(' ')));
+    values.push([line.slice(colon + 1).trim(), ...folded].join(' '));
     found.set(name, values);
   }
-  return found;
+  return new Map([...found].map(([name, values]) => [name, values.join(', ')]));
 }
 
-function checked(value: string): string {
-  if (!plainValue.test(value)) throw invalid('a header that frames the answer has odd characters');
-  return value;
-}
-
-/** The one length that all values say. */
-function contentLength(values: readonly string[] | undefined): string | undefined {
-  if (values === undefined) return undefined;
-  const lengths = new Set(
-    values
-      .join(',')
-      .split(',')
-      .map((value) => value.trim().replace(/^0+(?=\d)/, '')),
-  );
-  const [length = ''] = lengths;
-  if (lengths.size > 1 || !/^\d{1,15}$/.test(length)) throw invalid('the Content-Length is no number, or two');
-  return length;
+/** The header that says where an answer ends; undefined: it ends with its connection. */
+function endOf(headers: ReadonlyMap<string, string>): string | 'unreadable' | undefined {
+  const codings = headers.get('transfer-encoding');
+  if (codings !== undefined) {
+    return /(?:^|,)[ \t]*chunked[ \t]*$/i.test(codings) ? 'transfer-encoding: chunked' : 'unreadable';
+  }
+  const length = headers.get('content-length');
+  if (length === undefined) return undefined;
+  const lengths = length.split(',').map((each) => each.trim().replace(/^0+(?=\d)/, ''));
+  if (!lengths.every((each) => /^\d+$/.test(each))) return 'unreadable';
+  if (new Set(lengths).size > 1) throw invalid('two values of Content-Length differ');
+  const [digits = ''] = lengths;
+  return digits.length > mostLengthDigits ? 'unreadable' : `content-length: ${digits}`;
 }
 
 function invalid(message: string): SendFailure {

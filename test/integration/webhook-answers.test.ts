@@ -204,9 +204,30 @@ describe('an endpoint whose answer is odd', () => {
     'is a reset': { does: reset, outcome: failed('unreachable') },
     'is half a head': { does: (socket) => socket.end('HTTP/1.1 200 OK\r\nx:'), outcome: failed('unreachable') },
     'is no HTTP': { does: (socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'), outcome: failed('invalid_response') },
-    'has a length that is no number': {
-      does: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n'),
-      outcome: failed('invalid_response'),
+    ...Object.fromEntries(
+      [
+        ...[
+          'content-length: x',
+          'content-length:',
+          'content-length: -1',
+          'content-length: 2 2',
+          'content-length: 2, x',
+        ],
+        ...['content-length: 1000000000000000', `content-length: ${'9'.repeat(40)}`, 'content-length: 2\xe9'],
+        ...['transfer-encoding:', 'transfer-encoding: gzip', 'transfer-encoding: identity\r\ncontent-length: 2'],
+        ...['transfer-encoding: chunk\xe9d', 'transfer-encoding: chunked, gzip'],
+        ...['connection: clos\xe9\r\ncontent-length: 2', 'keep-alive: \x01\r\ncontent-length: 2'],
+      ].map((headers) => [
+        `has headers that do not say where it ends (${JSON.stringify(headers)}), and leaves its connection open`,
+        {
+          does: (socket: TLSSocket) => socket.write(Buffer.from(`HTTP/1.1 200 OK\r\n${headers}\r\n\r\nok`, 'latin1')),
+          outcome: delivered,
+        },
+      ]),
+    ),
+    'says 500 and has a Content-Length that is no number': {
+      does: (socket) => socket.write('HTTP/1.1 500 No\r\ncontent-length: x\r\n\r\n'),
+      outcome: failed('status', 500),
     },
     'has lines that end with LF': {
       does: (socket) => socket.write('HTTP/1.1 200 OK\ncontent-length: 2\nx: y\n\nok'),
