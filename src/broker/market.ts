@@ -9,6 +9,9 @@ import {
 } from '../gen/marina/broker/v1/reference_pb.ts';
 import { daysAfter, isDate } from '../lib/clock.ts';
 
+/** The instants that JSON can write: of the years 1 to 9999. */
+const instants = { least: Date.parse('0001-01-01T00:00:00Z'), most: Date.parse('9999-12-31T23:59:59.999Z') };
+
 /** The most days that one call asks for. */
 export const mostMarketDays = 100;
 
@@ -82,7 +85,9 @@ function isMarketDay(day: MarketDay): boolean {
   }
   return (
     isTradingDay(day) &&
+    timestampMs(opensAt) >= instants.least &&
     timestampMs(opensAt) < timestampMs(closesAt) &&
+    timestampMs(closesAt) <= instants.most &&
     isDate(settlementDate) &&
     settlementDate >= day.date
   );

@@ -5,9 +5,10 @@ const Decimal = Big();
 Decimal.DP = 12;
 Decimal.RM = 1; // Half up.
 
-const exactDecimal = /^-?(0|[1-9]\d*)\.\d{1,12}$/;
+/** With 18 digits the whole kobo of every decimal, rounded either way, fit an int64. */
+const exactDecimal = /^-?(0|[1-9]\d{0,17})\.\d{1,12}$/;
 
-/** Whether a text is an exact decimal of kobo: digits, a decimal point and 1 to 12 places. */
+/** Whether a text is an exact decimal of kobo: 1 to 18 digits, a decimal point and 1 to 12 places. */
 export function isKoboDecimal(text: string): boolean {
   return exactDecimal.test(text);
 }

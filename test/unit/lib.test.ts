@@ -90,6 +90,24 @@ describe('money', () => {
     );
   });
 
+  it('a kobo decimal has at most 18 digits before its point, so that what it is rounded to fits an int64', () => {
+    for (const text of [`${'9'.repeat(18)}.9`, `-${'9'.repeat(18)}.9`]) {
+      assert.ok(isKoboDecimal(text), text);
+      for (const way of ['up', 'down'] as const) {
+        const kobo = roundKoboDecimal(text, way);
+        assert.equal(BigInt.asIntN(64, kobo), kobo);
+      }
+    }
+    for (const text of [
+      `1${'0'.repeat(18)}.0`,
+      `-1${'0'.repeat(18)}.0`,
+      `${'9'.repeat(30)}.0`,
+      `${'9'.repeat(200)}.5`,
+    ]) {
+      assert.equal(isKoboDecimal(text), false, text);
+    }
+  });
+
   it('exponents, missing points and thirteen places are no kobo decimals', () => {
     for (const text of ['1e3', '1', '.5', '1.', '01.0', '1.1234567890123', '+1.0', '', 'NaN', '1.0 ']) {
       assert.equal(isKoboDecimal(text), false, text);

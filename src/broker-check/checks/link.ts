@@ -79,7 +79,11 @@ export const linkChecks = checks({
         ...[estimate.totalKoboDecimal, ...estimate.fees.map((fee) => fee.amountKoboDecimal)],
       ];
       const wrong = decimals.find((decimal) => !isKoboDecimal(decimal));
-      expect(wrong === undefined, `"${wrong}" is no decimal with a point and 1 to 12 places`, exchange);
+      expect(
+        wrong === undefined,
+        `"${wrong}" is no decimal with at most 18 digits, a point and 1 to 12 places`,
+        exchange,
+      );
     },
   ),
   'estimate-adds-up': needing('account').should(
