@@ -241,3 +241,54 @@ describe('a function that is called for each answer, and throws', () => {
     assert.equal(written.mock.callCount(), 2);
   });
 });
+
+describe('a function of the program that fails later, as a rejected promise', () => {
+  // What nobody handles ends this process, and fails the test.
+  const odd: [string, () => unknown][] = [
+    ['is asynchronous', async () => assert.fail('the log is away')],
+    ['is asynchronous and fails after a turn', () => turn().then(() => assert.fail('the log is away'))],
+    [
+      'returns what only looks like a promise',
+      () =>
+        Object.fromEntries([['then', (_: unknown, no: (error: Error) => void) => no(new Error('the log is away'))]]),
+    ],
+    [
+      'returns what cannot even be asked whether it is a promise',
+      () => Object.defineProperty({}, 'then', { get: () => assert.fail('the log is away') }),
+    ],
+  ];
+  for (const [what, fail] of odd) {
+    it(`changes no call and no feed, and is written to the console, if it ${what}`, async (test) => {
+      const written = test.mock.method(console, 'error', () => undefined);
+      const onAnswer = fail as () => void;
+      const { marina } = recording(async () => Response.json({ id: 'ord_x' }, { status: 201 }), { onAnswer });
+      assert.equal((await marina.createOrder(buy, { idempotencyKey: 'one', onAnswer })).id, 'ord_x');
+      for (let turns = 0; turns < 8; turns += 1) await turn();
+      assert.equal(written.mock.callCount(), 2);
+
+      let asked = 0;
+      const page = { has_more: false, next_cursor: 'end', data: [{ id: 'msg_1' }] };
+      const answers = async () => (++asked === 1 ? new Response('', { status: 502 }) : Response.json(page));
+      const { marina: troubled } = recording(answers, { maxAttempts: 1 });
+      for await (const event of troubled.followEvents({ onTrouble: fail as () => void, onAnswer })) {
+        assert.equal(event.id, 'msg_1');
+        break;
+      }
+      for (let turns = 0; turns < 8; turns += 1) await turn();
+      assert.equal(written.mock.callCount(), 5);
+    });
+  }
+
+  it('changes no feed if it throws at once', async (test) => {
+    const written = test.mock.method(console, 'error', () => undefined);
+    let asked = 0;
+    const page = { has_more: false, next_cursor: 'end', data: [{ id: 'msg_1' }] };
+    const answers = async () => (++asked === 1 ? new Response('', { status: 502 }) : Response.json(page));
+    const { marina } = recording(answers, { maxAttempts: 1 });
+    for await (const event of marina.followEvents({ onTrouble: () => assert.fail('the log is away') })) {
+      assert.equal(event.id, 'msg_1');
+      break;
+    }
+    assert.equal(written.mock.callCount(), 1);
+  });
+});

@@ -94,6 +94,23 @@ describe('an outcome that is unknown in the client for TypeScript', () => {
     }
   });
 
+  it('is unknown after a redirect, which is not the gateway’s answer, unless the request only reads', async () => {
+    for (const status of [300, 301, 302, 303, 304, 307, 308]) {
+      const redirect: Step = async () => new Response(null, { status, headers: { location: 'http://127.0.0.1:1/' } });
+      const { sent, marina } = answering([redirect]);
+      for (const [call, isUnknown] of [
+        [marina.createOrder(buy), true],
+        [marina.cancelOrder({ id: 'ord_1' }), true],
+        [marina.getWallet(), false],
+      ] as const) {
+        const error = await thrownBy(call);
+        assert.ok(error instanceof ErrorAnswer);
+        assert.deepEqual([error.status, error.call.isOutcomeUnknown], [status, isUnknown]);
+      }
+      assert.equal(sent.length, 3);
+    }
+  });
+
   it('is none if the first answer refuses the request', async () => {
     for (const code of ['invalid_request', 'order_not_found', 'unsupported_media_type', 'order_rejected'] as const) {
       const { marina } = answering([refused(code)]);

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import { ErrorAnswer, Marina, type MarinaOptions, NoAnswerError } from '@marina/client';
+import { Agent, getGlobalDispatcher, Pool, setGlobalDispatcher } from 'undici';
+import { CertificateFiles } from '../support/certificate-files.ts';
 import { eventually } from '../support/eventually.ts';
 
 const body = JSON.stringify({ error: { type: 'authentication_error', code: 'unauthorized', message: 'No.' } });
@@ -50,7 +55,11 @@ describe('a document that the client for TypeScript sends', () => {
     assert.ok(child.stdout);
     const [port] = await once(child.stdout, 'data');
     const marina = marinaAt(String(port).trim());
+    const usual = getGlobalDispatcher();
+    context.after(() => setGlobalDispatcher(usual));
     for (const size of [999_000, 8_000_000]) {
+      // undici sets one like this when it is imported.
+      setGlobalDispatcher(new Agent());
       for (let time = 0; time < 20; time += 1) {
         await assert.rejects(marina.sendDocument(document(Buffer.alloc(size))), (error) => {
           assert.ok(error instanceof ErrorAnswer, `${size} bytes: ${error} ${(error as Error).cause}`);
@@ -80,6 +89,80 @@ describe('a document that the client for TypeScript sends', () => {
       const open = await new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
       assert.equal(open, 0);
     });
+  });
+
+  it('goes over connections like those of the program’s Agent, with its authority and its certificate', async (context) => {
+    const files = await CertificateFiles.make();
+    const [ca, cert, key] = [files.serverAuthority, files.client.certificate, files.client.key].map((path) =>
+      readFileSync(path),
+    );
+    const server = createSecureServer(
+      {
+        ...{ key: readFileSync(files.server.key), cert: readFileSync(files.server.certificate) },
+        ...{ ca: readFileSync(files.clientAuthority), requestCert: true, rejectUnauthorized: false },
+      },
+      (request, response) => {
+        const name = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? '';
+        request.resume().once('end', () => response.end(JSON.stringify({ method: request.method, name })));
+      },
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const usual = getGlobalDispatcher();
+    const { port } = server.address() as AddressInfo;
+    const baseUrl = `https://localhost:${port}`;
+    const before = marinaAt(port, { baseUrl });
+    const agents: Agent[] = [];
+    context.after(async () => {
+      setGlobalDispatcher(usual);
+      server.closeAllConnections();
+      server.close();
+      await Promise.all(agents.map((agent) => agent.destroy()));
+    });
+    for (const [connect, name] of [
+      [{ ca }, ''],
+      [{ ca, cert, key }, 'gateway'],
+    ] as const) {
+      const agent = new Agent({ connect });
+      agents.push(agent);
+      setGlobalDispatcher(agent);
+      // Also a client that was made before.
+      for (const marina of [before, marinaAt(port, { baseUrl })]) {
+        assert.deepEqual(await marina.getWallet(), { method: 'GET', name });
+        assert.deepEqual(await marina.sendDocument(document(Buffer.from('x'))), { method: 'PUT', name });
+      }
+    }
+  });
+
+  it('goes through what the program put before the usual Agent, and through one of its own', async (context) => {
+    const { port } = await serve(context, (request, response) => {
+      request.resume().once('end', () => response.end('{}'));
+    });
+    const usual = getGlobalDispatcher();
+    context.after(() => setGlobalDispatcher(usual));
+    let passed = 0;
+    class OwnAgent extends Agent {
+      override dispatch(...[options, handler]: Parameters<Agent['dispatch']>): boolean {
+        passed += 1;
+        return super.dispatch(options, handler);
+      }
+    }
+    Object.defineProperty(OwnAgent, 'name', { value: 'Agent' });
+    const composed = new Agent().compose((dispatch) => (options, handler) => {
+      passed += 1;
+      return dispatch(options, handler);
+    });
+    const factory = new Agent({
+      factory: (origin, options) => {
+        passed += 1;
+        return new Pool(origin, options);
+      },
+    });
+    for (const dispatcher of [composed, new OwnAgent(), factory]) {
+      passed = 0;
+      setGlobalDispatcher(dispatcher);
+      assert.deepEqual(await marinaAt(port).sendDocument(document(Buffer.from('x'))), {});
+      assert.equal(passed, 1);
+    }
   });
 
   it('is a NoAnswerError if nobody answers until its deadline, if it is stopped, and if nobody is there', async (context) => {

@@ -69,6 +69,75 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((len(self.gateway.requests), len(keys)), (3, 1))
         self.assertEqual([each.status for each in seen], [429, 201])
 
+    async def test_an_asynchronous_on_answer_is_awaited_before_the_call_goes_on(self) -> None:
+        self.gateway.answers = [None, refusal(429, "rate_limited", retry_after="0"), (201, {}, b'{"id":"ord_1"}')]
+        seen: List[int] = []
+
+        async def told(answer: marina.AnswerDetails) -> None:
+            await asyncio.sleep(0.01)
+            seen.append(answer.status)
+
+        async with self.client(on_answer=told) as client:
+            self.assertEqual((await self.place(client))["id"], "ord_1")
+        self.assertEqual(seen, [429, 201])
+
+    async def test_an_asynchronous_on_answer_that_fails_or_does_not_end_is_logged_and_changes_nothing(self) -> None:
+        async def fail(_: object) -> None:
+            await asyncio.sleep(0)
+            raise RuntimeError("the log is full")
+
+        async def cancelled(_: object) -> None:
+            raise asyncio.CancelledError()
+
+        async def endless(_: object) -> None:
+            await asyncio.Event().wait()
+
+        for told in (fail, cancelled, endless):
+            self.gateway.answers = [(201, {}, b'{"id":"ord_1"}')]
+            async with self.client(on_answer=told, deadline=0.5) as client:
+                with self.assertLogs("marina", "ERROR"):
+                    self.assertEqual((await self.place(client))["id"], "ord_1")
+
+    async def test_a_task_that_is_cancelled_ends_although_on_answer_does_not(self) -> None:
+        began = asyncio.Event()
+
+        async def endless(_: object) -> None:
+            began.set()
+            await asyncio.Event().wait()
+
+        self.gateway.answers = [(201, {}, b'{"id":"ord_1"}')]
+        async with self.client(on_answer=endless) as client:
+            task = asyncio.ensure_future(self.place(client))
+            await began.wait()
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await asyncio.wait_for(task, 5)
+
+    async def test_an_asynchronous_on_trouble_is_awaited_and_may_fail_or_be_stopped(self) -> None:
+        page_of_one = page(["a"], None)
+        seen: List[float] = []
+
+        async def fail(_: object, wait: float) -> None:
+            await asyncio.sleep(0)
+            seen.append(wait)
+            raise RuntimeError("the log is full")
+
+        self.gateway.answers = [(503, {}, b""), page_of_one]
+        async with self.client() as client:
+            with self.assertLogs("marina", "ERROR"):
+                async for event in client.follow_events(on_trouble=fail):
+                    self.assertEqual((event["id"], len(seen)), ("a", 1))
+                    break
+            stop = asyncio.Event()
+
+            async def endless(*_: object) -> None:
+                stop.set()
+                await asyncio.Event().wait()
+
+            self.gateway.answers = [(503, {}, b"")]
+            feed = client.follow_events(on_trouble=endless, stop=stop)
+            self.assertEqual([each async for each in feed], [])
+
     async def test_an_error_is_of_its_class_and_has_its_key(self) -> None:
         self.gateway.answers = [refusal(422, "order_rejected", "order_error")]
         async with self.client() as client:

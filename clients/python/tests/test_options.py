@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import subprocess
@@ -34,6 +35,28 @@ class Options(unittest.TestCase):
             with self.assertRaises(ValueError):
                 marina.AsyncMarina(URL, "marina_test_key", max_connections=wrong)  # type: ignore[arg-type]
         self.refused(on_answer="print")
+
+    def test_an_asynchronous_function_is_refused_where_nobody_awaits_it(self) -> None:
+        async def told(*_: object) -> None:
+            raise AssertionError("it was called")
+
+        class Callable:
+            async def __call__(self, *_: object) -> None:
+                raise AssertionError("it was called")
+
+        client = marina.Marina(URL, "marina_test_key")
+        for each in (told, Callable(), Callable().__call__, functools.partial(told, 1)):
+            with self.assertRaisesRegex(ValueError, "`on_answer` .*async.*AsyncMarina"):
+                marina.Marina(URL, "marina_test_key", on_answer=each)  # type: ignore[arg-type]
+            with self.assertRaisesRegex(ValueError, "`on_trouble` .*async.*AsyncMarina"):
+                client.follow_events(on_trouble=each)  # type: ignore[arg-type]
+            marina.AsyncMarina(URL, "marina_test_key", on_answer=each)
+        for wrong in ("print", 5):
+            for made in (client, marina.AsyncMarina(URL, "marina_test_key")):
+                with self.assertRaises(ValueError):
+                    made.follow_events(on_trouble=wrong)  # type: ignore[arg-type]
+
+    def test_a_key_that_cannot_be_one_is_refused(self) -> None:
         for key in ("", "with blank", "line\n", None):
             self.refused(URL, key)
 

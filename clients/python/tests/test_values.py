@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 import unittest
+import warnings
 import uuid
 from pathlib import Path
 from typing import Any, Dict, List
@@ -196,6 +197,27 @@ class Answers(WithGateway):
         with self.assertLogs("marina", "ERROR"):
             order = logged.create_order(account="L", symbol="M", side="buy", quantity=1, type="market")
         self.assertEqual(order["id"], "ord_1")
+
+    def test_an_asynchronous_on_answer_that_does_not_look_like_one_is_logged(self) -> None:
+        async def told(_: object) -> None:
+            raise AssertionError("it was run")
+
+        self.gateway.answers = [(201, {}, b'{"id":"ord_1"}')]
+        logged = marina.Marina(self.gateway.url, "marina_test_key", on_answer=lambda answer: told(answer))  # type: ignore
+        with self.assertLogs("marina", "ERROR") as logs, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            order = logged.create_order(account="L", symbol="M", side="buy", quantity=1, type="market")
+        self.assertEqual(order["id"], "ord_1")
+        self.assertIn("is asynchronous", logs.output[0])
+
+    def test_a_mistake_in_on_trouble_does_not_end_the_feed(self) -> None:
+        def fail(*_: object) -> None:
+            raise RuntimeError("the log is full")
+
+        page = b'{"has_more":false,"next_cursor":"end","data":[{"id":"one"}]}'
+        self.gateway.answers = [(503, {}, b""), (200, {}, page)]
+        with self.assertLogs("marina", "ERROR"):
+            self.assertEqual(next(iter(self.marina.follow_events(on_trouble=fail)))["id"], "one")
 
 
 class EarlyAnswers(unittest.TestCase):

@@ -32,6 +32,59 @@ class WithScripts(unittest.TestCase):
         return server
 
 
+class Headers(WithScripts):
+    @both
+    def test_a_line_among_the_headers_that_is_none_is_told_at_once(self, clients: Any) -> None:
+        for line in (
+            b"Bad Header",
+            b"Bad Header: x",
+            b"Server : x",
+            b": x",
+            b"H\xe9ader: x",
+            b"\x00: x",
+            b"From me to you",
+            b"HTTP/1.1 200 OK",
+        ):
+            for lines in ((line, b"Content-Length: 2"), (b"A: b", line, b"Content-Length: 2"), (b"Content-Length: 2", line)):
+
+                def odd(connection: socket.socket, _number: int, _head: str, lines: Any = lines) -> None:
+                    connection.sendall(b"\r\n".join((b"HTTP/1.1 201 Created", *lines, b"", b"{}")))
+
+                server = self.scripted(odd)
+                began = time.monotonic()
+                with self.assertRaises(marina.NoAnswerError, msg=lines) as caught:
+                    clients.call(clients.make(server.url, max_attempts=1, deadline=20), "create_order", **ORDER)
+                self.assertLess(time.monotonic() - began, 10)
+                self.assertNotIsInstance(caught.exception, marina.CallTimeoutError)
+                self.assertTrue(caught.exception.is_outcome_unknown and caught.exception.idempotency_key)
+
+    @both
+    def test_a_line_before_the_first_header_that_continues_nothing_is_told_at_once(self, clients: Any) -> None:
+        def odd(connection: socket.socket, _number: int, _head: str) -> None:
+            connection.sendall(b"HTTP/1.1 201 Created\r\n folded\r\nContent-Length: 2\r\n\r\n{}")
+
+        with self.assertRaises(marina.NoAnswerError) as caught:
+            clients.call(clients.make(self.scripted(odd).url, max_attempts=1, deadline=20), "create_order", **ORDER)
+        self.assertNotIsInstance(caught.exception, marina.CallTimeoutError)
+
+    @both
+    def test_values_of_every_form_are_read(self, clients: Any) -> None:
+        for lines in (
+            b"Content-Length: 2",
+            b"content-length:2\r\nX: \xff\xfe=?utf-8?b?////?=\x00\x01",
+            b"X:\r\nX: a\r\n b\r\nCONTENT-LENGTH:\r\n\t2 ",
+            b"Content-Length: 2\r\nContent-Length: 2\r\nX: a:b",
+            b"Transfer-Encoding:\r\n chunked",
+        ):
+            body = b"2\r\n{}\r\n0\r\n\r\n" if b"chunked" in lines else b"{}"
+
+            def odd(connection: socket.socket, _number: int, _head: str, lines: bytes = lines, body: bytes = body) -> None:
+                connection.sendall(b"HTTP/1.1 200 OK\r\n" + lines + b"\r\n\r\n" + body)
+
+            client = clients.make(self.scripted(odd).url, max_attempts=1, deadline=20)
+            self.assertEqual(clients.call(client, "get_wallet"), {}, lines)
+
+
 class InterimAnswers(WithScripts):
     @both
     def test_interim_answers_of_any_kind_and_number_are_skipped(self, clients: Any) -> None:

@@ -16,6 +16,7 @@ import { checkFeedOptions, EventFeed, type EventPage, type FeedOptions, type Lis
 import { makeRequest, type PreparedRequest } from './request.ts';
 import { leavesUnknown, settles, waitBeforeRepeat } from './retries.ts';
 import { sleep } from './sleep.ts';
+import { tell } from './telling.ts';
 import { type Answer, type Send, sendWith } from './transport.ts';
 
 /** The feed tells of trouble soon, and tries again for ever by itself. */
@@ -120,12 +121,7 @@ export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode
       attempt,
     };
     for (const told of [this.#options.onAnswer, options.onAnswer]) {
-      try {
-        told?.(details);
-      } catch (error) {
-        // The order was placed: a mistake in a log must not take its answer and its key away.
-        console.error(`onAnswer failed for an answer to ${operation.name}`, error);
-      }
+      if (told) tell(`onAnswer, called for an answer to ${operation.name},`, () => told(details));
     }
     return outcomeOf(operation, answer, {
       ...{ integers: this.#options.integers ?? 'bigint', isExpected },

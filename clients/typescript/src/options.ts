@@ -18,7 +18,10 @@ export interface MarinaOptions<Mode extends IntegerMode = 'bigint'> {
   readonly deadlineMs?: number | undefined;
   /** How often a request is sent at most. */
   readonly maxAttempts?: number | undefined;
-  /** Called for every answer, for logs and metrics. What it throws is written to the console, and changes nothing. */
+  /**
+   * Called for every answer, for logs and metrics. It is not awaited. What it throws, or a promise of it rejects with, is written to
+   * the console, and changes nothing.
+   */
   readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
   /** Lets the key travel in plain text to another machine. Only for a network that nobody else can read. */
   readonly allowPlaintext?: boolean | undefined;

@@ -3,6 +3,7 @@ import { ErrorAnswer, NoAnswerError } from './errors.ts';
 import { checkTime } from './options.ts';
 import { waitBeforeRepeat } from './retries.ts';
 import { sleep } from './sleep.ts';
+import { tell } from './telling.ts';
 
 /** What every list answers with. */
 export interface ListPage<Item> {
@@ -59,7 +60,10 @@ export interface FeedOptions extends Omit<CallOptions, 'deadlineMs' | 'maxAttemp
   readonly limit?: number | undefined;
   /** How long to wait when there is nothing new, in milliseconds. */
   readonly pollMs?: number | undefined;
-  /** Called when the feed cannot be read at the moment. It is tried again. */
+  /**
+   * Called when the feed cannot be read at the moment. It is tried again. What it throws, or a promise of it rejects with, is
+   * written to the console, and changes nothing.
+   */
   readonly onTrouble?: ((error: NoAnswerError | ErrorAnswer, waitMs: number) => void) | undefined;
 }
 
@@ -135,7 +139,7 @@ export class EventFeed<Each = Event> implements AsyncIterable<Each> {
         const waitMs = waitBeforeRepeat(error instanceof ErrorAnswer ? error : {}, listEvents, attempt);
         if (waitMs === undefined) throw error;
         const boundedMs = Math.min(longestWaitMs, waitMs);
-        onTrouble?.(error, boundedMs);
+        if (onTrouble) tell('onTrouble', () => onTrouble(error, boundedMs));
         await sleep(boundedMs, signal);
       }
     }

@@ -49,8 +49,9 @@ export function leavesUnknown({ status, code }: Failure): boolean {
   if (status === undefined) return true;
   // A 408 is a proxy's, which may have passed the request on.
   if (status === 408) return code === undefined;
-  // What is stored as never sent is known. It is 503 without a time to wait.
-  return status >= 500 && !(code !== undefined && (nothingDone.has(code) || notSent.has(code)));
+  if (status >= 400 && status < 500) return false;
+  // What is stored as never sent is known. It is 503 without a time to wait. No gateway answers 1xx or 3xx.
+  return !(code !== undefined && (nothingDone.has(code) || notSent.has(code)));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { hasUsualDispatcher, notePlatformDispatcher } from './dispatchers.ts';
 import { type PreparedRequest, readText } from './request.ts';
 
 /** What a request was answered with, read whole. */
@@ -16,11 +17,13 @@ const platformFetch: unknown = globalThis.fetch;
 
 /**
  * How a client sends. `fetch` loses an answer that comes before the request is sent whole if the connection then breaks, so files
- * are sent another way, unless the program has a `fetch` of its own or gave the platform's another dispatcher, such as a proxy.
+ * are sent another way, unless the program has a `fetch` of its own or gave the platform's another dispatcher, such as a proxy or one
+ * with certificates.
  */
 export function sendWith(given: typeof fetch | undefined): Send {
   const used = given ?? globalThis.fetch;
   const isOwn = given !== undefined || used !== platformFetch;
+  if (!isOwn) notePlatformDispatcher();
   return async (request, signal) => {
     if (typeof request.init.body === 'object' && !isOwn && hasUsualDispatcher()) {
       const { upload } = await import('./uploads.ts');
@@ -30,11 +33,4 @@ export function sendWith(given: typeof fetch | undefined): Send {
     const { status, headers } = response;
     return { status, header: (name) => headers.get(name) ?? undefined, text: await readText(response.body) };
   };
-}
-
-/** Where Node keeps what `fetch` sends with: an `Agent`, unless the program or the environment asks for something else. */
-function hasUsualDispatcher(): boolean {
-  const globals = globalThis as unknown as Record<symbol, object | undefined>;
-  const dispatcher = globals[Symbol.for('undici.globalDispatcher.1')];
-  return dispatcher === undefined || dispatcher.constructor.name === 'Agent';
 }

@@ -26,7 +26,10 @@ export interface CallOptions {
   readonly deadlineMs?: number | undefined;
   /** How often the request is sent at most. */
   readonly maxAttempts?: number | undefined;
-  /** Called for every answer, also for those after which the request is sent again. What it throws is written to the console. */
+  /**
+   * Called for every answer, also for those after which the request is sent again. It is not awaited. What it throws, or a promise of it
+   * rejects with, is written to the console, and changes nothing.
+   */
   readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
 }
 

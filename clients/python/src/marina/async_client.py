@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import ssl
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Awaitable, Callable, Dict, Optional, Union
 
 from .answers import is_event_page, is_page
 from .async_contract import AsyncOperations
@@ -14,7 +14,8 @@ from .async_transport import AsyncTransport
 from .calls import Call
 from .contract import LIST_EVENTS, Operation
 from .errors import ErrorAnswer, NoAnswerError
-from .settings import AnswerDetails, count_of, read_address, read_settings, seconds_of
+from .settings import AnswerDetails, check_function, count_of, read_address, read_settings, seconds_of
+from .telling import finish
 
 
 class AsyncMarina(AsyncOperations):
@@ -25,6 +26,7 @@ class AsyncMarina(AsyncOperations):
     loops may use a client.
 
     max_connections: how many requests are under way at once in an event loop. Others wait for one to end, within their deadline.
+    on_answer: may be `async` too. It is awaited before the call goes on, within the call's deadline.
     The other arguments are those of `Marina`.
     """
 
@@ -36,12 +38,12 @@ class AsyncMarina(AsyncOperations):
         attempt_seconds: float = 45.0,
         deadline: float = 120.0,
         max_attempts: int = 12,
-        on_answer: Optional[Callable[[AnswerDetails], None]] = None,
+        on_answer: Optional[Callable[[AnswerDetails], Optional[Awaitable[None]]]] = None,
         allow_plaintext: bool = False,
         ssl_context: Optional[ssl.SSLContext] = None,
         max_connections: int = 64,
     ) -> None:
-        self._settings = read_settings(key, attempt_seconds, deadline, max_attempts, on_answer)
+        self._settings = read_settings(key, attempt_seconds, deadline, max_attempts, on_answer, awaits=True)
         address = read_address(base_url, allow_plaintext, ssl_context)
         self._transport = AsyncTransport(address, count_of("max_connections", max_connections))
 
@@ -62,7 +64,7 @@ class AsyncMarina(AsyncOperations):
         limit: int = 100,
         poll_seconds: float = 1.0,
         stop: Optional[asyncio.Event] = None,
-        on_trouble: Optional[Callable[[Union[NoAnswerError, ErrorAnswer], float], None]] = None,
+        on_trouble: Optional[Callable[[Union[NoAnswerError, ErrorAnswer], float], Optional[Awaitable[None]]]] = None,
     ) -> AsyncEventFeed:
         """Follows the event feed: every event from a cursor on, in order and without a gap. It does not end by itself.
 
@@ -70,9 +72,11 @@ class AsyncMarina(AsyncOperations):
         limit: how many events are read at once, 1 to 100. A program that stops in the middle of them meets them again.
         poll_seconds: how long to wait when there is nothing new.
         stop: ends the loop when it is set, within a second, whatever the feed waits for.
-        on_trouble: called after each attempt that failed, with its error and the seconds until the next attempt.
+        on_trouble: called after each attempt that failed, with its error and the seconds until the next attempt. What it raises
+            is logged, and changes nothing. It may be `async`, and is awaited, 30 seconds at most.
         """
 
+        check_function("on_trouble", on_trouble, awaits=True)
         wait = seconds_of("poll_seconds", poll_seconds, 0.0)
         # The feed itself repeats what failed, so that trouble is noticed soon.
         once = self._settings._replace(max_attempts=1)
@@ -123,5 +127,6 @@ class AsyncMarina(AsyncOperations):
             return call.failed(error)
         finally:
             slots.release()
+        await finish(call.tell(answer), call.seconds_left)
         again_after, value = call.answered(answer)
         return value if again_after is None else again_after

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Generic, Optional, Union, cast
+from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Coroutine, Generic, Optional, Union, cast
 
 from .async_waits import unless_set
 from .errors import ErrorAnswer, NoAnswerError
-from .pages import Item, Page, wait_after_trouble
+from .pages import LONGEST_WAIT, Item, Page, wait_after_trouble
+from .telling import finish, tell
 from .waits import StoppedError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class AsyncEventFeed:
         limit: int,
         poll_seconds: float,
         stop: Optional[asyncio.Event],
-        on_trouble: Optional[Callable[[Union[NoAnswerError, ErrorAnswer], float], None]],
+        on_trouble: Optional[Callable[[Union[NoAnswerError, ErrorAnswer], float], Optional[Awaitable[None]]]],
     ) -> None:
         self._read = read
         self._limit = limit
@@ -108,7 +109,8 @@ class AsyncEventFeed:
                 if wait is None:
                     raise
                 if self._on_trouble is not None:
-                    self._on_trouble(error, wait)
+                    told = tell(self._on_trouble, (error, wait), "on_trouble")
+                    await self._unless_stopped(finish(told, LONGEST_WAIT))
                 await self._wait(wait)
         return None
 
@@ -116,10 +118,10 @@ class AsyncEventFeed:
         return self._stop is not None and self._stop.is_set()
 
     async def _wait(self, seconds: float) -> None:
-        if self._stop is None:
-            await asyncio.sleep(seconds)
-            return
+        await self._unless_stopped(asyncio.sleep(seconds))
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await unless_set(self._stop, asyncio.sleep(seconds))
+            await unless_set(self._stop, work)
         except StoppedError:
             return

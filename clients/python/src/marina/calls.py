@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import threading
 import time
@@ -16,9 +15,8 @@ from .contract import Operation
 from .errors import CallState, CallTimeoutError, NoAnswerError, error_answer
 from .retries import Failure, leaves_unknown, settles, wait_before_repeat
 from .settings import AnswerDetails, Settings, seconds_of
+from .telling import Told, tell
 from .values import plain_bytes, plain_value, query_text
-
-_log = logging.getLogger("marina")
 
 
 class Attempt(NamedTuple):
@@ -84,7 +82,6 @@ class Call:
 
     def answered(self, answer: HttpAnswer) -> Tuple[Optional[float], Dict[str, Any]]:
         """How long to wait before the next attempt, or None and the body of a good answer. Raises what the call ends with."""
-        self._tell(answer)
         if 200 <= answer.status < 300:
             try:
                 value = read_object(answer.body)
@@ -127,20 +124,17 @@ class Call:
         is_unknown = self._is_unknown and not settles(failure)
         return CallState(self._operation.name, self._key, self._attempts, is_unknown)
 
-    def _tell(self, answer: HttpAnswer) -> None:
+    def tell(self, answer: HttpAnswer) -> Optional[Told]:
+        """Tells `on_answer` of an answer. Raises nothing."""
         on_answer = self._settings.on_answer
         if on_answer is None:
-            return
+            return None
         is_replayed = answer.headers.get("idempotent-replayed") == "true"
         request_id = answer.headers.get("x-request-id")
         details = AnswerDetails(
             self._operation.name, answer.status, request_id, is_replayed, self._key, self._attempts
         )
-        try:
-            on_answer(details)
-        except Exception:
-            # The order was placed: a mistake in a log must not take its answer and its key away.
-            _log.exception("on_answer failed for an answer to %s", self._operation.name)
+        return tell(on_answer, (details,), f"on_answer, called for an answer to {self._operation.name},")
 
 
 def _then(state: CallState) -> str:

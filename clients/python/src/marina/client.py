@@ -13,7 +13,8 @@ from .calls import Call
 from .contract import LIST_EVENTS, Operation, Operations
 from .errors import ErrorAnswer, NoAnswerError
 from .pages import EventFeed, Pages
-from .settings import AnswerDetails, read_address, read_settings, seconds_of
+from .settings import AnswerDetails, check_function, read_address, read_settings, seconds_of
+from .telling import refuse
 from .transport import Transport
 
 
@@ -30,7 +31,7 @@ class Marina(Operations):
     deadline: how long a call may take with all its attempts and waits, in seconds; each call can have its own.
     max_attempts: how often a request is sent at most.
     on_answer: called for every answer, also for those after which the request is sent again. What it raises is logged, and
-        changes nothing of the call.
+        changes nothing of the call. It cannot be `async`: `AsyncMarina` takes such a function.
     allow_plaintext: lets the key travel in plain text to another machine.
     ssl_context: which certificates to trust; the system's if absent.
     """
@@ -76,9 +77,11 @@ class Marina(Operations):
         limit: how many events are read at once, 1 to 100. A program that stops in the middle of them meets them again.
         poll_seconds: how long to wait when there is nothing new.
         stop: ends the loop when it is set, within a second, whatever the feed waits for.
-        on_trouble: called after each attempt that failed, with its error and the seconds until the next attempt.
+        on_trouble: called after each attempt that failed, with its error and the seconds until the next attempt. What it raises
+            is logged, and changes nothing. It cannot be `async`.
         """
 
+        check_function("on_trouble", on_trouble, awaits=False)
         ends = stop if stop is not None else threading.Event()
         wait = seconds_of("poll_seconds", poll_seconds, 0.0)
         # The feed itself repeats what failed, so that trouble and a stop are noticed soon.
@@ -116,6 +119,7 @@ class Marina(Operations):
             except (OSError, EOFError, http.client.HTTPException) as error:
                 wait = call.failed(error)
             else:
+                refuse(call.tell(answer))
                 again_after, value = call.answered(answer)
                 if again_after is None:
                     return value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Iterator, Optional, Ty
 
 from .errors import ErrorAnswer, NoAnswerError
 from .retries import Failure, wait_before_repeat
+from .telling import refuse, tell
 from .waits import StoppedError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Page = TypeVar("Page")
 Item = TypeVar("Item")
 
-_LONGEST_WAIT = 30.0
+LONGEST_WAIT = 30.0
 
 
 class Pages(Generic[Page, Item]):
@@ -111,7 +112,7 @@ class EventFeed:
                 if wait is None:
                     raise
                 if self._on_trouble is not None:
-                    self._on_trouble(error, wait)
+                    refuse(tell(self._on_trouble, (error, wait), "on_trouble"))
                 self._stop.wait(wait)
         return None
 
@@ -122,4 +123,4 @@ def wait_after_trouble(error: Union[NoAnswerError, ErrorAnswer], attempt: int) -
     if isinstance(error, ErrorAnswer):
         failure = Failure(error.status, error.code, error.retry_after_seconds)
     wait = wait_before_repeat(failure, "GET", False, attempt)
-    return None if wait is None else min(_LONGEST_WAIT, wait)
+    return None if wait is None else min(LONGEST_WAIT, wait)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
 import re
 import ssl
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Awaitable, Callable, NamedTuple, Optional
 from urllib.parse import urlsplit
 
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|::1)")
@@ -33,7 +35,7 @@ class Settings(NamedTuple):
     attempt_seconds: float
     deadline: float
     max_attempts: int
-    on_answer: Optional[Callable[[AnswerDetails], None]]
+    on_answer: Optional[Callable[[AnswerDetails], Optional[Awaitable[None]]]]
 
 
 class Address(NamedTuple):
@@ -52,19 +54,40 @@ def read_settings(
     attempt_seconds: float,
     deadline: float,
     max_attempts: int,
-    on_answer: Optional[Callable[[AnswerDetails], None]],
+    on_answer: Optional[Callable[[AnswerDetails], Optional[Awaitable[None]]]],
+    *,
+    awaits: bool = False,
 ) -> Settings:
-    """Checks the options of a client. Raises a ValueError for one that it cannot have."""
+    """Checks the options of a client. Raises a ValueError for one that it cannot have. `awaits`: whether it awaits functions."""
     if not isinstance(key, str) or not re.fullmatch(r"[!-~]+", key):
         raise ValueError("The key is empty, or has characters that no key has.")
-    if on_answer is not None and not callable(on_answer):
-        raise ValueError("`on_answer` has to be a function.")
+    check_function("on_answer", on_answer, awaits=awaits)
     return Settings(
         key,
         seconds_of("attempt_seconds", attempt_seconds),
         seconds_of("deadline", deadline),
         count_of("max_attempts", max_attempts),
         on_answer,
+    )
+
+
+def check_function(name: str, value: Any, *, awaits: bool) -> None:
+    """Raises a ValueError for what is no function, and for one that has to be awaited if nobody awaits it."""
+    if value is None:
+        return
+    if not callable(value):
+        raise ValueError(f"`{name}` has to be a function.")
+    if not awaits and _is_asynchronous(value):
+        raise ValueError(f"`{name}` has to be a function that is not `async`: only `AsyncMarina` awaits one.")
+
+
+def _is_asynchronous(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    # An object can be called by a method of its class.
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
+        for each in (function, getattr(type(function), "__call__", None))
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import io
 import re
 from typing import Any, Coroutine, Dict, List, NamedTuple, Optional, Protocol, Tuple, TypeVar
 
@@ -113,17 +112,34 @@ async def _read_head(source: Source) -> _Head:
         raise http.client.BadStatusLine("the answer is not HTTP")
     lines: List[bytes] = []
     size = len(first)
-    while not lines or lines[-1].strip() != b"":
+    while not lines or lines[-1].rstrip(b"\r\n") != b"":
         lines.append(await source.line())
         size += len(lines[-1])
         if size > _MAX_HEAD_BYTES:
             raise http.client.HTTPException(f"the answer's headers are longer than {_MAX_HEAD_BYTES} bytes")
-    message = http.client.parse_headers(io.BytesIO(b"".join(lines)))
+    return _Head(match[1], int(match[2]), _headers_in(lines[:-1]), size)
+
+
+def _headers_in(lines: List[bytes]) -> Dict[str, str]:
+    """Headers by their names in lower case. Raises an HTTPException for a line that is none: where the answer ends can be after it.
+
+    Python's own reader takes such a line, and all that follow, for a part of the body.
+    """
     headers: Dict[str, str] = {}
-    for name, value in message.items():
-        same = name.lower()
-        headers[same] = f"{headers[same]}, {value}" if same in headers else value
-    return _Head(match[1], int(match[2]), headers, size)
+    last = ""
+    for line in lines:
+        text = line.decode("latin-1").rstrip("\r\n")
+        match = re.fullmatch(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+:|[ \t])(.*)", text, re.DOTALL)
+        if match is None or (match[1] in " \t" and last == ""):
+            raise http.client.HTTPException("the answer has a line among its headers that is none")
+        # Such characters in a value count as blanks.
+        value = re.sub(r"[\0\r]", " ", match[2]).strip(" \t")
+        if match[1] in " \t":
+            headers[last] = f"{headers[last]} {value}".strip()
+            continue
+        last = match[1][:-1].lower()
+        headers[last] = f"{headers[last]}, {value}" if last in headers else value
+    return headers
 
 
 def _length_of(head: _Head) -> Optional[int]:
