@@ -530,7 +530,9 @@ async function checkDatabase(database: Database): Promise<void> {
 
 /** When a message was made, by its own fields: one that is sent again has the time when it was sent first. */
 function timeOf(message: Message, now: () => number): number {
-  const times = [tags.TransactTime, tags.OrigSendingTime, tags.SendingTime].map((tag) => readUtcTimestamp(message.get(tag)));
+  const times = [tags.TransactTime, tags.OrigSendingTime, tags.SendingTime].map((tag) =>
+    readUtcTimestamp(message.get(tag)),
+  );
   // A time that no order can have is none.
   return times.find((time) => time !== undefined && time >= earliestTime && time <= now() + dayMs) ?? now();
 }
