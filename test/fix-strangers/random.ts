@@ -6,6 +6,8 @@ import { nextSecondInLagos } from './numbers.ts';
 import type { PartnerSide } from './partner.ts';
 import { isFinal, isTrue, judge } from './rule.ts';
 
+/** Orders that are judged at once. */
+const judgesAtOnce = 16;
 /** Orders that are being placed at once. */
 const maxUnderWay = 12;
 
@@ -48,7 +50,7 @@ export class RandomRun {
     const kinds = { right: 0, openWithFinding: 0, finalWithFinding: 0, uncertain: 0 };
     const { findings, inDoubt } = await this.chain.observe();
     const byName = namesIn(findings);
-    for (const order of orders) {
+    const judgeOne = async (order: RandomOrder) => {
       const truth = this.chain.acceptor.orders.get(order.id);
       const view = await order.partner.view(order.id);
       const seen = { view, truth, findings: [], isDoubtShown: inDoubt > 0 };
@@ -63,7 +65,12 @@ export class RandomRun {
       else if (named.length === 0) kinds.uncertain += 1;
       else if (isFinal(view)) kinds.finalWithFinding += 1;
       else kinds.openWithFinding += 1;
-    }
+    };
+    const queue = orders.values();
+    const judges = Array.from({ length: judgesAtOnce }, async () => {
+      for (const order of queue) await judgeOne(order);
+    });
+    await Promise.all(judges);
     return { wrong, kinds };
   }
 

@@ -182,6 +182,17 @@ describe('a question about an order', () => {
     assert.match(desk.findings[0]?.detail ?? '', /does not answer/);
   });
 
+  it('about an order whose day is over does not wait for one that the exchange does not answer about', async () => {
+    const desk = new Desk();
+    for (const id of ['ord_a', 'ord_b', 'ord_c']) desk.add(id, { state: 'open', receivedAt: 100 });
+    const asking = desk.questions.askAboutEnded();
+    await desk.askedTimes(3);
+    for (const { id, orderId } of desk.asked.slice(1)) desk.answer(orderId, id, 'known');
+    await eventually(() => assert.equal(desk.findings.length, 2, 'two are found while the first one has no answer'));
+    await asking;
+    assert.equal(desk.findings.length, 3);
+  });
+
   it('about a new order does not wait for orders that have been in doubt for days', async () => {
     const desk = new Desk();
     for (let old = 0; old < 12; old += 1) desk.add(`ord_old${old}`);

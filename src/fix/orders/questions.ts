@@ -228,13 +228,13 @@ export class Questions {
   }
 
   /** Asks about orders, a few at a time and at a part of the throttle's rate, so that new orders do not wait for it. */
-  async #askEach(orders: readonly FixOrder[]): Promise<void> {
+  async #askEach(orders: readonly FixOrder[], ask = (order: FixOrder) => this.#askQuietly(order)): Promise<void> {
     const { session, throttle, messagesPerSecond } = this.options;
     const queue = orders.values();
     const askers = Array.from({ length: Math.min(askersAtOnce, orders.length) }, async () => {
       for (const order of queue) {
         if (!session.isUp) return;
-        await this.#askQuietly(order);
+        await ask(order);
         await pause((askersAtOnce * partOfThrottle * 1_000) / messagesPerSecond, throttle.stopping);
       }
     });
@@ -275,20 +275,27 @@ export class Questions {
    * report. Only a report of the exchange ends one.
    */
   async askAboutEnded(): Promise<void> {
-    const { store, session, now, dayStartedAt } = this.options;
+    const { store, session, dayStartedAt } = this.options;
     if (!session.isUp) return;
-    for (const order of await store.notEnded(dayStartedAt(), mostAtOnce)) {
-      if (this.#unanswered.has(order.id)) continue;
-      const answer = await this.#askOnce(order);
-      if (answer === undefined && !session.isUp) return;
-      const after = await store.order(order.id);
-      if (after?.state !== 'open') continue;
-      const said = answer === undefined ? 'the exchange does not answer' : sayings[answer];
-      const { exchangeOrderId, filled, quantity } = after;
-      const day = new Date(after.startedAt).toISOString();
-      const detail = `${said}; OrderID=${exchangeOrderId} session=${day} filled=${filled}/${quantity}`;
-      await this.#note(after, { what: 'not_ended', at: now(), detail }, notEndedKey(dayStartedAt()));
-    }
+    const orders = await store.notEnded(dayStartedAt(), mostAtOnce);
+    await this.#askEach(
+      orders.filter(({ id }) => !this.#unanswered.has(id)),
+      (order) => this.#askAboutEnd(order),
+    );
+  }
+
+  /** Asks about one of them, and finds it if it is still open. */
+  async #askAboutEnd(order: FixOrder): Promise<void> {
+    const { store, session, now, dayStartedAt } = this.options;
+    const answer = await this.#askOnce(order);
+    if (answer === undefined && !session.isUp) return;
+    const after = await store.order(order.id);
+    if (after?.state !== 'open') return;
+    const said = answer === undefined ? 'the exchange does not answer' : sayings[answer];
+    const { exchangeOrderId, filled, quantity } = after;
+    const day = new Date(after.startedAt).toISOString();
+    const detail = `${said}; OrderID=${exchangeOrderId} session=${day} filled=${filled}/${quantity}`;
+    await this.#note(after, { what: 'not_ended', at: now(), detail }, notEndedKey(dayStartedAt()));
   }
 
   /** Asks about an order. If there is no answer, it is not asked about in this way again on the present connection. */
