@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import ssl
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -145,6 +148,13 @@ class InterimAnswers(WithScripts):
                 self.assertEqual(clients.call(client, "get_balance", account="B"), {"account": "B"})
 
 
+def wait_until_received(connection: socket.socket) -> None:
+    """Waits until the other end's system has everything that was sent, at most 10 seconds."""
+    end = time.monotonic() + 10
+    while struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, b"\0" * 4))[0] > 0 and time.monotonic() < end:
+        time.sleep(0.001)
+
+
 class UnreadBytes(WithScripts):
     @both
     def test_bytes_in_the_same_segment_after_an_answer_are_nobodys_answer(self, clients: Any) -> None:
@@ -167,6 +177,7 @@ class UnreadBytes(WithScripts):
                 connection.sendall(late)
                 if late == b"":
                     connection.shutdown(socket.SHUT_WR)
+                wait_until_received(connection)
                 came.set()
 
             go_on = threading.Event()
