@@ -174,7 +174,7 @@ export class Nats {
     }
   }
 
-  /** Counted each time and logged once a minute, because messages may come fast. */
+  /** A failure is counted each time, and logged once a minute, because messages may come fast. */
   #failed(subject: string, error: unknown): void {
     this.options.countFailure?.();
     const now = performance.now();

@@ -25,9 +25,16 @@ export async function whileAway(act: Act, happens: () => void): Promise<void> {
   await chain.up();
 }
 
-/** Waits until the order was taken, and trades it whole while the line is down. */
-export async function fillWhileAway(act: Act): Promise<void> {
-  await act.sees('pending');
-  const desk = await act.desk();
-  await whileAway(act, () => void desk.trade(100));
+/** Waits until the order was taken, and trades these parts of it while the line is down. */
+export function tradeWhileAway(...quantities: readonly number[]): (act: Act) => Promise<void> {
+  return async (act) => {
+    await act.sees('pending');
+    const desk = await act.desk();
+    await whileAway(act, () => {
+      for (const quantity of quantities) desk.trade(quantity);
+    });
+  };
 }
+
+/** Waits until the order was taken, and trades it whole while the line is down. */
+export const fillWhileAway = tradeWhileAway(100);

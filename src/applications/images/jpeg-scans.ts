@@ -50,7 +50,8 @@ export function readScans(file: Buffer): JpegScans {
   }
   if (frame === undefined || !received.hasAll(frame)) throw damagedJpeg();
   // A decoder of several scans looks for another one up to the end marker, and must understand all that stands there.
-  if (head.length > 0) scans.push({ head: Buffer.concat(head), data: Buffer.alloc(0) });
+  const tail = Buffer.concat(head);
+  if (tail.length > 0) scans.push({ head: tail, data: Buffer.alloc(0) });
   return { frame, scans: isLayered ? scans : scans.slice(0, 1) };
 }
 

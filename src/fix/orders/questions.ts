@@ -190,7 +190,7 @@ export class Questions {
     const { store } = this.options;
     const [{ startedAt }, doubts] = await Promise.all([store.numbers(), store.inDoubt(mostAtOnce)]);
     for (const order of ordersInGap(doubts, { startedAt, from, to })) {
-      if (wasUp) void this.#askQuietly(order);
+      if (wasUp) void this.#quietly(order, () => this.ask(order));
       else this.#neverRead.add(order.id);
     }
   }
@@ -228,13 +228,16 @@ export class Questions {
   }
 
   /** Asks about orders, a few at a time and at a part of the throttle's rate, so that new orders do not wait for it. */
-  async #askEach(orders: readonly FixOrder[], ask = (order: FixOrder) => this.#askQuietly(order)): Promise<void> {
+  async #askEach(
+    orders: readonly FixOrder[],
+    ask: (order: FixOrder) => Promise<unknown> = (order) => this.ask(order),
+  ): Promise<void> {
     const { session, throttle, messagesPerSecond } = this.options;
     const queue = orders.values();
     const askers = Array.from({ length: Math.min(askersAtOnce, orders.length) }, async () => {
       for (const order of queue) {
         if (!session.isUp) return;
-        await ask(order);
+        await this.#quietly(order, ask);
         await pause((askersAtOnce * partOfThrottle * 1_000) / messagesPerSecond, throttle.stopping);
       }
     });
@@ -403,8 +406,9 @@ export class Questions {
     if (outcome !== 'written') this.#hasMissed = true;
   }
 
-  async #askQuietly(order: FixOrder): Promise<void> {
-    await this.ask(order).catch((error: unknown) => {
+  /** An order that cannot be asked about holds up no other. */
+  async #quietly(order: FixOrder, ask: (order: FixOrder) => Promise<unknown>): Promise<void> {
+    await ask(order).catch((error: unknown) => {
       this.options.log.warn({ err: error, orderId: order.id }, 'an order could not be asked about');
     });
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { withoutOrigSendingTime } from '../altered-bytes.ts';
 import type { Habit } from '../habit.ts';
-import { fillWhileAway, whileAway } from '../numbers.ts';
+import { fillWhileAway, tradeWhileAway, whileAway } from '../numbers.ts';
 
 /** Longer than all of the adapter's and the gateway's times after which an answer counts as proof. */
 const watchMs = 20_000;
@@ -27,11 +27,7 @@ export const gapHabits: readonly Habit[] = [
     expect: 'finding',
     orders: [{ time_in_force: 'gtc' }],
     manners: () => ({ isPassedOver: () => true }),
-    script: async (act) => {
-      await act.sees('pending');
-      const desk = await act.desk();
-      await whileAway(act, () => void desk.trade(40));
-    },
+    script: tradeWhileAway(40),
   },
   {
     name: 'the exchange passes over a missed part by a gap fill without PossDupFlag',
@@ -43,11 +39,7 @@ export const gapHabits: readonly Habit[] = [
       isPassedOver: () => true,
       gapFill: (from, newNumber) => [numbers.gapFill(from, newNumber, false)],
     }),
-    script: async (act) => {
-      await act.sees('pending');
-      const desk = await act.desk();
-      await whileAway(act, () => void desk.trade(40));
-    },
+    script: tradeWhileAway(40),
   },
   {
     name: 'the exchange passes over missed parts one by one, by gap fills without PossDupFlag',
@@ -60,14 +52,7 @@ export const gapHabits: readonly Habit[] = [
       gapFill: (from, newNumber) =>
         Array.from({ length: newNumber - from }, (_, at) => numbers.gapFill(from + at, from + at + 1, false)),
     }),
-    script: async (act) => {
-      await act.sees('pending');
-      const desk = await act.desk();
-      await whileAway(act, () => {
-        desk.trade(30);
-        desk.trade(10);
-      });
-    },
+    script: tradeWhileAway(30, 10),
   },
   {
     name: 'the exchange answers a ResendRequest for a missed part by SequenceReset in reset mode',
@@ -79,11 +64,7 @@ export const gapHabits: readonly Habit[] = [
       isPassedOver: () => true,
       gapFill: (from, newNumber) => [acceptor.numbers.make('4', [[36, String(newNumber)]], { number: from })],
     }),
-    script: async (act) => {
-      await act.sees('pending');
-      const desk = await act.desk();
-      await whileAway(act, () => void desk.trade(40));
-    },
+    script: tradeWhileAway(40),
   },
   {
     name: 'the exchange tests the line before it sends again what is missing',

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../../support/eventually.ts';
 import type { Acceptor } from '../acceptor.ts';
 import type { Act, Habit } from '../habit.ts';
-import { nextDay, whileAway } from '../numbers.ts';
+import { nextDay, tradeWhileAway, whileAway } from '../numbers.ts';
 import type { WireField } from '../wire.ts';
 
 const resetting = { MARINA_FIX_RESET_ON_LOGON: 'true' };
@@ -37,11 +37,7 @@ export const resetHabits: readonly Habit[] = [
     why: 'what it reported meanwhile is gone, and only its counts tell of it',
     expect: 'finding',
     settings: resetting,
-    script: async (act) => {
-      await act.sees('pending');
-      const desk = await act.desk();
-      await whileAway(act, () => void desk.trade(40));
-    },
+    script: tradeWhileAway(40),
   },
   {
     name: 'the exchange begins its numbers with each Logon, and cancels an order while the line is down',
