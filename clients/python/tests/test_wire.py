@@ -169,9 +169,17 @@ class UnreadBytes(WithScripts):
     def test_bytes_that_come_while_a_connection_is_idle_are_nobodys_answer(self, clients: Any) -> None:
         # What proxies send before they close an idle connection, what belongs to nobody, and the end.
         for late in (answer_bytes(408, {}, "Connection: close"), answer_bytes(200, {"account": "OTHER"}), b"\r\n", b""):
-            came = threading.Event()
+            came, go_on = threading.Event(), threading.Event()
 
-            def idle(connection: socket.socket, number: int, head: str, late: bytes = late) -> None:
+            # Bound here: a connection of the round before may still be served in the next one.
+            def idle(
+                connection: socket.socket,
+                _number: int,
+                head: str,
+                late: bytes = late,
+                came: threading.Event = came,
+                go_on: threading.Event = go_on,
+            ) -> None:
                 connection.sendall(answer_bytes(200, {"account": account_of(head)}))
                 go_on.wait(30)
                 connection.sendall(late)
@@ -180,7 +188,6 @@ class UnreadBytes(WithScripts):
                 wait_until_received(connection)
                 came.set()
 
-            go_on = threading.Event()
             server = self.scripted(idle)
             client = clients.make(server.url, max_attempts=1)
             with self.subTest(late[:20]):
