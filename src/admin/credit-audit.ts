@@ -38,7 +38,13 @@ export async function creditFaults(
   const credits = entries.filter(({ type }) => type === 'credit');
   if (credits.length === 0) return [];
   const at = [...new Set(credits.map(({ createdAt }) => createdAt))];
-  const find = auditEntries.find({ partnerId, action: creditAction, at }, detailOnly);
+  // A server that misjudges the table would read everything that was ever done for the partner.
+  const find = auditEntries.find(
+    { partnerId, action: creditAction, at },
+    detailOnly,
+    undefined,
+    'audit_entries_action',
+  );
   const [rows = []] = await database.readAll([find]);
   const audited = new Set(rows.map(({ detail }) => paymentIn(String(detail))));
   return credits

@@ -299,11 +299,12 @@ export function webhookRetention(
     for (const [partnerId, own] of groupBy(expired.flat(), (id) => id)) onExpired(partnerId, own.length);
     const old = new Date(now - attemptsKeptMs);
     const changes = [
-      // A DELETE takes no index by name, and a server that misjudges the table would read and sort all of it.
-      sql`DELETE a FROM (SELECT partner_id, version, number FROM webhook_attempts FORCE INDEX (webhook_attempts_at)
+      // A DELETE takes no index by name, and a server that misjudges the table would read and sort all of it. Without a
+      // column that is not in the index, MySQL would read all of the index.
+      sql`DELETE a FROM (SELECT partner_id, version, number, outcome FROM webhook_attempts FORCE INDEX (webhook_attempts_at)
           WHERE at < ${old} ORDER BY at LIMIT ${most}) old
         STRAIGHT_JOIN webhook_attempts a FORCE INDEX (PRIMARY) USING (partner_id, version, number)`,
-      sql`DELETE d FROM (SELECT partner_id, version FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age)
+      sql`DELETE d FROM (SELECT partner_id, version, state FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age)
           WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)} ORDER BY occurred_at LIMIT ${most}) old
         STRAIGHT_JOIN webhook_deliveries d FORCE INDEX (PRIMARY) USING (partner_id, version)`,
       // Leases of processes that ended. An endpoint that still names one stays free.
