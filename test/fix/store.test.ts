@@ -178,6 +178,18 @@ describe("the record of an adapter's session", () => {
     await assert.rejects(settleFinding(database, { ...settlement, findingId: 999n }), /there is no finding/);
   });
 
+  it('lists orders of an ended day that are still open, those of the day that ended last first', async () => {
+    const store = await next();
+    const ofDays = [1, 3, 2].map((day) => ({ ...row(), receivedAt: day * 86_400_000 }));
+    const at = await nextOut(store);
+    const rows = ofDays.map((order, index) => ({ number: at + index, kept: kept(order) }));
+    await store.sending(rows, at + rows.length);
+    for (const [index, { id }] of ofDays.entries()) await accept(store, id, `new-${id}`, 10 + index);
+    const days = (orders: readonly FixOrder[]) => orders.map(({ receivedAt }) => receivedAt / 86_400_000);
+    assert.deepEqual(days(await store.notEnded(4 * 86_400_000, 2)), [3, 2]);
+    assert.deepEqual(days(await store.notEnded(3 * 86_400_000, 2)), [2, 1]);
+  });
+
   it('asks no more about an order that an operator has settled, and settles its findings', async () => {
     const store = await next();
     const one = row();

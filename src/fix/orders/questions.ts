@@ -55,7 +55,7 @@ const sayings: Readonly<Record<StatusAnswer, string>> = {
 
 const mostAtOnce = 1_000;
 /** How many questions are under way at most when many orders are asked about. */
-const askersAtOnce = 4;
+const askersAtOnce = 16;
 /** How many questions without an answer are known of an order. */
 const mostOpen = 20;
 /** How long an answer to a question may take, in milliseconds. */
@@ -275,7 +275,7 @@ export class Questions {
 
   /**
    * Asks about orders that were good for a day that is over, once in each session day: an exchange may forget them without a
-   * report. Only a report of the exchange ends one.
+   * report. Only a report of the exchange ends one. The newest come first: nobody was told yet that they are not over.
    */
   async askAboutEnded(): Promise<void> {
     const { store, session, dayStartedAt } = this.options;

@@ -469,7 +469,7 @@ export class FixStore {
   }
 
   /**
-   * Orders that were good for a session day before the one that began at this time, and that have not ended, oldest first;
+   * Orders that were good for a session day before the one that began at this time, and that have not ended, newest first;
    * without those that were found so in this one.
    */
   async notEnded(dayStartedAt: number, limit: number): Promise<FixOrder[]> {
@@ -479,7 +479,7 @@ export class FixStore {
         `SELECT ${fixOrders.all.list} FROM fix_orders WHERE state = 'open' AND time_in_force <> 'gtc' AND settled = 0
           AND received_at < ?
           AND id NOT IN (SELECT order_id FROM fix_findings WHERE what = 'not_ended' AND at >= ?)
-          ORDER BY received_at LIMIT ${limit}`,
+          ORDER BY received_at DESC LIMIT ${limit}`,
         day,
         day,
       ),
