@@ -193,6 +193,24 @@ describe('a question about an order', () => {
     assert.equal(desk.findings.length, 3);
   });
 
+  for (const [messagesPerSecond, first] of [
+    [3, 1],
+    [11, 2],
+    [12, 3],
+    [10_000, 64],
+  ] as const) {
+    it(`is put about ${first} of many orders at first if the exchange takes ${messagesPerSecond} messages a second`, async () => {
+      const desk = new Desk({ messagesPerSecond });
+      for (let number = 0; number < 70; number += 1) desk.add(`ord_${number}`, { state: 'open', receivedAt: 1 });
+      const asking = desk.questions.askAboutEnded();
+      await desk.askedTimes(first);
+      desk.isUp = false;
+      for (const { id, orderId } of desk.asked) desk.answer(orderId, id, 'known');
+      await asking;
+      assert.equal(desk.asked.length, first);
+    });
+  }
+
   it('about a new order does not wait for orders that have been in doubt for days', async () => {
     const desk = new Desk();
     for (let old = 0; old < 12; old += 1) desk.add(`ord_old${old}`);

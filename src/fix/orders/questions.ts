@@ -54,8 +54,8 @@ const sayings: Readonly<Record<StatusAnswer, string>> = {
 };
 
 const mostAtOnce = 1_000;
-/** How many questions are under way at most when many orders are asked about. */
-const askersAtOnce = 16;
+/** How many questions are under way at most when many orders are asked about: answers that do not come hold up few others. */
+const mostAskers = 64;
 /** How many questions without an answer are known of an order. */
 const mostOpen = 20;
 /** How long an answer to a question may take, in milliseconds. */
@@ -234,11 +234,14 @@ export class Questions {
   ): Promise<void> {
     const { session, throttle, messagesPerSecond } = this.options;
     const queue = orders.values();
+    const perSecond = messagesPerSecond / partOfThrottle;
+    // Those of the first moment, too, are their part of a second at most.
+    const askersAtOnce = Math.min(Math.max(1, Math.floor(perSecond)), mostAskers);
     const askers = Array.from({ length: Math.min(askersAtOnce, orders.length) }, async () => {
       for (const order of queue) {
         if (!session.isUp) return;
         await this.#quietly(order, ask);
-        await pause((askersAtOnce * partOfThrottle * 1_000) / messagesPerSecond, throttle.stopping);
+        await pause((askersAtOnce * 1_000) / perSecond, throttle.stopping);
       }
     });
     await Promise.all(askers);
