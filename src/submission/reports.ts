@@ -123,11 +123,10 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   }
 
   #logEnd(error: unknown): void {
-    const { log } = this.options;
-    const position = Number(this.position);
-    if (error instanceof ReportsLeftOutError)
-      log.info({ position }, "a partner's reports were left out, and are read again");
-    else log.warn({ err: error, position }, 'the stream of reports broke');
+    const { kind, log } = this.options;
+    const about = { kind: kind.name, position: Number(this.position) };
+    if (error instanceof ReportsLeftOutError) log.info(about, "a partner's reports were left out, and are read again");
+    else log.warn({ err: error, ...about }, 'the stream of reports broke');
   }
 
   /** Whether the last stream had a report that was new. */
@@ -159,7 +158,10 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
         if (fresh.length > 0) await session.add(fresh);
         await this.#position.store(lease, false);
         if (gapBefore !== undefined) {
-          log.warn({ after: Number(session.read), got: Number(gapBefore) }, 'reports are missing; fetching again');
+          log.warn(
+            { kind: kind.name, after: Number(session.read), got: Number(gapBefore) },
+            'reports are missing; fetching again',
+          );
           break;
         }
         await pause(batchingWindowMs, lease.signal);

@@ -90,12 +90,16 @@ describe('gateways whose database server', () => {
       cancels: true,
       restMs: 10,
     });
-    await delay(500);
-    await disturb();
-    await eventually(async () => assert.equal((await readiness(first())).status, 200), 20_000);
-    const clear = load.clearCount;
-    await eventually(() => assert.ok(load.clearCount > clear, 'orders go through again'), 20_000);
-    await load.settle(first());
+    try {
+      await delay(500);
+      await disturb();
+      await eventually(async () => assert.equal((await readiness(first())).status, 200), 20_000);
+      const clear = load.clearCount;
+      await eventually(() => assert.ok(load.clearCount > clear, 'orders go through again'), 20_000);
+      await load.settle(first());
+    } finally {
+      await load.stop();
+    }
     await eventually(async () => assert.deepEqual((await readiness(first())).degraded, [], lastFailures()), 30_000);
     await checkEverything(cluster, first(), partners);
   }
@@ -117,8 +121,8 @@ describe('gateways whose database server', () => {
           .slice(logged)
           .filter((line) => !isTraffic(line) && line.msg !== 'a request was not served');
         const counts = new Map<string, number>();
-        for (const { worker, msg } of lines) {
-          const about = `${worker ?? ''}: ${msg}`;
+        for (const { worker, kind, msg } of lines) {
+          const about = `${worker ?? kind ?? ''}: ${msg}`;
           counts.set(about, (counts.get(about) ?? 0) + 1);
         }
         const most = Math.max(...counts.values());

@@ -69,13 +69,18 @@ export class Load {
     return Math.max(...times.slice(1).map((at, index) => at - (times[index] ?? at)));
   }
 
+  /** Ends the load. A test that fails stops it too, or the next test is disturbed by it. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(this.#hands);
+  }
+
   /**
    * Ends the load, and asks about every key until its answer is clear. Throws on answers that must not be, and if one is
    * not clear within the bound: how many were unclear depends on how long nothing worked.
    */
   async settle(gateway: GatewayProcess, boundMs = 30_000): Promise<void> {
-    this.#stopping = true;
-    await Promise.all(this.#hands);
+    await this.stop();
     for (const order of this.#orders) {
       const end = performance.now() + boundMs;
       for (let last = ''; !order.clear; ) {
