@@ -107,7 +107,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     peers,
     peerMac,
     distrust,
-    notifications: new Notifications(peers, nats, config.natsPrefix),
+    notifications: new Notifications(peers, config.natsPrefix),
     ids: new IdMaker(clock),
     ring,
     /** Derives separate keys for each use of the secrets. */

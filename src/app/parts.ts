@@ -12,7 +12,7 @@ import { Broker } from '../broker/orders.ts';
 import { RecordsBroker } from '../broker/records.ts';
 import { StatementsBroker } from '../broker/statements.ts';
 import type { Config } from '../config.ts';
-import { FeedWatch, feedConsumer } from '../events/feed.ts';
+import { FeedWatch } from '../events/feed.ts';
 import { Relay } from '../events/relay.ts';
 import { feedRetention } from '../events/retention.ts';
 import { EventStream } from '../events/stream.ts';
@@ -103,9 +103,8 @@ function createEvents(base: Base) {
   const stream = new EventStream({ nats, mac, distrust, prefix, replicas });
   const feedWatch = new FeedWatch(database);
   const webhooks = createWebhooks(base);
-  const consumers = [feedConsumer(database, base.log), webhooks.consumer];
-  const relay = new Relay({ ...base, stream, feedWatch, consumers });
-  return { stream, feedWatch, webhooks, relay, stuck: () => consumers.flatMap(({ stuck }) => stuck) };
+  const relay = new Relay({ ...base, stream, feedWatch, consumer: webhooks.consumer });
+  return { stream, feedWatch, webhooks, relay };
 }
 
 /** Webhooks: the consumer that fills the endpoint queues, the sender, and the signing secrets. */

@@ -82,7 +82,7 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
       },
     ],
     [metrics.stuckObjects, 'partner', () => named(outcomes.stuck.all)],
-    [metrics.stuckEvents, 'partner', () => named(watched.events.stuck())],
+    [metrics.stuckEvents, 'partner', () => named(watched.events.webhooks.consumer.stuck)],
     [metrics.partnerQueue, () => database.load.partnersWaiting],
     [metrics.paused, () => Number(environment.paused)],
     [metrics.clockOffset, () => inSeconds(clock.offsetMs)],

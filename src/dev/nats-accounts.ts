@@ -32,7 +32,7 @@ export function natsLogin(url: string, user: keyof NatsPasswords, passwords: Nat
 function withPrefix(accounts: string, prefix: string): string {
   if (prefix === '') return accounts;
   return accounts
-    .replace(/"(events|peers|say|slots)\./g, `"${prefix}$1.`)
+    .replace(/"(events|peers|say)\./g, `"${prefix}$1.`)
     .replace(/\.EVENTS\b/g, `.${prefix}EVENTS`)
     .replace(/KV_SLOTS\b/g, `KV_${prefix}SLOTS`)
     .replace(/\$KV\.SLOTS\b/g, `$KV.${prefix}SLOTS`);

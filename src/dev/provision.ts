@@ -1,5 +1,4 @@
 import { insertAccount } from '../accounts/store.ts';
-import { auditPayment, creditFaults } from '../admin/credit-audit.ts';
 import { recordCredit } from '../admin/wallets.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import { KeySeals, keySealUse } from '../auth/key-seals.ts';
@@ -97,9 +96,5 @@ export async function creditWallet(
     database.environment === 'sandbox',
   );
   const entry = { id: ids.object('wtr'), partnerId, amountKobo, bankReference, createdAt: Date.now() };
-  const recorded = await recordCredit(database, seals, entry, operator);
-  // Seeds of 0.1.0 left no trace in the audit.
-  if ((await creditFaults(database, partnerId, [recorded.entry])).length > 0) {
-    await database.write(auditPayment(operator, { ...recorded.entry, bankReference }));
-  }
+  await recordCredit(database, seals, entry, operator);
 }

@@ -2,22 +2,8 @@ import type { Database } from '../db/database.ts';
 import { noFact } from '../db/facts.ts';
 import { PageReader } from '../db/gathering.ts';
 import { type Statement, sql, statement, toBigInt } from '../db/statement.ts';
-import type { Logger } from '../lib/log.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { areThese, copyToFeed, OutboxConsumer } from './outbox.ts';
 import { feedPurges, feedSkips, type VersionGap } from './table.ts';
-
-/** Copies events into the feed that versions up to 0.1.0 appended to the outbox alone. */
-export function feedConsumer(database: Database, log: Logger): OutboxConsumer {
-  return new OutboxConsumer('feed', database, log, {
-    decide: (consumed) => ({
-      writes: consumed.length === 0 ? [] : [copyToFeed(areThese(consumed))],
-      afterwards: () => undefined,
-    }),
-    written: (events) =>
-      sql`SELECT partner_id, version, id FROM feed_events FORCE INDEX (PRIMARY) WHERE ${areThese(events)}`,
-  });
-}
 
 interface HeldEvent {
   readonly version: bigint;

@@ -40,19 +40,10 @@ export interface OutboxEvent extends ShownBy<typeof published> {
   readonly body: Buffer;
 }
 
-/**
- * The consumers of the outbox, each with its bit in a row's `signed` for its acknowledgement. Events reach the feed with the
- * transaction that appends them; those that versions up to 0.1.0 append while a release is rolled out are consumed.
- */
-const consumers = { feed: 1, webhooks: 2 } as const;
+/** A row's `signed` says to replicas of 0.2.0 that the feed has the event: they would copy it again. */
+const isInFeed = 1;
 
-export type ConsumerName = keyof typeof consumers;
-
-export const consumerNames = Object.keys(consumers) as readonly ConsumerName[];
-
-const acknowledgedByAll = Object.values(consumers).reduce<number>((sum, bit) => sum | bit, 0);
-
-const locked = outbox.only('partnerId', 'version', 'signed', 'publishAt', 'id');
+const locked = outbox.only('partnerId', 'version', 'id');
 
 export type ConsumedEvent = ShownBy<typeof locked>;
 
@@ -78,8 +69,8 @@ export function appendEvents(
     const about = { objectKind: data.case, objectId: data.value.id };
     const { requestId, traceParent } = origin;
     const times = { occurredAt, publishAt: realNow };
-    const signed = consumers.feed;
-    return { partnerId: partner.id, version, id, type, body, requestId, traceParent, ...times, ...about, signed };
+    const row = { partnerId: partner.id, version, id, type, body, requestId, traceParent, ...times, ...about };
+    return { ...row, signed: isInFeed };
   });
   return [outbox.insert(...rows), copyToFeed(areThese(rows))];
 }
@@ -120,16 +111,15 @@ export async function readOutbox(
 const stuckMs = 10_000;
 
 /**
- * A consumer of the outbox. One transaction locks the rows it has not acknowledged, writes its result and acknowledges them,
- * so each event is consumed once. A row that all consumers have acknowledged is removed. Events of one partner that cannot be
- * consumed do not hold up those of others.
+ * The consumer of the outbox. One transaction locks the rows, writes what is made of them and removes them, so each event is
+ * consumed once. Events of one partner that cannot be consumed do not hold up those of others.
  */
 export class OutboxConsumer {
   /** Partners whose events cannot be consumed, and when they are tried again, on a monotonic clock. */
   readonly #stuck = new Map<string, number>();
 
   constructor(
-    readonly name: ConsumerName,
+    readonly name: string,
     private readonly database: Database,
     private readonly log: Logger,
     private readonly work: {
@@ -188,17 +178,16 @@ export class OutboxConsumer {
 
   async #consume(events: readonly EventKey[], findWritten?: Statement): Promise<void> {
     crash('consumer.before-acknowledge');
-    const bit = consumers[this.name];
     const lock = sql`SELECT ${statement(locked.list)} FROM ${outboxByKey} WHERE ${areThese(events)} FOR UPDATE`;
     const reads = this.work.reads?.(events) ?? [];
     const compared = findWritten === undefined ? [] : [findWritten];
     const finish = await this.database.transaction<() => void>(
       [lock, ...compared, ...reads],
       ([rows = [], ...more]) => {
-        const consumed = rows.map(locked.read).filter(({ signed }) => (signed & bit) === 0);
+        const consumed = rows.map(locked.read);
         const written = compared.flatMap(() => more.shift() ?? []);
         const { writes, afterwards } = this.work.decide(unwritten(consumed, written), more);
-        return { writes: consumed.length === 0 ? [] : [...writes, ...acknowledge(consumed, bit)], result: afterwards };
+        return { writes: consumed.length === 0 ? [] : [...writes, remove(consumed)], result: afterwards };
       },
     );
     crash('consumer.acknowledged');
@@ -216,22 +205,15 @@ function unwritten(events: readonly ConsumedEvent[], written: readonly SqlRow[])
   });
 }
 
-function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[] {
-  // Bits of another version's additional consumers do not count.
-  const groups = groupBy(events, ({ signed }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll);
-  return [...groups].map(([isByAll, own]) =>
-    isByAll
-      ? // In this form a DELETE can name its index.
-        sql`DELETE outbox FROM ${outboxByKey} WHERE ${areThese(own)}`
-      : sql`UPDATE ${outboxByKey} SET signed = signed | ${bit} WHERE ${areThese(own)}`,
-  );
+function remove(events: readonly ConsumedEvent[]): Statement {
+  // In this form a DELETE can name its index.
+  return sql`DELETE outbox FROM ${outboxByKey} WHERE ${areThese(events)}`;
 }
 
-/** Counts the events that a consumer has not acknowledged, at most so many, and finds the oldest commit time. */
-export function countUnacknowledged(consumer: ConsumerName, most: number): Statement {
+/** Counts the events that are not consumed yet, at most so many, and finds the oldest commit time. */
+export function countWaiting(most: number): Statement {
   return sql`SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
-    (SELECT publish_at FROM outbox FORCE INDEX (outbox_publish_at) WHERE signed & ${consumers[consumer]} = 0
-      ORDER BY publish_at LIMIT ${most}) AS waiting`;
+    (SELECT publish_at FROM outbox FORCE INDEX (outbox_publish_at) ORDER BY publish_at LIMIT ${most}) AS waiting`;
 }
 
 /** The outbox, to be read by its primary key, whatever the server guesses of its size. */

@@ -15,15 +15,15 @@ export interface RelayOptions {
   readonly holder: string;
   /** Woken when this process has appended events to the feed. */
   readonly feedWatch: { wake(): void };
-  /** The relay hands events to these itself while NATS is away. */
-  readonly consumers: readonly OutboxConsumer[];
+  /** The relay hands events to it itself while NATS is away. */
+  readonly consumer: OutboxConsumer;
 }
 
 const mostAtOnce = 500;
 const pollMs = 250;
 /** How long further commits wait for the next notification after one. */
 const notificationWindowMs = 30;
-/** A published row that stays longer is handed over by the relay, because NATS may have lost it or a consumer may hang. */
+/** A published row that stays longer is handed over by the relay, because NATS may have lost it or the consumer may hang. */
 const consumedWithinMs = 1_000;
 
 /** Batching window in milliseconds, so that events share a round trip. It is longer under load. */
@@ -32,9 +32,9 @@ function batchingWindow(eventsBefore: number): number {
 }
 
 /**
- * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself. Publishing twice is
- * safe, because a consumer consumes each row once. It does not mark published rows: most are gone within milliseconds,
- * and a mark would be a second write on rows that consumers lock.
+ * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumer itself. Publishing twice is
+ * safe, because the consumer consumes each row once. It does not mark published rows: most are gone within milliseconds,
+ * and a mark would be a second write on rows that the consumer locks.
  */
 export class Relay {
   readonly worker: Worker;
@@ -96,7 +96,7 @@ export class Relay {
 
   /** Partners whose events wait to be tried again: they would fill the batch and hide those of others. */
   get #resting(): readonly string[] {
-    return [...new Set(this.options.consumers.flatMap(({ resting }) => resting))];
+    return this.options.consumer.resting;
   }
 
   async #publish(events: readonly OutboxEvent[]): Promise<void> {
@@ -122,7 +122,7 @@ export class Relay {
 
   async #handOver(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
-    await Promise.all(this.options.consumers.map((consumer) => consumer.consume(events)));
+    await this.options.consumer.consume(events);
     crash('relay.handed-over');
   }
 }

@@ -153,7 +153,7 @@ export class EventStream {
   }
 
   /**
-   * A message that no gateway sent is dropped: the relay hands over the event of one that came from version 0.1.0. It is
+   * A message that no gateway sent is dropped. It is
    * acknowledged at once, so that NATS brings it once, whatever becomes of the others.
    */
   async #consumeBatch(messages: readonly JsMsg[], to: EventConsumer): Promise<void> {
@@ -229,12 +229,10 @@ export class EventStream {
     const { streams } = manager;
     this.#isStreamFailing = true;
     const config = await this.#find(manager, mayReplace);
-    // Versions up to 0.1.0 made a stream in files.
-    if (config?.storage === StorageType.File) await streams.delete(this.#stream);
-    else if (config !== undefined && config.num_replicas < this.options.replicas) {
+    if (config !== undefined && config.num_replicas < this.options.replicas) {
       await streams.update(this.#stream, { ...config, num_replicas: this.options.replicas });
     }
-    if (config?.storage !== StorageType.Memory) {
+    if (config === undefined) {
       await streams.add({
         name: this.#stream,
         subjects: [`${this.#subjects}.>`],

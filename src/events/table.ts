@@ -4,10 +4,10 @@ import { originColumns } from '../submission/table.ts';
 /** An event in JSON, as partners see it. It is written as text, because bytes are twice as long in a statement. */
 const eventBody = manyBytes() as Column<Buffer | string>;
 
-/** The event's object; null if an earlier version wrote the event. */
+/** The event's object. */
 const objectColumns = { objectKind: optional(text(20)), objectId: optional(text(24)) };
 
-/** Events on their way to their consumers. A row that all consumers have acknowledged is removed. */
+/** Events on their way to webhooks. A row is removed when it is consumed. */
 export const outbox = defineTable({
   name: 'outbox',
   columns: {
@@ -19,7 +19,7 @@ export const outbox = defineTable({
     occurredAt: instant(),
     /** When the change was committed, in real time by its replica's clock. */
     publishAt: instant(),
-    /** The consumers that have acknowledged the event, a bit each. */
+    /** 1: the feed has the event. Only replicas of 0.2.0 read it. */
     signed: small(),
     ...originColumns,
     ...objectColumns,

@@ -1,4 +1,3 @@
-import type { Nats } from './nats.ts';
 import type { PeerMessages } from './peer-messages.ts';
 
 /** The longest notification: the ids of the partners of a batch of 500 events. */
@@ -8,7 +7,6 @@ const maxBytes = 16_384;
 export class Notifications {
   constructor(
     private readonly peers: PeerMessages,
-    private readonly nats: Pick<Nats, 'publish'>,
     private readonly prefix: string,
   ) {}
 
@@ -20,7 +18,5 @@ export class Notifications {
   /** Notifies all processes if NATS is connected. */
   publish(name: string, text = ''): void {
     this.peers.publish(`${this.prefix}peers.say.${name}`, text);
-    // Version 0.1.0 listens here. This version believes nothing that comes this way.
-    this.nats.publish(`${this.prefix}say.${name}`, text);
   }
 }

@@ -87,20 +87,10 @@ export class CounterStore {
     return { atLeast: now + this.#ahead.atLeast, atMost: now + this.#ahead.atMost };
   }
 
-  /**
-   * Opens the bucket, or creates it. Returns its age in milliseconds.
-   *
-   * @param canReplace Whether all replicas write their state again, so that a new bucket may replace an old one.
-   */
-  async open(canReplace: boolean): Promise<number> {
-    let bucket = await this.#openOrReplace();
-    let status = await bucket.status();
-    // Versions up to 0.1.0 made a file bucket.
-    if (canReplace && status.storage === StorageType.File) {
-      await bucket.destroy();
-      bucket = await this.#openBucket();
-      status = await bucket.status();
-    }
+  /** Opens the bucket, or creates it. Returns its age in milliseconds. */
+  async open(): Promise<number> {
+    const bucket = await this.#openOrReplace();
+    const status = await bucket.status();
     await this.#raiseCopies(status);
     this.#bucket = bucket;
     this.#revision = 0;

@@ -344,7 +344,7 @@ export class Sharing {
   /** Writes this replica's use, waits until all replicas have, and counts together with them from then on. */
   async #joinOnce(signal: AbortSignal): Promise<void> {
     const before = this.losses;
-    const ageMs = await this.store.open(this.#wasAway);
+    const ageMs = await this.store.open();
     const waitMs = this.#wasAway ? settleMs : Math.max(0, settleMs - ageMs);
     await this.#updateAll('settle');
     await this.time.wait(Math.min(waitMs, quietMs), signal);

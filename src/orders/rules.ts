@@ -173,7 +173,7 @@ function applyEnd<Row extends OrderFacts>(order: Row, report: Report, now: numbe
   if (!transitions[order.state].includes(state)) return contradiction(order, detail);
   if (state !== 'rejected') return changed(move(order, state, end.reason, now), detail);
   const { word, sentence } = rejectReasonOf(report.rejectReason);
-  const rejected = { ...move(order, 'rejected', sentence, now), rejectReason: storedRejectReason(word) };
+  const rejected = { ...move(order, 'rejected', sentence, now), rejectReason: word };
   return changed(rejected, `${detail}: ${word}`);
 }
 
@@ -198,15 +198,10 @@ export const rejectSentences: Readonly<Record<EnumName<typeof OrderRejectReason>
 
 type RejectReasonName = keyof typeof rejectSentences;
 
-/** Release 0.1.0 cannot read rows with these. It shows such an order as rejected for a general reason, with the sentence. */
+/** Release 0.2.0 stored these as the general reason, with their own sentence. */
 const storedAsGeneral: readonly RejectReasonName[] = ['price_off_tick', 'price_outside_band', 'quantity_off_lot'];
 
-/** A reject reason as it is stored. */
-export function storedRejectReason(name: RejectReasonName): RejectReasonName {
-  return storedAsGeneral.includes(name) ? 'rejected_by_exchange' : name;
-}
-
-/** The reject reason of a row. One that is stored as the general reason is known by its sentence, which only it has. */
+/** The reject reason of a row. One that was stored as the general reason is known by its sentence, which only it has. */
 export function shownRejectReason({
   rejectReason,
   reason,

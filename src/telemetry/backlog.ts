@@ -1,7 +1,7 @@
 import { overdueProposals } from '../admin/proposals/table.ts';
 import type { Database } from '../db/database.ts';
 import { hasNotRunOut, type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { consumerNames, countUnacknowledged } from '../events/outbox.ts';
+import { countWaiting } from '../events/outbox.ts';
 import { keptEvents } from '../events/retention.ts';
 import type { Clock } from '../lib/clock.ts';
 import { groupBy } from '../lib/group.ts';
@@ -27,7 +27,7 @@ const removed = [
 const states = ['sending', 'uncertain', 'other'] as const;
 
 /**
- * Reads the backlog in one round trip: objects with an unknown outcome, unacknowledged events, leases, and rows that are
+ * Reads the backlog in one round trip: objects with an unknown outcome, events that the webhooks have not consumed, leases, and rows that are
  * older than they should be.
  *
  * `oldestMs` is the age of the oldest, 0 if there is none: of objects in business time, of events in real time. The state
@@ -37,11 +37,11 @@ const states = ['sending', 'uncertain', 'other'] as const;
 export async function readBacklog(database: Database, clock: Clock) {
   const rows = await database.readAll([
     ...kinds.map((kind) => countUnsettled(tables[kind])),
-    ...consumerNames.map((consumer) => countUnacknowledged(consumer, mostCounted)),
+    countWaiting(mostCounted),
     statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${mostLeases}`),
     ...removed.map(({ oldest }) => oldest),
   ]);
-  const afterLeases = kinds.length + consumerNames.length + 1;
+  const afterLeases = kinds.length + 2;
   const [now, realNow] = [clock.now(), clock.realNow()];
   return {
     unsettled: kinds.flatMap((kind, index) =>
@@ -54,10 +54,7 @@ export async function readBacklog(database: Database, clock: Clock) {
         ),
       })),
     ),
-    outbox: consumerNames.map((consumer, index) => ({
-      consumer,
-      ...figureOf(rows[kinds.length + index]?.[0], realNow),
-    })),
+    outbox: figureOf(rows[kinds.length]?.[0], realNow),
     leases: (rows[afterLeases - 1] ?? []).map((row) => ({ name: String(row.name), holder: String(row.holder) })),
     removal: [...groupBy([...removed.entries()], ([, { name }]) => name)].map(([worker, own]) => ({
       worker,

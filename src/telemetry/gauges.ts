@@ -94,9 +94,9 @@ export class Gauges {
       unsettled.set({ kind, state }, count);
       unsettledAge.set({ kind, state }, oldestMs / 1_000);
     }
-    for (const { consumer, count, oldestMs } of backlog?.outbox ?? []) {
-      outbox.set({ consumer }, count);
-      outboxAge.set({ consumer }, oldestMs / 1_000);
+    if (backlog !== undefined) {
+      outbox.set({ consumer: 'webhooks' }, backlog.outbox.count);
+      outboxAge.set({ consumer: 'webhooks' }, backlog.outbox.oldestMs / 1_000);
     }
     for (const { worker, overdueMs } of backlog?.removal ?? []) removalOverdue.set({ worker }, overdueMs / 1_000);
     for (const { name, holder: who } of backlog?.leases ?? []) {

@@ -37,7 +37,7 @@ export interface Parts {
   readonly nats: { readonly connection: object | undefined };
   readonly stream: { readonly isStoring: boolean };
   /** Partners whose events cannot be consumed. */
-  readonly events: { stuck(): readonly string[] };
+  readonly events: { readonly webhooks: { readonly consumer: { readonly stuck: readonly string[] } } };
   /** Partners whose objects cannot be changed. */
   readonly objects: { readonly all: readonly string[] };
   readonly sharing: { readonly isShared: boolean };
@@ -131,7 +131,7 @@ export class Health {
         'jetstream',
         'JetStream stores no events; check its memory and its disk',
       ],
-      ...findStuck('events', 'events cannot be consumed', events.stuck()),
+      ...findStuck('events', 'events cannot be consumed', events.webhooks.consumer.stuck),
       ...findStuck('objects', 'objects cannot be changed', objects.all),
       [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
       ...findProblem('order-reports', "the exchange's reports cannot be applied", reports),

@@ -31,7 +31,7 @@ export interface LoadedDelivery extends ShownBy<typeof attempted> {
   /** The request that created the event's object, and its trace parent; null if they were not kept. */
   readonly requestId: string | null;
   readonly traceParent: string | null;
-  /** The event's object; null in rows of an earlier version. */
+  /** The event's object; null if the feed no longer holds the event. */
   readonly objectId: string | null;
 }
 
@@ -76,12 +76,10 @@ export function isRetryDue(now: number): Statement {
 
 // The index is named, because a server that guesses from the age of events would sort the whole queue at each read.
 const waiting = statement('webhook_deliveries d FORCE INDEX (webhook_deliveries_due)');
-// The feed's copy and the outbox row are swapped in one transaction, so one statement always finds one of them.
-const bodies = statement(`LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
-  LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`);
-const loaded =
-  statement(`${attempted.list.replace(/\w+/g, 'd.$&')}, COALESCE(f.body, o.body) AS body, COALESCE(f.request_id, o.request_id) AS request_id,
-  COALESCE(f.trace_parent, o.trace_parent) AS trace_parent, COALESCE(f.object_id, o.object_id) AS object_id`);
+const bodies = statement('LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version');
+const loaded = statement(
+  `${attempted.list.replace(/\w+/g, 'd.$&')}, f.body, f.request_id, f.trace_parent, f.object_id`,
+);
 const isNew = statement('d.queue = 1 AND d.due_at IS NULL');
 const isRetried = statement('d.queue = 2');
 
@@ -159,8 +157,7 @@ export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: 
   };
   const index = eventId ? byEvent : state && !versions ? byState : 'PRIMARY';
   const tail = sql`AND version < ${before} ORDER BY version DESC LIMIT ${most}`;
-  return sql`SELECT d.*, COALESCE(f.object_kind, o.object_kind) AS object_kind,
-      COALESCE(f.object_id, o.object_id) AS object_id FROM (${deliveries.find(wanted, deliveries.all, tail, index)}) d
+  return sql`SELECT d.*, f.object_kind, f.object_id FROM (${deliveries.find(wanted, deliveries.all, tail, index)}) d
       ${bodies} ORDER BY d.version DESC`;
 }
 
@@ -214,9 +211,8 @@ const mostVersion = 2n ** 63n - 1n;
 
 /** The last versions about an object before a version, at most so many. */
 export function findVersionsAbout(partnerId: string, objectId: string, before = mostVersion, most: number): Statement {
-  const about = sql`WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version < ${before}`;
-  return sql`SELECT version FROM feed_events FORCE INDEX (feed_events_object) ${about}
-    UNION SELECT version FROM outbox ${about} ORDER BY version DESC LIMIT ${most}`;
+  return sql`SELECT version FROM feed_events FORCE INDEX (feed_events_object)
+    WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version < ${before} ORDER BY version DESC LIMIT ${most}`;
 }
 
 /** Sends deliveries again, at once. */

@@ -3,7 +3,6 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect, StorageType } from 'nats';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { type Server, startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
@@ -108,27 +107,6 @@ describe('a full disk', () => {
     }
     disk.free();
     await placed();
-    await checkEverything(cluster, gateway, [partner]);
-  });
-
-  it('does not matter to a stream that an earlier version made in a file: it is replaced', async (test) => {
-    const disk = await smallDisk(test, natsMiB);
-    if (disk === undefined) return;
-    const nats = await startNatsOn(disk);
-    const cluster = await clusterOf({ nats });
-    const name = `${cluster.gatewayVariables.MARINA_NATS_PREFIX}EVENTS`;
-    const connection = await connect({ servers: nats.url });
-    stops.push(() => connection.close());
-    const manager = await connection.jetstreamManager();
-    const subjects = [`${cluster.gatewayVariables.MARINA_NATS_PREFIX}events.>`];
-    await manager.streams.add({ name, subjects, storage: StorageType.File });
-    const gateway = await cluster.startGateway();
-    await eventually(async () => {
-      assert.equal((await manager.streams.info(name)).config.storage, StorageType.Memory);
-      assert.deepEqual(await degraded(gateway), []);
-    }, 20_000);
-    const partner = await cluster.newPartner();
-    assert.equal((await gateway.place(partner, { symbol: 'SIM-FILL' })).status, 201);
     await checkEverything(cluster, gateway, [partner]);
   });
 

@@ -13,17 +13,14 @@ import { apply, goodFields } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { noisePng } from '../support/images.ts';
-import { createOldKey } from '../support/keys.ts';
 import { verifyLedger } from '../support/ledger.ts';
 import { installRelease, migrateBy } from '../support/release.ts';
-import { runCommand } from '../support/secret-files.ts';
 import { accountHost } from '../support/servers.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 import { checkArrivals, type Endpoint, registerEndpoints } from './support/arrivals.ts';
 import { checkEverything } from './support/checker.ts';
 import { Load } from './support/load.ts';
 import { checkMoney } from './support/money.ts';
-import { writeAsItself, writeAsOlderVersion } from './support/older-version.ts';
 import { lists, readAll, UpgradeLoad } from './support/upgrade-load.ts';
 
 const release = lastRelease('.');
@@ -70,7 +67,6 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
   let own: GatewayProcess;
   let endpoints: Endpoint[];
   let file: Buffer;
-  let oldKey: { readonly id: string; readonly key: string };
   /**
    * The first three are under load. The endpoint of `failing` is paused, that of `refusing` has retries due later, an operator
    * holds that of `held`, and `idle` has no event until the rollback.
@@ -174,13 +170,6 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
     }
   }
 
-  /** Runs `keys seal` of this version. Answers its exit code, with what it printed. */
-  async function seal(...named: readonly string[]): Promise<[number | string | null, string]> {
-    const { MARINA_DATABASE_URL = '', MARINA_SECRET_KEY = '' } = cluster.gatewayVariables;
-    const command = runCommand(['keys', 'seal', ...named], { MARINA_DATABASE_URL, MARINA_SECRET_KEY });
-    return [await command.ended, command.printed()];
-  }
-
   const endpointsOf = (...wanted: readonly (typeof names)[number][]) =>
     endpoints.filter(({ partnerId }) => wanted.some((name) => partners[name].id === partnerId));
 
@@ -243,9 +232,6 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
       await more('without the release');
       old = await startRelease();
       gateways = [old, own];
-      const [code, printed] = await seal();
-      assert.equal(code, 0, printed);
-      assert.match(printed, /API keys: [1-9]\d* sealed/);
       await more('both again');
       gateways = [old];
       await own.kill();
@@ -285,45 +271,36 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
     }
   });
 
-  it('goes back to the release, and forward again, also from a version that writes less', async () => {
+  it('goes back to the release, and forward again', async () => {
     const { idle, failing, refusing, held } = partners;
     await underLoad(async (more) => {
       gateways = [old];
       await own.stop();
       await more('rolled back');
-      await writeAsOlderVersion(cluster.database, new URL(releaseUrl).username);
-      oldKey = await createOldKey(cluster.database, { partnerId: idle.id, scopes: 'read' });
-      // Nothing was ever sent to this endpoint: the version that queues its first event does not mark it.
+      // Nothing was ever sent to this endpoint: the release queues its first event.
       receiver.reply(`/${idle.id}`, () => 'hang');
       assert.equal((await place(idle, 'SIM-REST')).status, 201);
       await eventually(() => assert.ok(receiver.at(`/${idle.id}`).length > 0, 'it is tried'));
-      await more('as an older version');
+      await more('with an endpoint that hangs');
       own = await startOwn();
       gateways = [own];
       await old.kill();
       for (const { id } of [idle, failing, refusing, held]) receiver.reply(`/${id}`, () => 200);
     });
-    await writeAsItself(cluster.database);
-    assert.equal((await own.request('GET', '/v1/orders', { key: oldKey.key })).status, 200, 'an older key is good');
     await admin(({ webhooks, options }) => webhooks.resumeEndpoint({ partnerId: held.id, reason: 'test' }, options));
     // The time of the next retry, and of the next attempt at the paused endpoint.
     await admin(({ clock, options }) => clock.advanceClock({ by: { seconds: 3_600n, nanos: 0 } }, options));
-    // An endpoint that no version marked as having work is found by the scan of all endpoints, which comes once a minute.
+    // An endpoint that is not marked as having work is found by the scan of all endpoints, which comes once a minute.
     await check(own, endpoints, 90_000);
   });
 
-  it('seals what the release wrote meanwhile, so that rows without a seal can be refused', async () => {
-    const { funder } = partners;
-    const [first, printed] = await seal();
-    assert.equal(first, 1, printed);
-    assert.match(printed, new RegExp(`${oldKey.id} .* is not sealed: no entry says who made it`));
-    const [second, all] = await seal(oldKey.id);
-    assert.equal(second, 0, all);
+  it('refuses rows without a seal: the release has sealed all that it wrote', async () => {
+    const { funder, trader } = partners;
     await own.stop();
     own = await cluster.startGateway({ MARINA_UNSEALED_ROWS: 'refused' });
     started.push(own);
     gateways = [own];
-    assert.equal((await own.request('GET', '/v1/orders', { key: oldKey.key })).status, 200);
+    assert.equal((await own.request('GET', '/v1/orders', { key: trader.key })).status, 200);
     assert.equal((await own.allocate(funder, { amount_kobo: 1_000 })).status, 201);
     assert.deepEqual(await admin((client) => verifyLedger(client, funder.id)), []);
   });

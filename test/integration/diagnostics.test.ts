@@ -58,7 +58,6 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
       );
       const names = answer.queues.map((queue: Found) => queue.name);
       for (const name of [
-        'outbox feed',
         'outbox webhooks',
 
         'stream webhooks',

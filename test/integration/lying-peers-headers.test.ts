@@ -89,7 +89,7 @@ describe('replicas beside somebody who sends headers that are none', () => {
     await withNats(async (own) => {
       const prefix = newPrefix();
       const store = new CounterStore(own, prefix, 'r1', { mac: testMac, distrust });
-      await store.open(false);
+      await store.open();
       for (const [name, bytes] of cases) {
         const key = `tokens.rate.p${cases.findIndex(([each]) => each === name)}`;
         const written = await store.write(key, { value: 1, revision: 0 });

@@ -13,7 +13,7 @@ function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | unde
     nats: { connection: {} },
     stream: { isStoring: true },
     objects: { all: [] },
-    events: { stuck: () => [] },
+    events: { webhooks: { consumer: { stuck: [] } } },
     sharing: { isShared: true },
     reports: { problem: undefined },
     applicationReports: { problem: undefined },
@@ -47,8 +47,8 @@ describe("the machine's clock", () => {
 });
 
 it('events that cannot be consumed are a trouble, which names the first of their partners', () => {
-  const stuck = ['par_1', 'par_2', 'par_1', 'par_3', 'par_4', 'par_5'];
-  const health = new Health({ ...parts(0, 0), events: { stuck: () => stuck } }, () => 0);
+  const stuck = ['par_1', 'par_2', 'par_3', 'par_4', 'par_5'];
+  const health = new Health({ ...parts(0, 0), events: { webhooks: { consumer: { stuck } } } }, () => 0);
   const reason = 'events cannot be consumed, of par_1, par_2, par_3 and 2 more';
   assert.deepEqual(health.known(), [{ part: 'events', reason, stops: false, sinceMs: 0 }]);
 });

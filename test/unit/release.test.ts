@@ -26,7 +26,8 @@ describe('the last release', () => {
 
   it('has no migration that was changed, removed or moved since', { skip }, async () => {
     await extractRelease(root, lastRelease(root), folder, ['migrations']);
-    const released = readdirSync(join(folder, 'migrations')).filter((file) => file !== 'index.ts');
+    const files = readdirSync(join(folder, 'migrations'), { recursive: true, encoding: 'utf8' });
+    const released = files.filter((file) => file.endsWith('.ts') && !file.endsWith('index.ts'));
     assert.ok(released.length > 0, 'the release has migrations');
     for (const file of released) {
       const now = readFileSync(join(root, 'migrations', file), 'utf8');
@@ -37,11 +38,17 @@ describe('the last release', () => {
         `migrations/${file} was released: add a migration, do not change this one`,
       );
     }
-    const order = (of: string) => [
-      ...codeOf(readFileSync(join(of, 'migrations/index.ts'), 'utf8')).matchAll(/'(.+)'/g),
-    ];
-    const [before, now] = [order(folder), order(root)].map((found) => found.map(([, file]) => file));
-    assert.deepEqual(now?.slice(0, before?.length), before, 'new migrations come after those of the release');
+    for (const index of files.filter((file) => file.endsWith('index.ts'))) {
+      const order = (of: string) => [
+        ...codeOf(readFileSync(join(of, 'migrations', index), 'utf8')).matchAll(/'(.+)'/g),
+      ];
+      const [before, now] = [order(folder), order(root)].map((found) => found.map(([, file]) => file));
+      assert.deepEqual(
+        now?.slice(0, before?.length),
+        before,
+        `${index}: new migrations come after those of the release`,
+      );
+    }
   });
 });
 

@@ -2369,8 +2369,7 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   /**
    * Lists the events of one order of the last 30 days, oldest first, as they are in the feed. It shows what became of one
    * order. To follow changes, read the whole feed: only there does a missing version mean a missing event.
-   * An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events of
-   * release 0.1.0 are in the feed only.
+   * An older order may have begun before its first event that is listed, because events older than 30 days are removed.
    *
    * Errors: `order_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
    * without a cursor), or the cursor was not issued for the events of this order.
@@ -2384,8 +2383,7 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   /**
    * Lists the events of one application of the last 30 days, oldest first, as they are in the feed. It shows what became of one
    * application. To follow changes, read the whole feed: only there does a missing version mean a missing event.
-   * An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events of
-   * release 0.1.0 are in the feed only.
+   * An older application may have begun before its first event that is listed, because events older than 30 days are removed.
    *
    * Errors: `application_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
    * without a cursor), or the cursor was not issued for the events of this application.
@@ -2399,8 +2397,7 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   /**
    * Lists the events of one allocation of the last 30 days, oldest first, as they are in the feed. It shows what became of one
    * allocation. To follow changes, read the whole feed: only there does a missing version mean a missing event.
-   * An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events of
-   * release 0.1.0 are in the feed only.
+   * An older allocation may have begun before its first event that is listed, because events older than 30 days are removed.
    *
    * Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
    * without a cursor), or the cursor was not issued for the events of this allocation.

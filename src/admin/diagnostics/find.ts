@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { shownAllocation, toAllocationMessage } from '../../allocations/table.ts';
 import { shownApplication, toApplicationMessage } from '../../applications/table.ts';
 import type { Database } from '../../db/database.ts';
-import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../../db/statement.ts';
+import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../db/statement.ts';
 import type { Selection } from '../../db/table.ts';
 import type { Diagnostics } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { AllocationTransferSchema, ObjectEventSchema } from '../../gen/marina/admin/v1/objects_pb.ts';
@@ -12,7 +12,6 @@ import { type OrderState, OrderStateSchema } from '../../gen/marina/gateway/v1/o
 import { type WalletTransferType, WalletTransferTypeSchema } from '../../gen/marina/gateway/v1/wallet_pb.ts';
 import { type Clock, daysBefore, isDate, nextLagosMidnight } from '../../lib/clock.ts';
 import { enumWords } from '../../lib/enums.ts';
-import { groupBy } from '../../lib/group.ts';
 import { firstIdAt } from '../../lib/ids.ts';
 import type { Cursors } from '../../lib/paging.ts';
 import { shownOrder, toOrderMessage } from '../../orders/table.ts';
@@ -45,7 +44,6 @@ interface Found<Shown> {
 }
 
 const mostEvents = 10;
-const mostWaiting = 1_000;
 const orderStates = enumWords<typeof OrderState>(OrderStateSchema);
 const applicationStates = enumWords<typeof ApplicationState>(ApplicationStateSchema);
 const allocationStates = enumWords<typeof AllocationState>(AllocationStateSchema);
@@ -122,22 +120,8 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, cl
 
   /** The last events of each object, newest first, by its place in the page. */
   async function readEvents(found: readonly Found<{ readonly id: string }>[]) {
-    const partners = [...groupBy(found, ({ partnerId }) => partnerId)];
-    const answers = await database.readAll([
-      ...partners.map(([partnerId, some]) => findWaiting(partnerId, some)),
-      ...found.map(({ partnerId, shown }) => findHeld(partnerId, shown.id)),
-    ]);
-    const waiting = groupBy(answers.slice(0, partners.length).flat(), (row) => String(row.object_id));
-    return (at: number): ObjectEvent[] => {
-      const id = found[at]?.shown.id ?? '';
-      // An event can be in the feed and still on its way to webhooks.
-      const rows = [...(waiting.get(id) ?? []), ...(answers[partners.length + at] ?? [])];
-      const byVersion = new Map(rows.map((row) => [String(row.version), row]));
-      return [...byVersion.values()]
-        .map(toEvent)
-        .sort((one, other) => Number(other.version - one.version))
-        .slice(0, mostEvents);
-    };
+    const answers = await database.readAll(found.map(({ partnerId, shown }) => findEvents(partnerId, shown.id)));
+    return (at: number): ObjectEvent[] => (answers[at] ?? []).map(toEvent);
   }
 
   return {
@@ -197,24 +181,12 @@ function knownState<Word extends string>(word: Word | undefined): Word {
   return word;
 }
 
-const event = 'e.object_id, e.version, e.id, e.type, e.occurred_at, d.state AS delivery, d.due_at';
-const delivery = 'LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version';
-
-/** The events of some of a partner's objects on their way to the feed. */
-function findWaiting(partnerId: string, found: readonly Found<{ readonly id: string }>[]): Statement {
-  const ids = found.map(({ shown }) => shown.id);
-  const of = `SELECT ${event}, FALSE AS in_feed FROM outbox e ${delivery} WHERE e.partner_id = ? AND e.object_id IN (?)`;
-  return statement(`${of} ORDER BY e.version DESC LIMIT ${mostWaiting}`, partnerId, ids);
-}
-
-/** An object's last events in the feed. */
-function findHeld(partnerId: string, objectId: string): Statement {
-  const of = `SELECT ${event}, TRUE AS in_feed FROM feed_events e FORCE INDEX (feed_events_object) ${delivery}`;
-  return statement(
-    `${of} WHERE e.partner_id = ? AND e.object_id = ? ORDER BY e.version DESC LIMIT ${mostEvents}`,
-    partnerId,
-    objectId,
-  );
+/** An object's last events. */
+function findEvents(partnerId: string, objectId: string): Statement {
+  return sql`SELECT e.version, e.id, e.type, e.occurred_at, d.state AS delivery, d.due_at
+    FROM feed_events e FORCE INDEX (feed_events_object)
+    LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
+    WHERE e.partner_id = ${partnerId} AND e.object_id = ${objectId} ORDER BY e.version DESC LIMIT ${mostEvents}`;
 }
 
 function toEvent(row: SqlRow): ObjectEvent {
@@ -223,7 +195,7 @@ function toEvent(row: SqlRow): ObjectEvent {
     type: String(row.type ?? ''),
     version: toBigInt(row.version),
     at: toTimestamp((row.occurred_at as Date).getTime()),
-    inFeed: Number(row.in_feed) !== 0,
+    inFeed: true,
     webhook: String(row.delivery ?? ''),
     webhookDueAt: toTimestamp(milliseconds(row.due_at)),
   };

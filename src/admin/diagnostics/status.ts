@@ -174,7 +174,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
 function backlogQueues({ outbox, unsettled }: BacklogFigures): Queue[] {
   const figures = groupBy(unsettled, ({ kind }) => kind);
   return [
-    ...outbox.map(({ consumer, count, oldestMs }) => queue(`outbox ${consumer}`, count, oldestMs)),
+    queue('outbox webhooks', outbox.count, outbox.oldestMs),
     ...[...figures].map(([kind, ofKind]) => {
       const count = ofKind.reduce((sum, figure) => sum + figure.count, 0);
       return queue(`${kind}s`, count, Math.max(...ofKind.map(({ oldestMs }) => oldestMs)));

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
-import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../../db/statement.ts';
+import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../db/statement.ts';
 import {
   type Diagnostics,
   type GetTimelineRequest,
@@ -109,7 +109,7 @@ export function timelineCalls(
     const [found] = find === undefined ? [] : await database.read(find);
     if (found === undefined) throw notFound();
     const partnerId = String(found.partner_id);
-    const page = kind && (await readPage(kind.history, partnerId, id, found.updated_at, request));
+    const page = kind && (await readPage(kind.history, partnerId, id, request));
     // Entries about the subject as a whole are on the first page.
     const sources = other?.sources ?? ofObject;
     const whole = request.afterStep === 0 ? await readSources(sources, partnerId, id) : [];
@@ -127,27 +127,19 @@ export function timelineCalls(
   }
 
   /** A page of an object's steps, with its events from after the previous page up to the last of these steps. */
-  async function readPage(
-    history: History,
-    partnerId: string,
-    id: string,
-    updatedAt: unknown,
-    { afterStep, limit }: GetTimelineRequest,
-  ) {
+  async function readPage(history: History, partnerId: string, id: string, { afterStep, limit }: GetTimelineRequest) {
     const most = limit === 0 ? usualSteps : limit;
     const rows = await read(history.page(partnerId, id, Math.max(0, afterStep - 1), most + 2));
     const last = rows.find(({ sequence }) => Number(sequence) === afterStep);
     const later = rows.filter((row) => row !== last);
     const steps = later.slice(0, most);
     const hasMore = later.length > most;
-    const instants = steps.map(instantOf);
+    const end = steps.at(-1);
     const events = await readEvents(partnerId, id, {
       after: last === undefined ? 0 : instantOf(last),
-      until: hasMore ? (instants.at(-1) ?? 0) : endOfTime,
-      // If clocks differ, an event may have the instant of the change before.
-      instants: hasMore ? instants : [...instants, (updatedAt as Date).getTime()],
+      until: hasMore && end !== undefined ? instantOf(end) : endOfTime,
     });
-    const lastStep = Number(steps.at(-1)?.sequence ?? afterStep);
+    const lastStep = Number(end?.sequence ?? afterStep);
     return { entries: [...steps.map(stepEntry), ...events], lastStep, hasMore };
   }
 
@@ -156,20 +148,19 @@ export function timelineCalls(
     return sources.flatMap(({ toEntry }, index) => (answers[index] ?? []).map(toEntry));
   }
 
-  /** The events of an object with their webhook attempts. An event in both the outbox and the feed appears once. */
+  /** The events of an object with their webhook attempts. */
   async function readEvents(partnerId: string, id: string, window: EventWindow): Promise<Entry[]> {
-    const rows = (await database.readAll(findEvents(partnerId, id, window))).flat();
-    const eventOf = new Map(rows.map((row) => [String(row.version), eventEntry(row)]));
-    const events = [...eventOf.values()].sort((one, other) => Number(one.version - other.version));
+    const events = (await read(findEvents(partnerId, id, window))).map(eventEntry);
+    const eventOf = new Map(events.map((event) => [event.version, event]));
     if (events.length === 0) return [];
     const versions = events.map(({ version }) => version);
     const attempts = (await read(findAttempts(partnerId, versions, mostAttempts))).map(attemptTable.all.read);
-    return [...events, ...attempts.map((attempt) => attemptEntry(attempt, eventOf.get(String(attempt.version))))];
+    return [...events, ...attempts.map((attempt) => attemptEntry(attempt, eventOf.get(attempt.version)))];
   }
 
   async function findObject(eventId: string): Promise<string> {
-    const [row] = (await database.readAll(findObjectOf(eventId))).flat();
-    if (row === undefined) throw notFound();
+    const [row] = await read(findObjectOf(eventId));
+    if (row === undefined || row.object_id === null) throw notFound();
     return String(row.object_id);
   }
 
@@ -204,57 +195,21 @@ function stepEntry(row: SqlRow): Entry {
 interface EventWindow {
   readonly after: number;
   readonly until: number;
-  /** The instants of the object's changes in that time. */
-  readonly instants: readonly number[];
 }
 
-const inBody = (path: string) => `JSON_UNQUOTE(JSON_EXTRACT(CONVERT(e.body USING utf8mb4), '$.${path}'))`;
-
-/**
- * A partner's events about an object, in the outbox and in the feed. Earlier versions wrote events without the object's id.
- * Such an event has the instant of a change, and a body that names the object.
- */
-function findEvents(partnerId: string, objectId: string, { after, until, instants }: EventWindow): Statement[] {
-  const select = (table: string, where: string, condition: string) =>
-    `SELECT e.version, e.id, e.occurred_at, COALESCE(e.type, ${inBody('type')}) AS type, '${where}' AS held,
-      d.state AS delivery, d.due_at
-      FROM ${table} LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
-      WHERE e.partner_id = ? AND ${condition} ORDER BY e.version LIMIT ${mostEvents}`;
-  const isInWindow = 'e.occurred_at > ? AND e.occurred_at <= ?';
-  const window = [new Date(after), new Date(until)];
-  return [
-    statement(
-      select('outbox e', 'on its way to the feed', `COALESCE(e.object_id, ${inBody('data.id')}) = ? AND ${isInWindow}`),
-      ...[partnerId, objectId, ...window],
-    ),
-    statement(
-      select('feed_events e FORCE INDEX (feed_events_object)', 'in the feed', `e.object_id = ? AND ${isInWindow}`),
-      ...[partnerId, objectId, ...window],
-    ),
-    statement(
-      select(
-        'feed_events e FORCE INDEX (feed_events_occurred_at)',
-        'in the feed',
-        `e.object_id IS NULL AND e.occurred_at IN (?) AND ${inBody('data.id')} = ?`,
-      ),
-      ...[partnerId, instants.map((instant) => new Date(instant)), objectId],
-    ),
-  ];
+function findEvents(partnerId: string, objectId: string, { after, until }: EventWindow): Statement {
+  return sql`SELECT e.version, e.id, e.occurred_at, e.type, d.state AS delivery, d.due_at
+    FROM feed_events e FORCE INDEX (feed_events_object)
+    LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
+    WHERE e.partner_id = ${partnerId} AND e.object_id = ${objectId} AND e.occurred_at > ${new Date(after)}
+      AND e.occurred_at <= ${new Date(until)} ORDER BY e.version LIMIT ${mostEvents}`;
 }
 
 /** Finds the object of an event by the event's id, which begins with its time. */
-function findObjectOf(eventId: string): Statement[] {
+function findObjectOf(eventId: string): Statement {
   const madeAt = Number.parseInt(eventId.slice('msg_'.length, 'msg_'.length + 12), 16);
-  const select = `SELECT COALESCE(e.object_id, ${inBody('data.id')}) AS object_id FROM`;
-  return [
-    statement(
-      `${select} feed_events e WHERE e.occurred_at BETWEEN ? AND ? AND e.id = ?`,
-      new Date(madeAt - nearMs),
-      new Date(madeAt + nearMs),
-      eventId,
-    ),
-    statement(`${select} outbox e WHERE e.id = ?`, eventId),
-  ];
+  return sql`SELECT object_id FROM feed_events
+    WHERE occurred_at BETWEEN ${new Date(madeAt - nearMs)} AND ${new Date(madeAt + nearMs)} AND id = ${eventId}`;
 }
 
 function eventEntry(row: SqlRow): Entry & { readonly version: bigint; readonly eventId: string } {
@@ -266,7 +221,7 @@ function eventEntry(row: SqlRow): Entry & { readonly version: bigint; readonly e
     kind: type,
     // A type is the object's kind, a full stop and its new state.
     state: type.slice(type.indexOf('.') + 1),
-    detail: row.delivery === null ? String(row.held) : `${row.held}; webhook ${row.delivery}${dueAt}`,
+    detail: row.delivery === null ? 'in the feed' : `in the feed; webhook ${row.delivery}${dueAt}`,
     eventId: String(row.id),
     version: toBigInt(row.version),
   };

@@ -6,7 +6,6 @@ import {
   orderStates,
   reachedAfterAll,
   rejectSentences,
-  storedRejectReason,
 } from '../rules.ts';
 import { readRecord, type WaitingTrade, writeRecord } from '../settled/rules.ts';
 import { type KnownTrade, sumsOf } from '../trades/rules.ts';
@@ -268,7 +267,7 @@ class OrderChanges<Row extends SettledOrderFacts> {
     }
     if (state !== undefined && state !== 'open' && state !== 'filled' && this.#after.state !== state) {
       const { detail, reason } = ends[state];
-      const rejected = rejectReason === undefined ? {} : { rejectReason: storedRejectReason(rejectReason) };
+      const rejected = rejectReason === undefined ? {} : { rejectReason };
       const sentence = rejectReason === undefined ? reason : rejectSentences[rejectReason];
       this.#add({ state, reason: sentence, ...rejected }, detail, { upstreamAt: endedAt });
     }

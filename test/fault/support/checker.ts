@@ -176,9 +176,7 @@ export async function checkUsage(cluster: Cluster, orders: ReadonlyMap<string, S
 
 export async function storedOrders(cluster: Cluster): Promise<Map<string, StoredOrder>> {
   const rows = await cluster.database.read(statement('SELECT * FROM orders ORDER BY id'));
-  // The tables of the last release lack what was added since.
-  const added = { missed_report: 0 };
-  return new Map(rows.map((row) => [String(row.id), orders.all.read({ ...added, ...row })]));
+  return new Map(rows.map((row) => [String(row.id), orders.all.read(row)]));
 }
 
 async function allMessages(cluster: Cluster): Promise<ReceivedMessage[]> {

@@ -36,13 +36,11 @@ export class FeedWatch {
 
   async #poll(): Promise<void> {
     while (!this.#stopping) {
-      // One statement, so that a version is either on its way or readable. What is readable is what comes before the first
-      // that is still on its way.
+      // One statement, so that both are of one moment.
       const rows = await this.database
         .read(
           statement(
-            `SELECT p.id, p.version, (SELECT MIN(o.version) FROM outbox o WHERE o.partner_id = p.id AND o.signed & 1 = 0) AS first
-              FROM partners p`,
+            'SELECT p.id, p.version, (SELECT MAX(f.version) FROM feed_events f WHERE f.partner_id = p.id) AS last FROM partners p',
           ),
         )
         .catch(() => []);
@@ -50,7 +48,7 @@ export class FeedWatch {
       for (const row of rows) {
         const id = String(row.id);
         const committed = Number(row.version);
-        const readable = row.first === null ? committed : Number(row.first) - 1;
+        const readable = Number(row.last ?? 0);
         for (let version = (this.#seen.get(id) ?? 0) + 1; version <= committed; version += 1) {
           this.#waiting.set(`${id} ${version}`, now);
         }

@@ -80,12 +80,6 @@ export const specials: readonly Special[] = [
     because: "it counts a partner's active keys, and their number has a bound",
   },
   {
-    shape:
-      /^SELECT version FROM feed_events FORCE INDEX \(feed_events_object\)|FROM outbox e (LEFT JOIN|WHERE e\.id = \?)/,
-    more: outboxRows,
-    because: 'the outbox has no index of objects, and holds only what waits for its consumers',
-  },
-  {
     shape: 'SELECT partner_id, MIN(version) - 1 AS version FROM feed_events WHERE occurred_at >= ?',
     values: { occurred_at: '2037-12-31' },
     because: 'it reads the events since the instant that an operator names',

@@ -2177,8 +2177,7 @@ class Operations:
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one order of the last 30 days, oldest first, as they are in the feed. It shows what became of one
         order. To follow changes, read the whole feed: only there does a missing version mean a missing event.
-        An older order may have begun before its first event that is listed, because events older than 30 days are removed. Events of
-        release 0.1.0 are in the feed only.
+        An older order may have begun before its first event that is listed, because events older than 30 days are removed.
 
         Errors: `order_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this order.
@@ -2201,8 +2200,7 @@ class Operations:
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one application of the last 30 days, oldest first, as they are in the feed. It shows what became of one
         application. To follow changes, read the whole feed: only there does a missing version mean a missing event.
-        An older application may have begun before its first event that is listed, because events older than 30 days are removed. Events of
-        release 0.1.0 are in the feed only.
+        An older application may have begun before its first event that is listed, because events older than 30 days are removed.
 
         Errors: `application_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this application.
@@ -2225,8 +2223,7 @@ class Operations:
     ) -> Pages[ListObjectEventsResponse, Event]:
         """Lists the events of one allocation of the last 30 days, oldest first, as they are in the feed. It shows what became of one
         allocation. To follow changes, read the whole feed: only there does a missing version mean a missing event.
-        An older allocation may have begun before its first event that is listed, because events older than 30 days are removed. Events of
-        release 0.1.0 are in the feed only.
+        An older allocation may have begun before its first event that is listed, because events older than 30 days are removed.
 
         Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
         without a cursor), or the cursor was not issued for the events of this allocation.
