@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { MigrationInterface } from 'typeorm';
+import { migrations as ownMigrations } from '../../migrations/index.ts';
 import { type App, startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { migrate } from '../../src/db/migrate.ts';
@@ -33,6 +34,8 @@ describe(`a backup of release ${release.version}, restored by docs/operations/ba
   let old: TestDatabase;
   let restored: TestDatabase;
   let app: App | undefined;
+  /** Whether migrations came after the release. */
+  let isBehind: boolean;
   before(async () => {
     gateway = await startGateway();
     partner = await gateway.newPartner();
@@ -41,6 +44,7 @@ describe(`a backup of release ${release.version}, restored by docs/operations/ba
     const file = pathToFileURL(join(folder, 'release/migrations/index.ts')).href;
     const { migrations } = (await import(file)) as { migrations: (new () => MigrationInterface)[] };
     await migrate(old.url, migrations);
+    isBehind = migrations.length < ownMigrations.length;
     await copyInto(old.name);
   });
   after(async () => {
@@ -82,9 +86,11 @@ describe(`a backup of release ${release.version}, restored by docs/operations/ba
     const backup = join(folder, 'marina.sql');
     await dump(old.url, backup);
     await restore(backup, restored.url);
-    const early = await run(['restored'], restored.url);
-    assert.equal(early.code, 1, 'tables of the release');
-    assert.match(early.printed, /migrate it first/);
+    if (isBehind) {
+      const early = await run(['restored'], restored.url);
+      assert.equal(early.code, 1, 'tables of the release');
+      assert.match(early.printed, /migrate it first/);
+    }
 
     const page = readFileSync('docs/operations/backup.md', 'utf8');
     const steps = ['gunzip < marina.sql.gz', 'src/main.js migrate', 'docs/deploy/rights.sql', 'src/main.js restored'];
