@@ -12,10 +12,10 @@ PROTOS := $(shell find proto -name '*.proto') buf.yaml buf.gen.yaml
 
 # What `make build` makes last of dist/, and of what, in addition to what is generated. Folders are newer when a file of theirs is gone.
 BUILT := dist/package.json
-SOURCES := $(shell find src migrations docs \( -path src/gen -o -path src/dev -o -path src/simulator \) -prune -o -print) \
+SOURCES := $(shell find src migrations docs \( -path src/gen -o -path src/sandbox -o -path src/simulator -o -path src/tools \) -prune -o -print) \
 CHANGELOG.md LICENSE .npmrc tsconfig.json tsconfig.build.json package.json package-lock.json
 
-# Made of the protos, their comments and src/docs.
+# Made of the protos, their comments and src/site.
 OPENAPI := src/gen/openapi.json
 
 .PHONY: help run demo drill verify-ledger test test-fault test-fix test-cluster test-scale mutants check bench build generate openapi config broker-check clean node
@@ -24,17 +24,17 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 run: $(PACKAGES) $(GENERATED) ## Start a sandbox with everything it needs; Ctrl-C stops it
-	@exec $(NODE) src/dev/run.ts
+	@exec $(NODE) src/sandbox/run.ts
 
 demo: $(PACKAGES) $(GENERATED) ## Tour everything a partner does, against the running sandbox; BROKER=fix shows an order over FIX
-	@case '$(BROKER)' in '') exec $(NODE) src/dev/demo.ts;; fix) exec $(NODE) test/fix/demo.ts;; \
+	@case '$(BROKER)' in '') exec $(NODE) src/sandbox/demo.ts;; fix) exec $(NODE) test/fix/demo.ts;; \
 	*) echo "There is no demo for BROKER=$(BROKER): leave it out, or use BROKER=fix."; exit 2;; esac
 
 drill: $(PACKAGES) $(GENERATED) ## Break something in the running sandbox, to practise; NAME=… chooses, without it lists
-	@exec $(NODE) src/dev/drill.ts $(NAME)
+	@exec $(NODE) src/sandbox/drill.ts $(NAME)
 
 verify-ledger: $(PACKAGES) $(GENERATED) ## Prove the ledgers of the running sandbox's wallets
-	@exec $(NODE) src/dev/verify-ledger.ts
+	@exec $(NODE) src/sandbox/verify-ledger.ts
 
 test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests on servers of their own
 	@exec $(NODE) test/run.ts unit integration e2e
@@ -59,12 +59,12 @@ mutants: $(PACKAGES) $(GENERATED) ## Change the code in small ways, and tell whi
 
 check: openapi ## Check format, lint, types, protos, OpenAPI, the protos against the last release, and deployed packages
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
-	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --config src/docs/openapi/redocly.yaml --format=stylish $(OPENAPI) > $(OPENAPI).lint 2>&1 \
+	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --config src/site/openapi/redocly.yaml --format=stylish $(OPENAPI) > $(OPENAPI).lint 2>&1 \
 	|| { cat $(OPENAPI).lint; exit 1; }
 	@npx tsc
 	@npx buf lint
-	@$(NODE) src/dev/breaking.ts
-	@$(NODE) src/dev/supply-chain.ts
+	@$(NODE) src/tools/breaking.ts
+	@$(NODE) src/tools/supply-chain.ts
 
 bench: $(BUILT) ## Measure, and print ratios; AGAINST=commit compares with that version; ONLY=… chooses
 	@MARINA_TEST_BUILD=dist AGAINST='$(AGAINST)' exec $(NODE) test/bench/run.ts $(ONLY)
@@ -73,13 +73,13 @@ build: $(BUILT) ## Make dist/, the gateway as it is deployed
 
 generate: $(PACKAGES) ## Make src/gen: what is made of proto/; and what is made of it in clients/ and docs/BROKER-REFERENCE.md
 	@npx buf generate
-	@$(NODE) src/dev/clients.ts
+	@$(NODE) src/tools/clients.ts
 	@$(MAKE) openapi
-	@page=$$($(NODE) src/dev/broker-page.ts) && printf '%s\n' "$$page" > docs/BROKER-REFERENCE.md
+	@page=$$($(NODE) src/tools/broker-page.ts) && printf '%s\n' "$$page" > docs/BROKER-REFERENCE.md
 
 # The types are all that is taken from them, so nothing that runs waits for them.
 openapi: $(PACKAGES) $(GENERATED)
-	@$(NODE) src/dev/openapi.ts > $(OPENAPI)
+	@$(NODE) src/tools/openapi.ts > $(OPENAPI)
 	@npx openapi-typescript --default-non-nullable=false --output src/gen/openapi.ts $(OPENAPI) > /dev/null
 
 config: $(PACKAGES) $(GENERATED) ## List every setting with its default, range and meaning
@@ -111,11 +111,11 @@ $(BUILT): $(SOURCES) $(GENERATED) | $(PACKAGES)
 	@echo 'Building dist/'
 	@rm -rf dist
 	@npx tsc -p tsconfig.build.json
-	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/dev/*' ! -path 'src/simulator/*' \
+	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/sandbox/*' ! -path 'src/simulator/*' ! -path 'src/tools/*' \
 	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md docs/deploy/*.sql CHANGELOG.md \
 	$$(find proto/google proto/marina/gateway proto/marina/options -type f) \
 	LICENSE package-lock.json .npmrc
-	@$(NODE) src/dev/supply-chain.ts sbom dist/sbom.cdx.json
+	@$(NODE) src/tools/supply-chain.ts sbom dist/sbom.cdx.json
 	@cp package.json dist
 
 node:

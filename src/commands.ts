@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import type { App } from './app.ts';
+import type { App } from './gateway/app.ts';
 import {
   acceptsUnsealedRows,
   ConfigError,
@@ -8,18 +8,18 @@ import {
   readConfig,
   readDatabaseConfig,
   readKeysConfig,
-} from './config.ts';
-import { openDatabaseAccess } from './db/access.ts';
-import type { Reached } from './db/data-source.ts';
-import { openDatabase } from './db/database.ts';
-import { migrate, missingMigrations } from './db/migrate.ts';
-import { collectGarbage } from './lib/garbage.ts';
-import { createLogger } from './lib/log.ts';
-import { onStopRequest, serving } from './lib/process.ts';
-import { UncaughtErrors } from './lib/uncaught.ts';
-import { noteRestored } from './secret-keys/open-ring.ts';
-import { tellRewound } from './submission/report-days.ts';
-import { noteRestore } from './submission/restored.ts';
+} from './gateway/config.ts';
+import { openDatabaseAccess } from './gateway/db/access.ts';
+import type { Reached } from './gateway/db/data-source.ts';
+import { openDatabase } from './gateway/db/database.ts';
+import { migrate, missingMigrations } from './gateway/db/migrate.ts';
+import { noteRestored } from './gateway/secret-keys/open-ring.ts';
+import { tellRewound } from './gateway/submission/report-days.ts';
+import { noteRestore } from './gateway/submission/restored.ts';
+import { collectGarbage } from './kit/garbage.ts';
+import { createLogger } from './kit/log.ts';
+import { onStopRequest, serving } from './kit/process.ts';
+import { UncaughtErrors } from './kit/uncaught.ts';
 
 // Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
 setFlagsFromString('--heap-growing-percent=80');
@@ -36,21 +36,21 @@ if (command === 'config') {
 } else if (command === 'restored') {
   await restored();
 } else if (command === 'archive') {
-  const { archiveCommand } = await import('./archive/command.ts');
+  const { archiveCommand } = await import('./gateway/archive/command.ts');
   process.exitCode = await archiveCommand(process.argv.slice(3), () => reach(readOrExit(readDatabaseConfig)));
 } else if (command === 'keys') {
-  const { keysCommand } = await import('./secret-keys/command.ts');
-  const { walkLedger } = await import('./admin/ledger.ts');
+  const { keysCommand } = await import('./gateway/secret-keys/command.ts');
+  const { walkLedger } = await import('./gateway/admin/ledger.ts');
   const reachWithRing = async () => {
     const config = readOrExit(readKeysConfig);
     return { ...(await reach(config)), ring: config.secretKey.first, acceptsUnsealed: acceptsUnsealedRows(config) };
   };
   process.exitCode = await keysCommand(process.argv.slice(3), reachWithRing, walkLedger);
 } else if (command === 'operator-token') {
-  const { operatorTokenCommand } = await import('./admin/operator-token-command.ts');
+  const { operatorTokenCommand } = await import('./gateway/admin/operator-token-command.ts');
   process.exitCode = operatorTokenCommand(process.argv.slice(3));
 } else if (command === 'fix') {
-  const { fixCommand } = await import('./fix/command.ts');
+  const { fixCommand } = await import('./fix-adapter/command.ts');
   process.exitCode = await fixCommand(process.argv.slice(3), process.env);
 } else if (command === 'broker-check') {
   const { brokerCheckCommand } = await import('./broker-check/command.ts');
@@ -94,7 +94,7 @@ async function serve(): Promise<void> {
   let app: App;
   try {
     // The other commands do without it: it takes some 30 MiB.
-    const { startApp } = await import('./app.ts');
+    const { startApp } = await import('./gateway/app.ts');
     app = await startApp(config, log, output);
   } catch (error) {
     log.fatal({ err: error }, 'the gateway could not start');

@@ -1,4 +1,4 @@
-import { keepMemoryPrivate } from './lib/private-memory.ts';
+import { keepMemoryPrivate } from './kit/private-memory.ts';
 
 // Before the other modules are loaded: that takes longer than anything else at the start.
 keepMemoryPrivate();

@@ -5,11 +5,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join, relative } from 'node:path';
-import { explain } from '../src/dev/advice.ts';
-import { serverVersion } from '../src/dev/databases.ts';
-import { sharedKeeper } from '../src/dev/keeper.ts';
-import { progressLines } from '../src/dev/progress.ts';
-import { startMariaDb, startNats } from '../src/dev/servers.ts';
+import { explain } from '../src/sandbox/advice.ts';
+import { serverVersion } from '../src/sandbox/databases.ts';
+import { sharedKeeper } from '../src/sandbox/keeper.ts';
+import { progressLines } from '../src/sandbox/progress.ts';
+import { startMariaDb, startNats } from '../src/sandbox/servers.ts';
 import { compareStatements } from './scale/support/registry.ts';
 import { temporaryFolder } from './support/folders.ts';
 import { filesInPart } from './support/part.ts';

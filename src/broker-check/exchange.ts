@@ -1,6 +1,6 @@
 import { create, type DescMethod, type MessageInitShape, type MessageShape, toJson } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
-import type { UnaryCallOptions } from '../lib/grpc-client.ts';
+import type { UnaryCallOptions } from '../kit/grpc-client.ts';
 
 /** One call and how it ended. */
 export interface Exchange {

@@ -1,4 +1,4 @@
-import { escapedInJson, writtenOut } from '../lib/printable.ts';
+import { escapedInJson, writtenOut } from '../kit/printable.ts';
 import type { Check, CheckClass } from './check.ts';
 import type { Result, Verdict } from './run.ts';
 import { exitCodes } from './settings.ts';

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { StatementSection } from '../gen/marina/broker/v1/statements_pb.ts';
-import { daysBefore, lagosDay } from '../lib/clock.ts';
+import { daysBefore, lagosDay } from '../kit/clock.ts';
 import { Breach, type Check, type CheckClass, type Need, NotOffered, NotRun } from './check.ts';
 import type { Exchange } from './exchange.ts';
 import type { Open } from './follower.ts';

@@ -32,10 +32,10 @@ import {
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
-import { createGrpcClient, type GrpcClient } from '../lib/grpc-client.ts';
-import type { TypedService } from '../lib/grpc-service.ts';
-import { channelTls } from '../lib/link.ts';
-import { pause } from '../lib/worker.ts';
+import { createGrpcClient, type GrpcClient } from '../kit/grpc-client.ts';
+import type { TypedService } from '../kit/grpc-service.ts';
+import { channelTls } from '../kit/link.ts';
+import { pause } from '../kit/worker.ts';
 import { NotRun } from './breach.ts';
 import { type Exchange, exchange, type Outcome, shown } from './exchange.ts';
 import { Follower, type Open } from './follower.ts';

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { ApplicationFieldsSchema } from '../gen/marina/broker/v1/applications_pb.ts';
-import type { LinkTls } from '../lib/link.ts';
-import { readMaterial } from '../lib/tls-material.ts';
+import type { LinkTls } from '../kit/link.ts';
+import { readMaterial } from '../kit/tls-material.ts';
 
 /** What to check, and with what. */
 export interface Settings {

@@ -1,6 +1,6 @@
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { StatedTime } from '../gen/marina/simulator/v1/controls_pb.ts';
-import { SystemClock } from '../lib/clock.ts';
+import { SystemClock } from '../kit/clock.ts';
 
 /**
  * The simulator's clock, which can be wrong. The simulator acts by the right time (`now`, `realNow`), but judges and

@@ -6,7 +6,7 @@ import {
   OrderType,
   type Side,
 } from '../gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay } from '../lib/clock.ts';
+import { lagosDay } from '../kit/clock.ts';
 import { chargesOn } from './charges.ts';
 import { magicOf } from './magic.ts';
 import { opposite } from './market/book.ts';

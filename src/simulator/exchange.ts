@@ -1,6 +1,6 @@
 import { RejectReason, ReportKind, Side, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay } from '../lib/clock.ts';
+import { lagosDay } from '../kit/clock.ts';
 import { reasonToReject } from './checks.ts';
 import type { Directives } from './directives.ts';
 import { listingOf } from './instruments.ts';

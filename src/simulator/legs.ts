@@ -1,7 +1,7 @@
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
-import { nextLagosMidnight } from '../lib/clock.ts';
+import { nextLagosMidnight } from '../kit/clock.ts';
 import type { Fault } from './magic.ts';
 import type { Submitted } from './model.ts';
 import { RpcError, type unanswered, type WireCall } from './rpc.ts';

@@ -1,5 +1,5 @@
-import { createLogger, type Logger } from '../lib/log.ts';
-import { standardOutput } from '../lib/log-output.ts';
+import { createLogger, type Logger } from '../kit/log.ts';
+import { standardOutput } from '../kit/log-output.ts';
 import { readConfig } from './config.ts';
 import { startSimulator } from './simulator.ts';
 

@@ -1,6 +1,6 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { Logger } from '../lib/log.ts';
+import type { Logger } from '../kit/log.ts';
 import type { Database } from './database.ts';
 import { advanceMarket, end } from './exchange.ts';
 import type { World } from './world.ts';

@@ -1,5 +1,5 @@
 import type { RowDataPacket } from 'mysql2/promise';
-import type { Logger } from '../lib/log.ts';
+import type { Logger } from '../kit/log.ts';
 import type { Database } from './database.ts';
 import { Scheduler } from './scheduler.ts';
 import type { World } from './world.ts';

@@ -1,7 +1,7 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import type { GetMarketResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay } from '../lib/clock.ts';
+import { lagosDay } from '../kit/clock.ts';
 import { cash } from './back-office/tables.ts';
 import { AccountFunds, type FundsSettings } from './clearing/funds.ts';
 import { loadFunds } from './clearing/load-funds.ts';

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
-import { groupBy } from '../lib/group.ts';
-import type { Logger } from '../lib/log.ts';
+import { groupBy } from '../kit/group.ts';
+import type { Logger } from '../kit/log.ts';
 import { allocations, applications, documents } from './back-office/tables.ts';
 import type { Database, WriterConnection } from './database.ts';
 import { RpcError } from './rpc.ts';

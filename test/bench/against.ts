@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { type Server, startMariaDb } from '../../src/dev/servers.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { type Server, startMariaDb } from '../../src/sandbox/servers.ts';
 import { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import type { Turns } from './run.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { startMariaDb } from '../../src/dev/servers.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { startMariaDb } from '../../src/sandbox/servers.ts';
 import { GaleraCluster } from '../cluster/support/galera.ts';
 import { GroupCluster } from '../cluster/support/group-replication.ts';
 import type { Cluster } from '../support/cluster.ts';

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createConnection } from 'mysql2/promise';
-import { Framing } from '../../src/fix/wire/framing.ts';
-import { encode, type Field } from '../../src/fix/wire/message.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
-import { utcTimestamp } from '../../src/fix/wire/times.ts';
+import { Framing } from '../../src/fix-adapter/wire/framing.ts';
+import { encode, type Field } from '../../src/fix-adapter/wire/message.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { utcTimestamp } from '../../src/fix-adapter/wire/times.ts';
 import { createFixDatabase, order, startAdapterProcess } from '../fix/support/adapter.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { ready } from '../support/eventually.ts';

@@ -1,8 +1,8 @@
 import type { PoolConnection } from 'mysql2';
-import { type Connections, connect } from '../../src/db/data-source.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { guard, type Statement, statement } from '../../src/db/statement.ts';
-import { type Frame, leaveTransactions, runAtOnce } from '../../src/db/transaction.ts';
+import { type Connections, connect } from '../../src/gateway/db/data-source.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import { guard, type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { type Frame, leaveTransactions, runAtOnce } from '../../src/gateway/db/transaction.ts';
 import { createTestDatabase, execute } from '../support/servers.ts';
 import type { Turns } from './run.ts';
 import { median } from './support/load.ts';

@@ -1,9 +1,9 @@
-import { auditPayment } from '../../src/admin/credit-audit.ts';
-import { walkLedger } from '../../src/admin/ledger.ts';
-import { sharing } from '../../src/db/facts.ts';
-import type { Statement } from '../../src/db/statement.ts';
-import { IdMaker } from '../../src/lib/ids.ts';
-import { transfer, wallet } from '../../src/wallet/store.ts';
+import { auditPayment } from '../../src/gateway/admin/credit-audit.ts';
+import { walkLedger } from '../../src/gateway/admin/ledger.ts';
+import { sharing } from '../../src/gateway/db/facts.ts';
+import type { Statement } from '../../src/gateway/db/statement.ts';
+import { transfer, wallet } from '../../src/gateway/wallet/store.ts';
+import { IdMaker } from '../../src/kit/ids.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { walletSeals } from '../support/ledger.ts';
 import type { Turns } from './run.ts';

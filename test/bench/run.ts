@@ -5,9 +5,9 @@
  * version against that one instead, and arguments are words in the names of operations. Results are kept as JSON.
  */
 import { join } from 'node:path';
-import { serverVersion } from '../../src/dev/databases.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { startMariaDb, startNats } from '../../src/dev/servers.ts';
+import { serverVersion } from '../../src/sandbox/databases.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { startMariaDb, startNats } from '../../src/sandbox/servers.ts';
 import { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { benchAgainst } from './against.ts';

@@ -1,5 +1,5 @@
-import { type Statement, statement } from '../../src/db/statement.ts';
-import { firstSlots } from '../../src/webhooks/endpoint-queue.ts';
+import { type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { firstSlots } from '../../src/gateway/webhooks/endpoint-queue.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Turns } from './run.ts';

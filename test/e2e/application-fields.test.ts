@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Call as BrokerCall } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay } from '../../src/lib/clock.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
 import { goodApplication } from '../support/applications.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { callTimeout } from '../support/gateway.ts';
 import { createKey, forgedKey } from '../support/keys.ts';
 import { type Call, goodBody, type OperationName, operationNames, operations, sampleBody } from './support/calls.ts';

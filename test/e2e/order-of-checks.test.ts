@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { assertConnectRefusal } from './support/assert-connect.ts';
 import { assertGrpcRefusal } from './support/assert-grpc.ts';

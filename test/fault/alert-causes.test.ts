@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { statement } from '../../src/db/statement.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { startNats } from '../../src/dev/servers.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { Call, StatedTime, StatementLie, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { daysBefore, lagosDay } from '../../src/lib/clock.ts';
+import { daysBefore, lagosDay } from '../../src/kit/clock.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { startNats } from '../../src/sandbox/servers.ts';
 import { adminClient } from '../support/admin.ts';
 import { alertmanagerFile, firingAt, fixRules, gatewayRules, type Series } from '../support/alert-rules.ts';
 import { type Labels, startAlertmanager } from '../support/alertmanager.ts';

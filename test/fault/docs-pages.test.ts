@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { siteContents } from '../../src/docs/contents.ts';
-import { servicePath } from '../../src/docs/links.ts';
 import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { siteContents } from '../../src/site/contents.ts';
+import { servicePath } from '../../src/site/links.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { browserOrReason } from '../support/browser.ts';
 import { barriers, openReader, type Reader } from '../support/docs-reader.ts';
 import { eventually } from '../support/eventually.ts';

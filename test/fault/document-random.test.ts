@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { array, asyncProperty, assert as check, constantFrom, record } from 'fast-check';
 import { DocumentOutcome } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import type { CrashPoint } from '../../src/lib/crash.ts';
+import type { CrashPoint } from '../../src/kit/crash.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { apply, fourTypes, overGrpc, overRest } from '../support/documents.ts';
 import { noiseJpeg } from '../support/images.ts';

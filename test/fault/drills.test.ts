@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { drills } from '../../src/dev/drills.ts';
-import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
-import { isRunning } from '../../src/dev/lock.ts';
-import { withoutOurs } from '../../src/dev/processes.ts';
-import { readSandbox, type Sandbox } from '../../src/dev/sandbox-file.ts';
+import { drills } from '../../src/sandbox/drills.ts';
+import { type KeptProcess, sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { isRunning } from '../../src/sandbox/lock.ts';
+import { withoutOurs } from '../../src/sandbox/processes.ts';
+import { readSandbox, type Sandbox } from '../../src/sandbox/sandbox-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { inPart } from '../support/part.ts';
@@ -56,7 +56,7 @@ describe('a sandbox to practise in', () => {
   const isWell = () => eventually(async () => assert.deepEqual(await reasons(), []), 90_000);
 
   before(async () => {
-    run = await start('make run', 'src/dev/run.ts');
+    run = await start('make run', 'src/sandbox/run.ts');
     await eventually(() => assert.ok(output().includes('is ready') || !isRunning(run.pid)), 120_000);
     assert.ok(output().includes('is ready'), output());
   });
@@ -106,7 +106,7 @@ describe('a sandbox to practise in', () => {
     it(`has the drill ${drill.name}, whose page can be gone through while it lasts`, async () => {
       const [page = '', anchor] = drill.page.split('#');
       assert.ok(existsSync(join('docs/operations', page)), page);
-      const drilling = await start(`make drill NAME=${drill.name}`, 'src/dev/drill.ts', drill.name);
+      const drilling = await start(`make drill NAME=${drill.name}`, 'src/sandbox/drill.ts', drill.name);
       const said = () => readFileSync(drilling.logPath, 'utf8');
       await eventually(() => assert.match(said(), /The drill is on/), 30_000);
       assert.ok(said().includes(drill.heard) && said().includes(drill.page), said());
@@ -124,20 +124,20 @@ describe('a sandbox to practise in', () => {
   }
 
   it('lists the drills, and says which there is not', async () => {
-    const list = await start('make drill', 'src/dev/drill.ts');
+    const list = await start('make drill', 'src/sandbox/drill.ts');
     assert.equal((await list.wait()).code, 0);
     const listed = readFileSync(list.logPath, 'utf8');
     for (const { name } of drills) assert.ok(listed.includes(`NAME=${name}`), name);
-    const wrong = await start('make drill', 'src/dev/drill.ts', 'earthquake');
+    const wrong = await start('make drill', 'src/sandbox/drill.ts', 'earthquake');
     assert.equal((await wrong.wait()).code, 1);
     assert.match(readFileSync(wrong.logPath, 'utf8'), /There is no drill earthquake/);
   });
 
   it('ends a drill that was killed with the one that ends all', async () => {
-    const drilling = await start('make drill NAME=nats', 'src/dev/drill.ts', 'nats');
+    const drilling = await start('make drill NAME=nats', 'src/sandbox/drill.ts', 'nats');
     await eventually(async () => assert.ok((await reasons()).includes('nats')), 60_000);
     await drilling.kill();
-    const ending = await start('make drill NAME=end', 'src/dev/drill.ts', 'end');
+    const ending = await start('make drill NAME=end', 'src/sandbox/drill.ts', 'end');
     assert.equal((await ending.wait()).code, 0, readFileSync(ending.logPath, 'utf8'));
     await isWell();
   });

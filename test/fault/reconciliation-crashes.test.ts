@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { reconciliationBreaks, reconciliationRuns } from '../../src/gateway/reconciliation/table.ts';
 import { Call, type LieInStatementsRequest, StatementLie } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../src/lib/clock.ts';
-import { type CrashPoint, reconciliationPoints } from '../../src/lib/crash.ts';
-import { reconciliationBreaks, reconciliationRuns } from '../../src/reconciliation/table.ts';
+import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
+import { type CrashPoint, reconciliationPoints } from '../../src/kit/crash.ts';
 import { adminClient } from '../support/admin.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { compileEncoder } from '../../src/gateway/json/encoder.ts';
 import { OrderSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { compileEncoder } from '../../src/json/encoder.ts';
-import { onlyKey, subkey } from '../../src/lib/key-ring.ts';
-import { Cursors } from '../../src/lib/paging.ts';
+import { onlyKey, subkey } from '../../src/kit/key-ring.ts';
+import { Cursors } from '../../src/kit/paging.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
-import { isRunning } from '../../src/dev/lock.ts';
-import { readSandbox, type Sandbox } from '../../src/dev/sandbox-file.ts';
+import { type KeptProcess, sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { isRunning } from '../../src/sandbox/lock.ts';
+import { readSandbox, type Sandbox } from '../../src/sandbox/sandbox-file.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { watchArguments } from './support/arguments.ts';
 import { pastePages } from './support/pages.ts';
@@ -39,7 +39,7 @@ describe('a sandbox', () => {
     const kept = await sharedKeeper().start({
       name: 'make run',
       command: process.execPath,
-      args: ['--import', 'tsx', 'src/dev/run.ts'],
+      args: ['--import', 'tsx', 'src/sandbox/run.ts'],
       env: { ...withoutOurs(), ...anyPorts, MARINA_DATA_DIR: dataDir, ...variables },
       logPath: join(folder, `run-${runs}.log`),
     });
@@ -57,7 +57,7 @@ describe('a sandbox', () => {
 
   function demo(): Promise<{ stdout: string; stderr: string }> {
     const env = { ...process.env, MARINA_DATA_DIR: dataDir };
-    return promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/demo.ts'], { env });
+    return promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/sandbox/demo.ts'], { env });
   }
 
   it('is ready with a demo that holds, two at once too, and stops everything when asked to', async () => {
@@ -81,7 +81,7 @@ describe('a sandbox', () => {
     }
     assert.equal(demos.filter(({ stdout }) => stdout.includes('Another demo is running')).length, 1);
     await pastePages(sandbox, dataDir, folder);
-    const ledgers = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/verify-ledger.ts'], {
+    const ledgers = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/sandbox/verify-ledger.ts'], {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
     });
     for (const { id } of sandbox.partners) assert.match(ledgers.stdout, new RegExp(`${id}: \\d+ entries, proven`));

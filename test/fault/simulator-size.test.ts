@@ -10,7 +10,7 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { Database } from '../../src/simulator/database.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { createTestDatabase } from '../support/servers.ts';

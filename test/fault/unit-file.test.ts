@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { neededWalls, tryWalls } from '../../src/applications/images/decoder.ts';
+import { neededWalls, tryWalls } from '../../src/decoder/decoder.ts';
 import { Cluster, type Partner } from '../support/cluster.ts';
 import { apply, fourTypes, overRest } from '../support/documents.ts';
 import { ready } from '../support/eventually.ts';

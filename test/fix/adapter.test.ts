@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
 import { CancelOutcome, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestDatabase } from '../support/servers.ts';

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { type Lease, underLease } from '../../src/db/lease.ts';
-import { statement } from '../../src/db/statement.ts';
-import { gatewayEntry, withoutOurs } from '../../src/dev/processes.ts';
-import { leaseName } from '../../src/fix/store/store.ts';
+import { leaseName } from '../../src/fix-adapter/store/store.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
+import { type Lease, underLease } from '../../src/gateway/db/lease.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { gatewayEntry, withoutOurs } from '../../src/sandbox/processes.ts';
 import { running } from '../support/cluster.ts';
 import { createFixDatabase } from './support/adapter.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
-import { gatewayEntry, withoutOurs } from '../../src/dev/processes.ts';
-import { fieldText, typeOf } from '../../src/fix/messages/names.ts';
-import { readTime } from '../../src/fix/operations/times.ts';
-import { checkSum, encode, type Field } from '../../src/fix/wire/message.ts';
-import { utcTimestamp } from '../../src/fix/wire/times.ts';
-import { newOperatorToken } from '../../src/lib/operator-tokens.ts';
+import { fieldText, typeOf } from '../../src/fix-adapter/messages/names.ts';
+import { readTime } from '../../src/fix-adapter/operations/times.ts';
+import { checkSum, encode, type Field } from '../../src/fix-adapter/wire/message.ts';
+import { utcTimestamp } from '../../src/fix-adapter/wire/times.ts';
+import { newOperatorToken } from '../../src/kit/operator-tokens.ts';
+import { gatewayEntry, withoutOurs } from '../../src/sandbox/processes.ts';
 import { running } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { ReflectedClient } from '../support/reflected.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { CancelOutcome, type Orders, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import type { GrpcClient } from '../../src/lib/grpc-client.ts';
+import type { GrpcClient } from '../../src/kit/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, order, soon, startAdapterProcess } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';

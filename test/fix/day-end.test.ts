@@ -1,10 +1,10 @@
 /** Orders whose day is over, and whose end the exchange has not reported. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { ReportKind, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Acceptor, field, startAcceptor, whyNoAcceptor } from '../support/quickfix.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { it } from 'node:test';
 import { promisify } from 'node:util';
-import { withoutOurs } from '../../src/dev/processes.ts';
+import { withoutOurs } from '../../src/sandbox/processes.ts';
 import { whyNoAcceptor } from '../support/quickfix.ts';
 
 const skip = (await whyNoAcceptor()) ?? false;

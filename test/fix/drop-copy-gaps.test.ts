@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
-import { setDropCopyNumbers } from '../../src/fix/store/set-numbers.ts';
-import type { Field } from '../../src/fix/wire/message.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { setDropCopyNumbers } from '../../src/fix-adapter/store/set-numbers.ts';
+import type { Field } from '../../src/fix-adapter/wire/message.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, order, soon, TestAdapter } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
-import { newOperatorToken } from '../../src/lib/operator-tokens.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { newOperatorToken } from '../../src/kit/operator-tokens.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Found } from '../support/operator.ts';
 import { ReflectedClient } from '../support/reflected.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
-import { findMessages, type MessageFilter } from '../../src/fix/messages/find.ts';
-import { MessageLog, type MessageLogOptions } from '../../src/fix/messages/log.ts';
-import { Masking } from '../../src/fix/messages/masking.ts';
-import { removeBatch } from '../../src/fix/messages/retention.ts';
-import type { TappedMessage } from '../../src/fix/messages/tap.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { findMessages, type MessageFilter } from '../../src/fix-adapter/messages/find.ts';
+import { MessageLog, type MessageLogOptions } from '../../src/fix-adapter/messages/log.ts';
+import { Masking } from '../../src/fix-adapter/messages/masking.ts';
+import { removeBatch } from '../../src/fix-adapter/messages/retention.ts';
+import type { TappedMessage } from '../../src/fix-adapter/messages/tap.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { createFixDatabase } from './support/adapter.ts';
 
 const day = 86_400_000;

@@ -1,11 +1,11 @@
 /** The change of the session's password by a Logon. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
-import type { Field, FixMessage } from '../../src/fix/wire/message.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import type { Field, FixMessage } from '../../src/fix-adapter/wire/message.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, TestAdapter } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';

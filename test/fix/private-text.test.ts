@@ -1,10 +1,10 @@
 /** What the exchange says in free text may be about a person: operators see it, and no log line has it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, order, soon, TestAdapter } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseDays } from '../../src/fix/session/schedule.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { parseDays } from '../../src/fix-adapter/session/schedule.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
 import { eventually } from '../support/eventually.ts';
 import { Exchange } from './support/exchange.ts';
 import { always, begin, MemoryRecord, ofType, textMessage, textsOf, withSum } from './support/session.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { checkSum } from '../../src/fix/wire/message.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { checkSum } from '../../src/fix-adapter/wire/message.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, startAdapterProcess } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
 import { eventually } from '../support/eventually.ts';
 import { Exchange } from './support/exchange.ts';
 import { begin, MemoryRecord, ofType, textMessage, textsOf } from './support/session.ts';

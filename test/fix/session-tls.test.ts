@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { makeAuthority } from '../../src/dev/certificates.ts';
-import { openConnection } from '../../src/fix/session/link.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
-import type { LinkTls } from '../../src/lib/link.ts';
+import { openConnection } from '../../src/fix-adapter/session/link.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
+import type { LinkTls } from '../../src/kit/link.ts';
+import { makeAuthority } from '../../src/sandbox/certificates.ts';
 import { eventually } from '../support/eventually.ts';
 import { Exchange } from './support/exchange.ts';
 import { begin, textsOf } from './support/session.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { connect } from '../../src/db/data-source.ts';
-import { Database } from '../../src/db/database.ts';
-import { listFindings } from '../../src/fix/operations/findings.ts';
-import { printedFindings } from '../../src/fix/operations/printed.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
+import { listFindings } from '../../src/fix-adapter/operations/findings.ts';
+import { printedFindings } from '../../src/fix-adapter/operations/printed.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { connect } from '../../src/gateway/db/data-source.ts';
+import { Database } from '../../src/gateway/db/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, TestAdapter } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { createPartner } from '../../src/dev/provision.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 import { adminClient } from '../support/admin.ts';
 import type { Cluster, GatewayProcess } from '../support/cluster.ts';
 import { createKey } from '../support/keys.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe } from 'node:test';
-import { createPartner, linkAccount } from '../../src/dev/provision.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { createPartner, linkAccount } from '../../src/sandbox/provision.ts';
 import { type Cluster, callTimeout } from '../support/cluster.ts';
 import { createKey } from '../support/keys.ts';
 import * as fairness from './support/attacks/fairness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
-import { freePort } from '../../src/dev/ports.ts';
+import { freePort } from '../../src/sandbox/ports.ts';
 import { adminClient } from '../support/admin.ts';
 import type { Cluster, GatewayProcess } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';

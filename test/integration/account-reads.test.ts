@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { type App, startApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
+import { type App, startApp } from '../../src/gateway/app.ts';
+import { readConfig } from '../../src/gateway/config.ts';
 import { Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { adminClient } from '../support/admin.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { patient } from '../support/patience.ts';

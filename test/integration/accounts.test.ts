@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { linkAccount } from '../../src/dev/provision.ts';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { lagosDay } from '../../src/lib/clock.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
+import { linkAccount } from '../../src/sandbox/provision.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/db/statement.ts';
-import { linkAccount } from '../../src/dev/provision.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { ApplicationRejectReason } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { ApplicationOutcome, Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { linkAccount } from '../../src/sandbox/provision.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply, goodApplication } from '../support/applications.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { SubmissionsBroker } from '../../src/broker/back-office.ts';
+import { SubmissionsBroker } from '../../src/gateway/broker/back-office.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { callTimeout, startGateway, type TestGateway } from '../support/gateway.ts';
 import { patient } from '../support/patience.ts';

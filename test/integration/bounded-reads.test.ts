@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type AccountPosition, accounts, listAccounts, toShownAccount } from '../../src/accounts/store.ts';
-import { RowReader } from '../../src/db/gathering.ts';
-import { type Statement, statement } from '../../src/db/statement.ts';
-import { orders } from '../../src/orders/table.ts';
+import { type AccountPosition, accounts, listAccounts, toShownAccount } from '../../src/gateway/accounts/store.ts';
+import { RowReader } from '../../src/gateway/db/gathering.ts';
+import { type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { orders } from '../../src/gateway/orders/table.ts';
 import {
   type DeliveryFilter,
   findAttempts,
@@ -11,7 +11,7 @@ import {
   listDeliveries,
   lockEvent,
   lockWindow,
-} from '../../src/webhooks/delivery-store.ts';
+} from '../../src/gateway/webhooks/delivery-store.ts';
 import { withDatabase } from '../support/database.ts';
 import { insertRows } from '../support/insert-rows.ts';
 import { plainOrder } from '../support/plain-order.ts';

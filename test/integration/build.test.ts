@@ -34,9 +34,9 @@ describe('make build, on what a container engine is given of the project', () =>
       'docs/deploy/archive-rights.sql',
       ...(writesBills ? ['sbom.cdx.json'] : []),
       'src/main.js',
-      'src/applications/images/checker-process.js',
-      'src/applications/images/walls.pl',
-      'src/docs/guides',
+      'src/decoder/checker-process.js',
+      'src/decoder/walls.pl',
+      'src/site/guides',
     ]) {
       assert.ok(existsSync(join(folder, 'dist', file)), file);
     }
@@ -50,7 +50,7 @@ describe('make build, on what a container engine is given of the project', () =>
     assert.equal(await wouldBuild(), true);
     utimesSync(proto, new Date(0), new Date(0));
     assert.equal(await wouldBuild(), false);
-    rmSync(join(folder, 'src/docs/guides/start.md'));
+    rmSync(join(folder, 'src/site/guides/start.md'));
     assert.equal(await wouldBuild(), true);
   });
 });

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { Call } from '../../src/auth/call.ts';
-import type { Cancelled } from '../../src/broker/orders.ts';
-import { statement } from '../../src/db/statement.ts';
+import type { Call } from '../../src/gateway/auth/call.ts';
+import type { Cancelled } from '../../src/gateway/broker/orders.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import type { StoredOrder } from '../../src/gateway/orders/table.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { ApiError } from '../../src/lib/errors.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import type { StoredOrder } from '../../src/orders/table.ts';
+import { ApiError } from '../../src/kit/errors.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
 describe('a cancel', () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type SqlRow, type Statement, statement } from '../../src/db/statement.ts';
-import { lagosDay } from '../../src/lib/clock.ts';
-import { IdMaker } from '../../src/lib/ids.ts';
-import { orders, type StoredOrder, shownOrder } from '../../src/orders/table.ts';
-import { readPage } from '../../src/submission/list.ts';
+import { type SqlRow, type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { orders, type StoredOrder, shownOrder } from '../../src/gateway/orders/table.ts';
+import { readPage } from '../../src/gateway/submission/list.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
+import { IdMaker } from '../../src/kit/ids.ts';
 import { withDatabase } from '../support/database.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { examine } from '../support/rows-read.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { Metadata } from '@grpc/grpc-js';
 import { Limits } from '../../src/gen/marina/gateway/v1/limits_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { adminClient } from '../support/admin.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { freePort } from '../../src/dev/ports.ts';
+import { freePort } from '../../src/sandbox/ports.ts';
 import { type ClientGateway, failingPartners, startClientGateway } from '../support/client-gateway.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertFirstDay } from '../support/first-day.ts';

@@ -23,7 +23,7 @@ import {
   WalletError,
   WebhookVerificationError,
 } from '@marina/client';
-import { freePort } from '../../src/dev/ports.ts';
+import { freePort } from '../../src/sandbox/ports.ts';
 import { goodApplication } from '../support/applications.ts';
 import { type ClientGateway, failingPartners, startClientGateway } from '../support/client-gateway.ts';
 import { compile, installClient, packageFolder } from '../support/client-package.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { BrokerClock } from '../../src/broker/clock.ts';
-import type { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { ClockWatch } from '../../src/submission/clock-watch.ts';
+import { BrokerClock } from '../../src/gateway/broker/clock.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { ClockWatch } from '../../src/gateway/submission/clock-watch.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 

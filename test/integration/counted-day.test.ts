@@ -2,10 +2,15 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { insertAccount } from '../../src/accounts/store.ts';
-import { AllocationKind } from '../../src/allocations/kind.ts';
-import type { AllocationBroker } from '../../src/broker/back-office.ts';
-import type { Broker } from '../../src/broker/orders.ts';
+import { insertAccount } from '../../src/gateway/accounts/store.ts';
+import { AllocationKind } from '../../src/gateway/allocations/kind.ts';
+import type { AllocationBroker } from '../../src/gateway/broker/back-office.ts';
+import type { Broker } from '../../src/gateway/broker/orders.ts';
+import { OrderKind, type TradingContexts } from '../../src/gateway/orders/kind.ts';
+import type { CreatedKind } from '../../src/gateway/submission/kind.ts';
+import { Notes } from '../../src/gateway/submission/notes.ts';
+import { StartGate } from '../../src/gateway/submission/start-gate.ts';
+import { Submitter } from '../../src/gateway/submission/submit.ts';
 import { InstrumentSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { CreateAllocationRequestSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import {
@@ -14,13 +19,8 @@ import {
   OrderType,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { lagosDay } from '../../src/lib/clock.ts';
-import { KeyedDigest, onlyKey, Seal } from '../../src/lib/key-ring.ts';
-import { OrderKind, type TradingContexts } from '../../src/orders/kind.ts';
-import type { CreatedKind } from '../../src/submission/kind.ts';
-import { Notes } from '../../src/submission/notes.ts';
-import { StartGate } from '../../src/submission/start-gate.ts';
-import { Submitter } from '../../src/submission/submit.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
+import { KeyedDigest, onlyKey, Seal } from '../../src/kit/key-ring.ts';
 import { creditWallet, walletSeals } from '../support/ledger.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { statement } from '../../src/db/statement.ts';
-import { lagosDay } from '../../src/lib/clock.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';

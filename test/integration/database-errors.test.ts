@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import type { Database } from '../../src/db/database.ts';
-import { noFact, reading } from '../../src/db/facts.ts';
-import { type Statement, statement } from '../../src/db/statement.ts';
-import { createPartner } from '../../src/dev/provision.ts';
-import { ApiError } from '../../src/lib/errors.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import { noFact, reading } from '../../src/gateway/db/facts.ts';
+import { type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { ApiError } from '../../src/kit/errors.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';
 
 /** What the caller of a transaction gets, and how often it was tried. */

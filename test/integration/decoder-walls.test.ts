@@ -5,9 +5,9 @@ import { chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { ImageChecker } from '../../src/applications/images/checker.ts';
-import { decoderProgram, neededWalls, tryWalls, type Wall } from '../../src/applications/images/decoder.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { ImageChecker } from '../../src/decoder/checker.ts';
+import { decoderProgram, neededWalls, tryWalls, type Wall } from '../../src/decoder/decoder.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -203,7 +203,7 @@ describe('a decoder that somebody has taken over', () => {
     needs('limits'),
     async () => {
       const attempt = 'await new Promise((resolve) => process.stdin.once("end", resolve).resume());';
-      const { startDecoder } = await import('../../src/applications/images/decoder.ts');
+      const { startDecoder } = await import('../../src/decoder/decoder.ts');
       const program = {
         args: ['--eval', `(async () => { process.stdout.write('up'); ${attempt} })()`],
         folder: '/',
@@ -232,7 +232,7 @@ describe('a decoder that somebody has taken over', () => {
   );
 
   it('ends with its gateway, however that ends', needs('limits'), async () => {
-    const start = new URL('../../src/applications/images/decoder.ts', import.meta.url).href;
+    const start = new URL('../../src/decoder/decoder.ts', import.meta.url).href;
     const stubborn = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000);";
     const code = `
       import { startDecoder } from '${start}';

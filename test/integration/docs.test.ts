@@ -6,14 +6,14 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { readComments } from '../../src/docs/comments.ts';
-import { type Examples, examplesFile, readExamples } from '../../src/docs/examples.ts';
-import { operationHref, referencePath, servicePath } from '../../src/docs/links.ts';
-import { openApiDocument } from '../../src/docs/openapi/document.ts';
-import { curl } from '../../src/docs/samples/curl.ts';
-import { catalogue, docUrl, type ErrorCode } from '../../src/lib/errors.ts';
+import { catalogue, docUrl, type ErrorCode } from '../../src/kit/errors.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { readComments } from '../../src/site/comments.ts';
+import { type Examples, examplesFile, readExamples } from '../../src/site/examples.ts';
+import { operationHref, referencePath, servicePath } from '../../src/site/links.ts';
+import { openApiDocument } from '../../src/site/openapi/document.ts';
+import { curl } from '../../src/site/samples/curl.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { assertValid, described } from '../support/described.ts';
 import { eventTypes, takeTour } from '../support/example-tour.ts';
 import { temporaryFolder } from '../support/folders.ts';
@@ -201,7 +201,7 @@ describe('the page on gRPC', () => {
   it('has a program for Node that places an order, and reads the code of an error', async () => {
     const { key } = await gateway.newPartner();
     const folder = await download('marina.binpb');
-    const program = fileURLToPath(new URL('../../src/docs/snippets/grpc.mjs', import.meta.url));
+    const program = fileURLToPath(new URL('../../src/site/snippets/grpc.mjs', import.meta.url));
     const env = {
       ...process.env,
       MARINA_KEY: key,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { documents, findDocuments } from '../../src/applications/documents/store.ts';
-import type { ApplicationBroker } from '../../src/broker/back-office.ts';
-import { type Keys, onlyKey } from '../../src/lib/key-ring.ts';
+import { documents, findDocuments } from '../../src/gateway/applications/documents/store.ts';
+import type { ApplicationBroker } from '../../src/gateway/broker/back-office.ts';
+import { type Keys, onlyKey } from '../../src/kit/key-ring.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
 /** Longer than the lease of a send. */

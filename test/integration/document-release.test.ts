@@ -6,8 +6,8 @@ import {
   findDocuments,
   type StoredDocument,
   saveDocument,
-} from '../../src/applications/documents/store.ts';
-import { statement } from '../../src/db/statement.ts';
+} from '../../src/gateway/applications/documents/store.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { lockPartnerRow } from '../support/partner-lock.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 

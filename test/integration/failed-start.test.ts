@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const program = `
   import { startApp } from './src/app.ts';
   import { readConfig } from './src/config.ts';
-  import { createLogger } from './src/lib/log.ts';
+  import { createLogger } from './src/kit/log.ts';
   const config = { ...readConfig(process.env), ...JSON.parse(process.argv[1]) };
   await startApp(config, createLogger({ name: 'marina', level: 'silent' })).then(
     () => console.log('it started'),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { lagosDay } from '../../src/lib/clock.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
 import { apply } from '../support/applications.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestGateway, TestPartner } from '../support/gateway.ts';

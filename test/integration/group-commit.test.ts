@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { noFact } from '../../src/db/facts.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { statement, toBigInt } from '../../src/db/statement.ts';
-import { createPartner } from '../../src/dev/provision.ts';
+import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
+import { noFact } from '../../src/gateway/db/facts.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import { statement, toBigInt } from '../../src/gateway/db/statement.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 describe("several partners' work at the same time", () => {

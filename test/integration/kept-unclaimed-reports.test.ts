@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { type SqlRow, statement } from '../../src/db/statement.ts';
+import { type SqlRow, statement } from '../../src/gateway/db/statement.ts';
+import { keepUnclaimed } from '../../src/gateway/submission/unclaimed-reports.ts';
+import { unclaimedRetention } from '../../src/gateway/submission/unclaimed-retention.ts';
+import { readBacklog } from '../../src/gateway/telemetry/backlog.ts';
 import { ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { keepUnclaimed } from '../../src/submission/unclaimed-reports.ts';
-import { unclaimedRetention } from '../../src/submission/unclaimed-retention.ts';
-import { readBacklog } from '../../src/telemetry/backlog.ts';
 import { startWorker } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';

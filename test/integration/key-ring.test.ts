@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { type App, startApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import { statement } from '../../src/db/statement.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { type App, startApp } from '../../src/gateway/app.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply } from '../support/applications.ts';
 import { overRest } from '../support/documents.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { type SqlValue, statement } from '../../src/db/statement.ts';
-import { type KeyRing, parseKeyRing } from '../../src/lib/key-ring.ts';
-import { sealAgain, sealedSecrets, webhookSeal } from '../../src/secret-keys/sealed-endpoints.ts';
-import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
-import { makeSecret } from '../../src/webhooks/signature.ts';
-import { endpoints } from '../../src/webhooks/table.ts';
+import { type SqlValue, statement } from '../../src/gateway/db/statement.ts';
+import { sealAgain, sealedSecrets, webhookSeal } from '../../src/gateway/secret-keys/sealed-endpoints.ts';
+import { newEndpoint } from '../../src/gateway/webhooks/endpoint-store.ts';
+import { makeSecret } from '../../src/gateway/webhooks/signature.ts';
+import { endpoints } from '../../src/gateway/webhooks/table.ts';
+import { type KeyRing, parseKeyRing } from '../../src/kit/key-ring.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply } from '../support/applications.ts';
 import { overRest } from '../support/documents.ts';

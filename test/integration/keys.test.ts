@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { startApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import { statement } from '../../src/db/statement.ts';
-import { createPartner } from '../../src/dev/provision.ts';
+import { startApp } from '../../src/gateway/app.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { IdMaker } from '../../src/lib/ids.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { IdMaker } from '../../src/kit/ids.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 import { adminClient } from '../support/admin.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Database } from '../../src/db/database.ts';
-import { fenced, type Lease, underLease } from '../../src/db/lease.ts';
-import { statement } from '../../src/db/statement.ts';
-import { SystemClock } from '../../src/lib/clock.ts';
-import { readBacklog } from '../../src/telemetry/backlog.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import { fenced, type Lease, underLease } from '../../src/gateway/db/lease.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { readBacklog } from '../../src/gateway/telemetry/backlog.ts';
+import { SystemClock } from '../../src/kit/clock.ts';
 import { startWorker, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 

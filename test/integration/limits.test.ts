@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
-import { atMost } from '../../src/lib/at-most.ts';
-import { lagosDay, nextLagosMidnight } from '../../src/lib/clock.ts';
+import { atMost } from '../../src/kit/at-most.ts';
+import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';

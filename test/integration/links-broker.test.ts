@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
-import { Broker } from '../../src/broker/orders.ts';
-import { makeAuthority } from '../../src/dev/certificates.ts';
-import type { LinkTls } from '../../src/lib/link.ts';
-import { fixed } from '../../src/lib/watched-files.ts';
+import { Broker } from '../../src/gateway/broker/orders.ts';
+import type { LinkTls } from '../../src/kit/link.ts';
+import { fixed } from '../../src/kit/watched-files.ts';
+import { makeAuthority } from '../../src/sandbox/certificates.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { CertificateFiles } from '../support/certificate-files.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { openDatabaseAccess } from '../../src/db/access.ts';
-import { openForReading } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { statement } from '../../src/db/statement.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { openDatabaseAccess } from '../../src/gateway/db/access.ts';
+import { openForReading } from '../../src/gateway/db/database.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { CertificateFiles } from '../support/certificate-files.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';

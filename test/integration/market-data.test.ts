@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay } from '../../src/lib/clock.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, startGateway, type TestGateway } from '../support/gateway.ts';

@@ -7,12 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import type { MigrationInterface } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
-import { startApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import { openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { statementTimeoutMs } from '../../src/db/transaction.ts';
-import { extractRelease, lastRelease, whyNotHere } from '../../src/dev/release.ts';
+import { startApp } from '../../src/gateway/app.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { openDatabase } from '../../src/gateway/db/database.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import { statementTimeoutMs } from '../../src/gateway/db/transaction.ts';
+import { extractRelease, lastRelease, whyNotHere } from '../../src/tools/release.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { type App, startApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import { statement } from '../../src/db/statement.ts';
+import { type App, startApp } from '../../src/gateway/app.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { parseKeyRing } from '../../src/lib/key-ring.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { parseKeyRing } from '../../src/kit/key-ring.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, restCaller, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { secretKey as old } from '../support/keys.ts';

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { readComments } from '../../src/docs/comments.ts';
-import { readExamples } from '../../src/docs/examples.ts';
-import { openApiDocument } from '../../src/docs/openapi/document.ts';
+import { readComments } from '../../src/site/comments.ts';
+import { readExamples } from '../../src/site/examples.ts';
+import { openApiDocument } from '../../src/site/openapi/document.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { generatedSchemas, installGenerators } from '../support/openapi-generators.ts';
 

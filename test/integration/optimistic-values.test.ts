@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { auditPayment } from '../../src/admin/credit-audit.ts';
-import { walkLedger } from '../../src/admin/ledger.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { reading, sharing, together, whether } from '../../src/db/facts.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { statement, toBigInt } from '../../src/db/statement.ts';
-import { createPartner } from '../../src/dev/provision.ts';
-import { IdMaker } from '../../src/lib/ids.ts';
-import { tradingPause } from '../../src/submission/environment.ts';
-import { usage } from '../../src/submission/table.ts';
-import { transfer, wallet } from '../../src/wallet/store.ts';
+import { auditPayment } from '../../src/gateway/admin/credit-audit.ts';
+import { walkLedger } from '../../src/gateway/admin/ledger.ts';
+import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
+import { reading, sharing, together, whether } from '../../src/gateway/db/facts.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import { statement, toBigInt } from '../../src/gateway/db/statement.ts';
+import { tradingPause } from '../../src/gateway/submission/environment.ts';
+import { usage } from '../../src/gateway/submission/table.ts';
+import { transfer, wallet } from '../../src/gateway/wallet/store.ts';
+import { IdMaker } from '../../src/kit/ids.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 import { walletSeals } from '../support/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
-import { IdMaker } from '../../src/lib/ids.ts';
-import { onlyKey, Seal, subkey } from '../../src/lib/key-ring.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
+import { IdMaker } from '../../src/kit/ids.ts';
+import { onlyKey, Seal, subkey } from '../../src/kit/key-ring.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { secretKey } from '../support/keys.ts';

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { CreateAllocationRequestSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
@@ -12,7 +12,7 @@ import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/
 import { DocumentType, SendDocumentRequestSchema } from '../../src/gen/marina/gateway/v1/documents_pb.ts';
 import { CreateOrderRequestSchema, OrderSide, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
 import { adminClient } from '../support/admin.ts';
 import { goodFields } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';

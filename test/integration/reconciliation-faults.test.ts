@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
-import { startApp } from '../../src/app.ts';
-import { StatementsBroker } from '../../src/broker/statements.ts';
-import { readConfig } from '../../src/config.ts';
-import { statement } from '../../src/db/statement.ts';
+import { startApp } from '../../src/gateway/app.ts';
+import { StatementsBroker } from '../../src/gateway/broker/statements.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { fetchStatement } from '../../src/gateway/reconciliation/fetch.ts';
+import { Progress } from '../../src/gateway/reconciliation/progress.ts';
+import { startRun } from '../../src/gateway/reconciliation/run-store.ts';
+import { Runner } from '../../src/gateway/reconciliation/runner.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { daysBefore, nextLagosMidnight } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { fetchStatement } from '../../src/reconciliation/fetch.ts';
-import { Progress } from '../../src/reconciliation/progress.ts';
-import { startRun } from '../../src/reconciliation/run-store.ts';
-import { Runner } from '../../src/reconciliation/runner.ts';
+import { daysBefore, nextLagosMidnight } from '../../src/kit/clock.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { Reconciling } from '../support/reconciliation.ts';
@@ -294,7 +294,7 @@ describe('several gateways that compare days', () => {
       };
       const read = async () => {
         const [row] = await database.read(statement('SELECT * FROM reconciliation_runs WHERE next_at IS NOT NULL'));
-        const { reconciliationRuns } = await import('../../src/reconciliation/table.ts');
+        const { reconciliationRuns } = await import('../../src/gateway/reconciliation/table.ts');
         return row && reconciliationRuns.all.read(row);
       };
       let kills = 0;

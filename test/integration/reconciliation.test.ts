@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AllocationOutcome } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { Call, Outcome, type StatementLie, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { daysBefore } from '../../src/lib/clock.ts';
+import { daysBefore } from '../../src/kit/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import type { Found } from '../support/operator.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { ClockAgreement } from '../../src/broker/clock.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { StartGate } from '../../src/submission/start-gate.ts';
-import { removalTime } from '../../src/telemetry/database-clock.ts';
+import type { ClockAgreement } from '../../src/gateway/broker/clock.ts';
+import { StartGate } from '../../src/gateway/submission/start-gate.ts';
+import { removalTime } from '../../src/gateway/telemetry/database-clock.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 const minuteMs = 60_000;

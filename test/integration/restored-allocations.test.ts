@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { allocations, type StoredAllocation } from '../../src/allocations/table.ts';
-import type { Taken } from '../../src/broker/back-office.ts';
-import { statement } from '../../src/db/statement.ts';
-import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
-import { Kinds, newRow } from '../../src/submission/kind.ts';
-import { Notes } from '../../src/submission/notes.ts';
-import { Recovery } from '../../src/submission/recovery.ts';
-import { StartGate } from '../../src/submission/start-gate.ts';
+import { allocations, type StoredAllocation } from '../../src/gateway/allocations/table.ts';
+import type { Taken } from '../../src/gateway/broker/back-office.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { Kinds, newRow } from '../../src/gateway/submission/kind.ts';
+import { Notes } from '../../src/gateway/submission/notes.ts';
+import { Recovery } from '../../src/gateway/submission/recovery.ts';
+import { StartGate } from '../../src/gateway/submission/start-gate.ts';
+import { onlyKey, Seal } from '../../src/kit/key-ring.ts';
 import { creditWallet } from '../support/ledger.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Connection, createConnection } from 'mysql2/promise';
-import { openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { createDatabases, type Databases, grantRights } from '../../src/dev/databases.ts';
-import { createPartner } from '../../src/dev/provision.ts';
+import { openDatabase } from '../../src/gateway/db/database.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import { createDatabases, type Databases, grantRights } from '../../src/sandbox/databases.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { creditWallet } from '../support/ledger.ts';
 import { type RestartableServer, startTestMariaDb } from '../support/servers.ts';

@@ -7,12 +7,12 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { fromJson, type JsonValue, toJson } from '@bufbuild/protobuf';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { linkAccount } from '../../src/dev/provision.ts';
-import { readExamples } from '../../src/docs/examples.ts';
-import { languages } from '../../src/docs/samples/languages.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { linkAccount } from '../../src/sandbox/provision.ts';
+import { readExamples } from '../../src/site/examples.ts';
+import { languages } from '../../src/site/samples/languages.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { goodApplication } from '../support/applications.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
@@ -67,7 +67,7 @@ function sampleOf(label: string, name: string): string {
 }
 
 /** The programs of the guides. */
-const guidesGo = ['grpc.go', 'verify.go'].map((name) => join(root, 'src/docs/snippets', name));
+const guidesGo = ['grpc.go', 'verify.go'].map((name) => join(root, 'src/site/snippets', name));
 const names = operations.map(({ method }) => method.localName);
 /** What is run in each language, in turn. Cancelling again, and creating again with the same key, changes nothing. */
 const run = operations
@@ -84,7 +84,7 @@ function write(label: string, extension: string, list = names): string[] {
 
 /** The code of the guide on client libraries, in one language. */
 function guideBlocks(language: string): string[] {
-  const text = readFileSync(join(root, 'src/docs/guides/clients.md'), 'utf8');
+  const text = readFileSync(join(root, 'src/site/guides/clients.md'), 'utf8');
   const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(
     ([, code = '']) => code,
   );

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { Metadata } from '@grpc/grpc-js';
 import { OrderSide, Orders, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply, goodApplication } from '../support/applications.ts';
 import { eventually } from '../support/eventually.ts';

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ErrorAnswer, Marina } from '@marina/client';
 import { ExchangeReportKind, Sandbox, SandboxOrderOutcome } from '../../src/gen/marina/gateway/v1/sandbox_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { apply } from '../support/applications.ts';
 import { overRest } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { allocations } from '../../src/allocations/table.ts';
-import type { Statement } from '../../src/db/statement.ts';
-import { lagosDay } from '../../src/lib/clock.ts';
-import { orders } from '../../src/orders/table.ts';
+import { allocations } from '../../src/gateway/allocations/table.ts';
+import type { Statement } from '../../src/gateway/db/statement.ts';
+import { orders } from '../../src/gateway/orders/table.ts';
+import { lagosDay } from '../../src/kit/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RestAnswer, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { lockPartnerRow } from '../support/partner-lock.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { allocations, findSimilarAllocation, type StoredAllocation } from '../../src/allocations/table.ts';
-import { isOptimismWrong } from '../../src/db/errors.ts';
-import { whether } from '../../src/db/facts.ts';
-import { guard } from '../../src/db/statement.ts';
-import { findSimilarOrder, type StoredOrder, similarOrders } from '../../src/orders/table.ts';
-import { farAheadMs } from '../../src/submission/rules.ts';
-import { isSimilarUnsettled } from '../../src/submission/similar.ts';
+import { allocations, findSimilarAllocation, type StoredAllocation } from '../../src/gateway/allocations/table.ts';
+import { isOptimismWrong } from '../../src/gateway/db/errors.ts';
+import { whether } from '../../src/gateway/db/facts.ts';
+import { guard } from '../../src/gateway/db/statement.ts';
+import { findSimilarOrder, type StoredOrder, similarOrders } from '../../src/gateway/orders/table.ts';
+import { farAheadMs } from '../../src/gateway/submission/rules.ts';
+import { isSimilarUnsettled } from '../../src/gateway/submission/similar.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 

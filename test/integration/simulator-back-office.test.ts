@@ -17,7 +17,7 @@ import {
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { ApplicationOutcome, Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { account, cashOf, fails, messagesOf, newAllocation, soon, startTestSimulator } from './simulator-fixture.ts';
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { ReportKind, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../src/lib/clock.ts';
+import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
 import {
   exchangeOrder,
   fails,

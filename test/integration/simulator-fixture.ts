@@ -14,7 +14,7 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls, type ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
 import { type SimulatorConfig, startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/servers.ts';

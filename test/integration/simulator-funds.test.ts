@@ -12,8 +12,8 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
-import { roundKoboDecimal } from '../../src/lib/money.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
+import { roundKoboDecimal } from '../../src/kit/money.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { patient } from '../support/patience.ts';

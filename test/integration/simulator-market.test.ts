@@ -12,8 +12,8 @@ import {
   Side,
   TimeInForce,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
-import { roundKoboDecimal } from '../../src/lib/money.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
+import { roundKoboDecimal } from '../../src/kit/money.ts';
 import { Database } from '../../src/simulator/database.ts';
 import { seededRandom } from '../../src/simulator/random.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { connect, serverTimeoutMs } from '../../src/db/data-source.ts';
-import type { Database } from '../../src/db/database.ts';
-import { reading } from '../../src/db/facts.ts';
-import { type Statement, statement } from '../../src/db/statement.ts';
-import { statementTimeoutMs } from '../../src/db/transaction.ts';
-import { createPartner } from '../../src/dev/provision.ts';
-import { ApiError } from '../../src/lib/errors.ts';
+import { connect, serverTimeoutMs } from '../../src/gateway/db/data-source.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import { reading } from '../../src/gateway/db/facts.ts';
+import { type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { statementTimeoutMs } from '../../src/gateway/db/transaction.ts';
+import { ApiError } from '../../src/kit/errors.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 

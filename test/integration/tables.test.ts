@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { EntitySchemaColumnOptions, EntitySchemaOptions } from 'typeorm';
-import { tables } from '../../src/app/base.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { statement } from '../../src/db/statement.ts';
+import { tables } from '../../src/gateway/app/base.ts';
+import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 describe('the tables that the code describes', () => {

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestOperator } from '../support/operator.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toBigInt } from '../../src/db/statement.ts';
+import { toBigInt } from '../../src/gateway/db/statement.ts';
 import {
   bringForward,
   findAttempts,
@@ -8,11 +8,11 @@ import {
   lockWindow,
   redeliver,
   type WindowPosition,
-} from '../../src/webhooks/delivery-store.ts';
-import { endDraining, markDue, moved, resumed, startDraining } from '../../src/webhooks/endpoint-store.ts';
-import { recordAttempts } from '../../src/webhooks/recorder.ts';
-import { freshHealth, sentForMs } from '../../src/webhooks/rules.ts';
-import { deliveries } from '../../src/webhooks/table.ts';
+} from '../../src/gateway/webhooks/delivery-store.ts';
+import { endDraining, markDue, moved, resumed, startDraining } from '../../src/gateway/webhooks/endpoint-store.ts';
+import { recordAttempts } from '../../src/gateway/webhooks/recorder.ts';
+import { freshHealth, sentForMs } from '../../src/gateway/webhooks/rules.ts';
+import { deliveries } from '../../src/gateway/webhooks/table.ts';
 import { insertRows } from '../support/insert-rows.ts';
 
 import { minute, now, useWebhookStore } from '../support/webhook-store.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { startApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import { statement } from '../../src/db/statement.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { startApp } from '../../src/gateway/app.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RowDataPacket } from 'mysql2/promise';
-import { statement } from '../../src/db/statement.ts';
-import { readOutbox } from '../../src/events/outbox.ts';
-import { SystemClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { webhookConsumer } from '../../src/webhooks/consumer.ts';
-import { findWork, markDue, releaseEndpoints } from '../../src/webhooks/endpoint-store.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { readOutbox } from '../../src/gateway/events/outbox.ts';
+import { webhookConsumer } from '../../src/gateway/webhooks/consumer.ts';
+import { findWork, markDue, releaseEndpoints } from '../../src/gateway/webhooks/endpoint-store.ts';
+import { SystemClock } from '../../src/kit/clock.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';
 

@@ -4,12 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { secretOf, sign } from '../../src/webhooks/signature.ts';
+import { secretOf, sign } from '../../src/gateway/webhooks/signature.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
-const snippets = join(import.meta.dirname, '../../src/docs/snippets');
+const snippets = join(import.meta.dirname, '../../src/site/snippets');
 const has = (program: string) => spawnSync(program, ['--help']).error === undefined;
 
 /** Debian's name of php-fpm has PHP's version. */

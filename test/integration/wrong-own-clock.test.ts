@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { noFact } from '../../src/db/facts.ts';
-import { appendEvents } from '../../src/events/outbox.ts';
-import { IdMaker } from '../../src/lib/ids.ts';
-import { toOrderMessage } from '../../src/orders/table.ts';
+import { noFact } from '../../src/gateway/db/facts.ts';
+import { appendEvents } from '../../src/gateway/events/outbox.ts';
+import { toOrderMessage } from '../../src/gateway/orders/table.ts';
+import { IdMaker } from '../../src/kit/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { plainOrder } from '../support/plain-order.ts';

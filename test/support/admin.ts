@@ -11,7 +11,7 @@ import { Webhooks } from '../../src/gen/marina/admin/v1/webhooks_pb.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import type { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
 import { operatorToken } from './gateway.ts';
 import { patient } from './patience.ts';
 

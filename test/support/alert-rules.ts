@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import type { Labels } from './alertmanager.ts';
 import { temporaryFolder } from './folders.ts';
 import { findPromtool } from './promtool.ts';

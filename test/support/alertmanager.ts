@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
-import { findInstalled } from '../../src/dev/programs.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { type PackageSet, unpackPackages } from '../../src/sandbox/packages.ts';
+import { findInstalled } from '../../src/sandbox/programs.ts';
 import { ready } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { freePort } from './prometheus.ts';

@@ -2,15 +2,15 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { allocations } from '../../src/allocations/table.ts';
-import { applications } from '../../src/applications/table.ts';
-import type { Database } from '../../src/db/database.ts';
-import type { Table } from '../../src/db/table.ts';
-import { createPartner } from '../../src/dev/provision.ts';
-import { orderSteps, orders } from '../../src/orders/table.ts';
-import { lookUps, objectSteps } from '../../src/submission/table.ts';
-import { transfers } from '../../src/wallet/store.ts';
-import { attempts, deliveries } from '../../src/webhooks/table.ts';
+import { allocations } from '../../src/gateway/allocations/table.ts';
+import { applications } from '../../src/gateway/applications/table.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import type { Table } from '../../src/gateway/db/table.ts';
+import { orderSteps, orders } from '../../src/gateway/orders/table.ts';
+import { lookUps, objectSteps } from '../../src/gateway/submission/table.ts';
+import { transfers } from '../../src/gateway/wallet/store.ts';
+import { attempts, deliveries } from '../../src/gateway/webhooks/table.ts';
+import { createPartner } from '../../src/sandbox/provision.ts';
 
 export const dayMs = 86_400_000;
 

@@ -1,7 +1,7 @@
 import { type Settings, usualWaits, type Waits } from '../../src/broker-check/settings.ts';
 import { AccountStatus, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import type { GrpcClient } from '../../src/lib/grpc-client.ts';
+import type { GrpcClient } from '../../src/kit/grpc-client.ts';
 import { goodApplication } from './applications.ts';
 
 const soon = { timeoutMs: 10_000 };

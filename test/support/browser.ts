@@ -2,8 +2,8 @@ import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from 'nod
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Browser, chromium } from 'playwright-core';
-import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
-import { findInstalled } from '../../src/dev/programs.ts';
+import { libraryPath, type PackageSet, unpackPackages } from '../../src/sandbox/packages.ts';
+import { findInstalled } from '../../src/sandbox/programs.ts';
 import { temporaryFolder } from './folders.ts';
 import { patient } from './patience.ts';
 

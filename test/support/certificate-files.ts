@@ -1,6 +1,6 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Authority, type Identity, makeAuthority } from '../../src/dev/certificates.ts';
+import { type Authority, type Identity, makeAuthority } from '../../src/sandbox/certificates.ts';
 import { temporaryFolder } from './folders.ts';
 
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 import { after, before } from 'node:test';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import type { Worker } from '../../src/lib/worker.ts';
+import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
+import { migrate } from '../../src/gateway/db/migrate.ts';
+import type { Worker } from '../../src/kit/worker.ts';
 import { createTestDatabase } from './servers.ts';
 
 interface Options {

@@ -10,9 +10,9 @@ import {
 import { services } from '../../src/broker-check/session.ts';
 import type { StreamApplicationReportsResponse } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import type { StreamReportsResponse } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
-import { serviceDefinition, type TypedService } from '../../src/lib/grpc-service.ts';
-import { pause } from '../../src/lib/worker.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
+import { serviceDefinition, type TypedService } from '../../src/kit/grpc-service.ts';
+import { pause } from '../../src/kit/worker.ts';
 
 type Services = typeof services;
 type UnaryName<S extends TypedService> = {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { readComments } from '../../src/docs/comments.ts';
-import { readExamples } from '../../src/docs/examples.ts';
-import { openApiDocument } from '../../src/docs/openapi/document.ts';
+import { readComments } from '../../src/site/comments.ts';
+import { readExamples } from '../../src/site/examples.ts';
+import { openApiDocument } from '../../src/site/openapi/document.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 
 /** An answer of REST, as far as the OpenAPI document describes it. */
 export interface DescribedAnswer {

@@ -12,7 +12,7 @@ import {
   SendDocumentRequestSchema,
 } from '../../src/gen/marina/gateway/v1/documents_pb.ts';
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
-import { enumWords } from '../../src/lib/enums.ts';
+import { enumWords } from '../../src/kit/enums.ts';
 import { assertDescribed } from './described.ts';
 import { patient } from './patience.ts';
 

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createConnection } from 'mysql2/promise';
-import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
-import { findInstalled } from '../../src/dev/programs.ts';
+import { libraryPath, type PackageSet, unpackPackages } from '../../src/sandbox/packages.ts';
+import { findInstalled } from '../../src/sandbox/programs.ts';
 
 /** What they are called where they are MySQL's. */
 const clients = { mariadb: 'mysql', 'mariadb-dump': 'mysqldump' } as const;

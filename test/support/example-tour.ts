@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import createClient, { type Client } from 'openapi-fetch';
-import { linkAccount } from '../../src/dev/provision.ts';
-import { type Example, type Examples, recordedBaseUrl } from '../../src/docs/examples.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { paths } from '../../src/gen/openapi.ts';
+import { linkAccount } from '../../src/sandbox/provision.ts';
+import { type Example, type Examples, recordedBaseUrl } from '../../src/site/examples.ts';
 import { adminClient } from './admin.ts';
 import { goodApplication } from './applications.ts';
 import { assertDescribed, described } from './described.ts';

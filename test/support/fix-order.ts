@@ -1,8 +1,8 @@
-import type { Message } from '../../src/fix/orders/execution.ts';
-import { rejectReasonOf } from '../../src/fix/orders/reject-reasons.ts';
-import type { FixOrder } from '../../src/fix/store/table.ts';
-import { isAverage, toKobo } from '../../src/fix/wire/prices.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import type { Message } from '../../src/fix-adapter/orders/execution.ts';
+import { rejectReasonOf } from '../../src/fix-adapter/orders/reject-reasons.ts';
+import type { FixOrder } from '../../src/fix-adapter/store/table.ts';
+import { isAverage, toKobo } from '../../src/fix-adapter/wire/prices.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 
 /** How messages are weighed in a session whose prices are in naira. */
 export const weighing = {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { eventually } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 

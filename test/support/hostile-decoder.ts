@@ -3,8 +3,8 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { DecoderProgram } from '../../src/applications/images/decoder.ts';
-import { startDecoder } from '../../src/applications/images/decoder.ts';
+import type { DecoderProgram } from '../../src/decoder/decoder.ts';
+import { startDecoder } from '../../src/decoder/decoder.ts';
 import { temporaryFolder } from './folders.ts';
 
 /** What a hostile decoder found it could do: by attempt `done`, or the error's code. */
@@ -29,7 +29,7 @@ function hostileProgram(attempts: Record<string, string>): DecoderProgram {
   return { args: ['--eval', code], folder: '/', reads: [] };
 }
 
-const builder = fileURLToPath(new URL('../../src/applications/images/walls.pl', import.meta.url));
+const builder = fileURLToPath(new URL('../../src/decoder/walls.pl', import.meta.url));
 
 /** A builder of walls for a machine whose kernel does not offer some of them. */
 export function builderWithout(...steps: readonly string[]): string {

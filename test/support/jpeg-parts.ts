@@ -1,4 +1,4 @@
-import { marker, readSegments } from '../../src/applications/images/jpeg-segments.ts';
+import { marker, readSegments } from '../../src/decoder/jpeg-segments.ts';
 
 /** A JPEG with stray bytes behind each of its segments and scans. */
 export function betweenSegments(file: Buffer, stray: Buffer): Buffer {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Database, Environment } from '../../src/db/database.ts';
-import { statement } from '../../src/db/statement.ts';
-import { createKey as provisionKey } from '../../src/dev/provision.ts';
+import type { Database, Environment } from '../../src/gateway/db/database.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
 import type { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { IdMaker, randomBase32 } from '../../src/lib/ids.ts';
+import { IdMaker, randomBase32 } from '../../src/kit/ids.ts';
+import { createKey as provisionKey } from '../../src/sandbox/provision.ts';
 
 /** The `MARINA_SECRET_KEY` of the gateways of tests, in hex. */
 export const secretKey = '42'.repeat(32);

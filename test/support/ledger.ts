@@ -1,10 +1,10 @@
 import { status } from '@grpc/grpc-js';
-import type { Database } from '../../src/db/database.ts';
-import { creditWallet as provisionCredit } from '../../src/dev/provision.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import { WalletSeals, walletSealUse } from '../../src/gateway/wallet/store.ts';
 import { type LedgerFault, LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
-import { keysFor, parseKeyRing } from '../../src/lib/key-ring.ts';
-import { fixed } from '../../src/lib/watched-files.ts';
-import { WalletSeals, walletSealUse } from '../../src/wallet/store.ts';
+import { keysFor, parseKeyRing } from '../../src/kit/key-ring.ts';
+import { fixed } from '../../src/kit/watched-files.ts';
+import { creditWallet as provisionCredit } from '../../src/sandbox/provision.ts';
 import type { adminClient } from './admin.ts';
 import { secretKey } from './keys.ts';
 

@@ -1,9 +1,9 @@
-import { createLogger } from '../../src/lib/log.ts';
-import { UntrustedEntryError } from '../../src/limits/sealed-entry.ts';
-import type { Rate } from '../../src/limits/shared-buckets.ts';
-import { SharedBuckets } from '../../src/limits/shared-buckets.ts';
-import { SharedSlots } from '../../src/limits/shared-slots.ts';
-import { Sharing, type SharingParts } from '../../src/limits/sharing.ts';
+import { UntrustedEntryError } from '../../src/gateway/limits/sealed-entry.ts';
+import type { Rate } from '../../src/gateway/limits/shared-buckets.ts';
+import { SharedBuckets } from '../../src/gateway/limits/shared-buckets.ts';
+import { SharedSlots } from '../../src/gateway/limits/shared-slots.ts';
+import { Sharing, type SharingParts } from '../../src/gateway/limits/sharing.ts';
+import { createLogger } from '../../src/kit/log.ts';
 
 type Nats = SharingParts['nats'];
 type Store = SharingParts['store'];

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { ready } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { findPrometheus } from './promtool.ts';

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
-import { type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
-import { findInstalled } from '../../src/dev/programs.ts';
+import { type PackageSet, unpackPackages } from '../../src/sandbox/packages.ts';
+import { findInstalled } from '../../src/sandbox/programs.ts';
 
 const programs = ['usr/bin/promtool', 'usr/bin/prometheus'] as const;
 

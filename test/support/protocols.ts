@@ -5,7 +5,7 @@ import { Events } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { Keys } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Wallet } from '../../src/gen/marina/gateway/v1/wallet_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import type { RestAnswer, TestGateway, TestPartner } from './gateway.ts';
 
 /** The services of a gateway over gRPC, and what a partner calls them with. */

@@ -10,10 +10,10 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Advice } from '../../src/dev/advice.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
-import { findInstalled, wantsPackages } from '../../src/dev/programs.ts';
+import { Advice } from '../../src/sandbox/advice.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { libraryPath, type PackageSet, unpackPackages } from '../../src/sandbox/packages.ts';
+import { findInstalled, wantsPackages } from '../../src/sandbox/programs.ts';
 
 export interface AcceptorProgram {
   readonly path: string;

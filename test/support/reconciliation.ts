@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { StatementLie } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../src/lib/clock.ts';
+import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
 import type { Lie } from '../../src/simulator/statements/lies.ts';
 import { adminClient } from './admin.ts';
 import { eventually } from './eventually.ts';

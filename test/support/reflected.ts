@@ -19,7 +19,7 @@ import {
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
 } from '../../src/gen/grpc/reflection/v1/reflection_pb.ts';
-import { grpcMethod } from '../../src/lib/grpc-service.ts';
+import { grpcMethod } from '../../src/kit/grpc-service.ts';
 import { patient } from './patience.ts';
 
 const timeoutMs = patient(20_000);

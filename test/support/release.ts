@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { withoutOurs } from '../../src/dev/processes.ts';
-import { extractRelease, type Release } from '../../src/dev/release.ts';
+import { withoutOurs } from '../../src/sandbox/processes.ts';
+import { extractRelease, type Release } from '../../src/tools/release.ts';
 
 const execute = promisify(execFile);
 

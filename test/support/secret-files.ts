@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gatewayEntry } from '../../src/dev/processes.ts';
+import { gatewayEntry } from '../../src/sandbox/processes.ts';
 import { eventually } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 

@@ -4,11 +4,11 @@ import type { Server as HttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, before } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
-import { type Authority, type Identity, makeAuthority } from '../../src/dev/certificates.ts';
-import { SystemClock } from '../../src/lib/clock.ts';
-import type { SendResult } from '../../src/webhooks/rules.ts';
-import { Sender, type SenderOptions } from '../../src/webhooks/sender.ts';
-import { makeSecret, parseSecret } from '../../src/webhooks/signature.ts';
+import type { SendResult } from '../../src/gateway/webhooks/rules.ts';
+import { Sender, type SenderOptions } from '../../src/gateway/webhooks/sender.ts';
+import { makeSecret, parseSecret } from '../../src/gateway/webhooks/signature.ts';
+import { SystemClock } from '../../src/kit/clock.ts';
+import { type Authority, type Identity, makeAuthority } from '../../src/sandbox/certificates.ts';
 
 export const secret = makeSecret();
 export const key = parseSecret(secret) ?? Buffer.alloc(0);

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { archiveRightsFile, fixRightsFile, grantRights } from '../../src/dev/databases.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { type Server, startMariaDb, startNats } from '../../src/dev/servers.ts';
+import { archiveRightsFile, fixRightsFile, grantRights } from '../../src/sandbox/databases.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
+import { type Server, startMariaDb, startNats } from '../../src/sandbox/servers.ts';
 import { temporaryFolder } from './folders.ts';
 
 export interface TestServers {

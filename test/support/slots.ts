@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach } from 'node:test';
-import { onlyKey } from '../../src/lib/key-ring.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { Nats } from '../../src/lib/nats.ts';
-import { PeerMac } from '../../src/lib/peer-mac.ts';
-import { PeerMessages } from '../../src/lib/peer-messages.ts';
-import type { Distrust } from '../../src/lib/untrusted.ts';
-import { CounterStore } from '../../src/limits/counter-store.ts';
-import { SharedBuckets } from '../../src/limits/shared-buckets.ts';
-import { SharedSlots, type Slot } from '../../src/limits/shared-slots.ts';
-import { Sharing } from '../../src/limits/sharing.ts';
+import { CounterStore } from '../../src/gateway/limits/counter-store.ts';
+import { SharedBuckets } from '../../src/gateway/limits/shared-buckets.ts';
+import { SharedSlots, type Slot } from '../../src/gateway/limits/shared-slots.ts';
+import { Sharing } from '../../src/gateway/limits/sharing.ts';
+import { onlyKey } from '../../src/kit/key-ring.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { Nats } from '../../src/kit/nats.ts';
+import { PeerMac } from '../../src/kit/peer-mac.ts';
+import { PeerMessages } from '../../src/kit/peer-messages.ts';
+import type { Distrust } from '../../src/kit/untrusted.ts';
 import { eventually } from './eventually.ts';
 
 const log = createLogger({ name: 'slots', level: 'silent' });

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { eventually } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { type Authority, makeAuthority } from '../../src/dev/certificates.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { type Authority, makeAuthority } from '../../src/sandbox/certificates.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { temporaryFolder } from './folders.ts';
 
 /** One request an endpoint received. */

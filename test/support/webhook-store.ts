@@ -2,19 +2,24 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, beforeEach } from 'node:test';
 import { type Connection, createConnection } from 'mysql2/promise';
-import type { Database } from '../../src/db/database.ts';
-import { type Statement, statement, toBigInt } from '../../src/db/statement.ts';
-import type { EventKey } from '../../src/events/outbox.ts';
-import type { MadeAttempt } from '../../src/webhooks/attempts.ts';
-import { findProgress, type LoadedDelivery, type QueueRead, readQueues } from '../../src/webhooks/delivery-store.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import { type Statement, statement, toBigInt } from '../../src/gateway/db/statement.ts';
+import type { EventKey } from '../../src/gateway/events/outbox.ts';
+import type { MadeAttempt } from '../../src/gateway/webhooks/attempts.ts';
+import {
+  findProgress,
+  type LoadedDelivery,
+  type QueueRead,
+  readQueues,
+} from '../../src/gateway/webhooks/delivery-store.ts';
 import {
   claimEndpoints,
   findWork,
   type HolderLease,
   newEndpoint,
   saveEndpoint,
-} from '../../src/webhooks/endpoint-store.ts';
-import { type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
+} from '../../src/gateway/webhooks/endpoint-store.ts';
+import { type Endpoint, endpoints, progress } from '../../src/gateway/webhooks/table.ts';
 import { withDatabase } from './database.ts';
 import { insertRows } from './insert-rows.ts';
 

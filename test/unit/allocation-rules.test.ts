@@ -7,9 +7,11 @@ import {
   countedKobo,
   rejectReasonOf,
   settlementOf,
-} from '../../src/allocations/rules.ts';
-import type { StoredAllocation } from '../../src/allocations/table.ts';
-import type { Sent } from '../../src/broker/port.ts';
+} from '../../src/gateway/allocations/rules.ts';
+import type { StoredAllocation } from '../../src/gateway/allocations/table.ts';
+import type { Sent } from '../../src/gateway/broker/port.ts';
+import { applySent, Change } from '../../src/gateway/submission/change.ts';
+import { isUnsettled } from '../../src/gateway/submission/rules.ts';
 import {
   AllocationOutcome,
   type AllocationRecord,
@@ -17,9 +19,7 @@ import {
   AllocationRejectReason,
 } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { AllocationStateSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
-import { enumNames } from '../../src/lib/enums.ts';
-import { applySent, Change } from '../../src/submission/change.ts';
-import { isUnsettled } from '../../src/submission/rules.ts';
+import { enumNames } from '../../src/kit/enums.ts';
 import { allocationKind } from '../support/kinds.ts';
 import { fc } from '../support/properties.ts';
 

@@ -7,7 +7,7 @@ import {
   type ApplicationStateName,
   applicationStates,
   applyReport,
-} from '../../src/applications/rules.ts';
+} from '../../src/gateway/applications/rules.ts';
 import {
   ApplicationFieldsSchema,
   ApplicationRejectReason,
@@ -15,7 +15,7 @@ import {
   ApplicationReportSchema,
 } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { ApplicationStateSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
-import { enumNames } from '../../src/lib/enums.ts';
+import { enumNames } from '../../src/kit/enums.ts';
 import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 0, 5, 12);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { askedServer } from '../../src/dev/servers.ts';
+import { askedServer } from '../../src/sandbox/servers.ts';
 
 it('a database server that is not known is refused, and named with its setting', () => {
   assert.equal(askedServer({}), undefined);

@@ -8,7 +8,7 @@ import { checks } from '../../src/broker-check/checks.ts';
 import { exitCodeOf, resultLines } from '../../src/broker-check/output.ts';
 import type { Result, Verdict } from '../../src/broker-check/run.ts';
 import { exitCodes, readCommandLine, UsageError, usage } from '../../src/broker-check/settings.ts';
-import { brokerReference } from '../../src/dev/broker-reference.ts';
+import { brokerReference } from '../../src/tools/broker-reference.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 const read = (...args: string[]) => readCommandLine(args, (command) => async () => assert.fail(command));

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
 import { it } from 'node:test';
-import { type BrokerAccess, Connection } from '../../src/broker/connection.ts';
+import { type BrokerAccess, Connection } from '../../src/gateway/broker/connection.ts';
 import { Orders } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import type { Live } from '../../src/lib/watched-files.ts';
+import type { Live } from '../../src/kit/watched-files.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** A broker that refuses every call, with its open connections. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
-import { withRightTexts, wrongText } from '../../src/broker/rules.ts';
 import { services } from '../../src/broker-check/session.ts';
+import { withRightTexts, wrongText } from '../../src/gateway/broker/rules.ts';
 import { ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { escapedInJson, writtenOut } from '../../src/lib/printable.ts';
+import { escapedInJson, writtenOut } from '../../src/kit/printable.ts';
 import { fc } from '../support/properties.ts';
 
 /** The fields that lead to a text of a message. */

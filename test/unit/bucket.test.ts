@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parse } from '../../src/limits/counter-store.ts';
-import { type Bucket, bucketFrom, type Draw, draw, holdersBut, waitForToken } from '../../src/limits/shared-buckets.ts';
+import { parse } from '../../src/gateway/limits/counter-store.ts';
+import {
+  type Bucket,
+  bucketFrom,
+  type Draw,
+  draw,
+  holdersBut,
+  waitForToken,
+} from '../../src/gateway/limits/shared-buckets.ts';
 
 /** A draw by replica `a`, at an instant that is known exactly. */
 function by(nowMs: number, fields: Partial<Draw> = {}): Draw {

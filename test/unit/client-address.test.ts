@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readConfig } from '../../src/config.ts';
-import { clientAddressBehind, unknownAddress } from '../../src/lib/addresses.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { clientAddressBehind, unknownAddress } from '../../src/kit/addresses.ts';
 
 describe('the client of a request', () => {
   const behind = clientAddressBehind(['10.0.0.0/8', '192.0.2.7', '2001:db8:1::/48']);

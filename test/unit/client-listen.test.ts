@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { listen } from '../../clients/typescript/src/listen/listen.ts';
 import { readSettings } from '../../clients/typescript/src/listen/settings.ts';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 const environment = { MARINA_KEY: 'marina_test_key', MARINA_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}` };

@@ -6,11 +6,11 @@ import { status as rpc } from '@grpc/grpc-js';
 import { ErrorAnswer, Marina, newKey, parseJson, signWebhook, verifyWebhook, writeJson } from '@marina/client';
 import { errorAnswer } from '../../clients/typescript/src/errors.ts';
 import { leavesUnknown, settles, waitBeforeRepeat } from '../../clients/typescript/src/retries.ts';
-import { clientFiles } from '../../src/dev/clients/files.ts';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { snakeCase } from '../../src/docs/samples/names.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
-import { rpcStatus } from '../../src/transport/rpc.ts';
+import { rpcStatus } from '../../src/gateway/transport/rpc.ts';
+import { ApiError, catalogue, type ErrorCode } from '../../src/kit/errors.ts';
+import { snakeCase } from '../../src/site/samples/names.ts';
+import { clientFiles } from '../../src/tools/clients/files.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { fc } from '../support/properties.ts';
 
 const root = join(import.meta.dirname, '../..');

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { warnOfPlainLinks } from '../../src/app/links.ts';
-import { ConfigError, readConfig, readDatabaseConfig } from '../../src/config.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { warnOfPlainLinks } from '../../src/gateway/app/links.ts';
+import { ConfigError, readConfig, readDatabaseConfig } from '../../src/gateway/config.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 const url = 'mysql://marina:database-canary@db/marina';

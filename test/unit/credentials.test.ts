@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
-import { areTooWide, isAddressOrRange, isLoopback, isRegistered } from '../../src/lib/addresses.ts';
-import { onlyKey } from '../../src/lib/key-ring.ts';
+import { makeKey, parseKey, sameHash } from '../../src/gateway/auth/keys.ts';
+import { areTooWide, isAddressOrRange, isLoopback, isRegistered } from '../../src/kit/addresses.ts';
+import { onlyKey } from '../../src/kit/key-ring.ts';
 
 const macKeys = onlyKey(randomBytes(32));
 

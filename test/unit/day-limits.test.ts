@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Shared } from '../../src/db/facts.ts';
-import { PartnerTransaction, partnerGuard } from '../../src/db/partner-transaction.ts';
-import { statement } from '../../src/db/statement.ts';
-import { refusalOf } from '../../src/lib/errors.ts';
-import { checkDayLimit, remaining } from '../../src/submission/rules.ts';
-import { usage } from '../../src/submission/table.ts';
+import type { Shared } from '../../src/gateway/db/facts.ts';
+import { PartnerTransaction, partnerGuard } from '../../src/gateway/db/partner-transaction.ts';
+import { statement } from '../../src/gateway/db/statement.ts';
+import { checkDayLimit, remaining } from '../../src/gateway/submission/rules.ts';
+import { usage } from '../../src/gateway/submission/table.ts';
+import { refusalOf } from '../../src/kit/errors.ts';
 
 /** 23:00 in Lagos: the limit is fresh in an hour. */
 const elevenPm = Date.UTC(2026, 2, 2, 22);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Advice, explain } from '../../src/dev/advice.ts';
-import { adviceOn, check, DidNotHold } from '../../src/dev/demo-failure.ts';
-import type { Sandbox } from '../../src/dev/sandbox-file.ts';
-import { MarinaError } from '../../src/docs/snippets/client.mts';
+import { Advice, explain } from '../../src/sandbox/advice.ts';
+import { adviceOn, check, DidNotHold } from '../../src/sandbox/demo-failure.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-file.ts';
+import { MarinaError } from '../../src/site/snippets/client.mts';
 
 const running = { rest_url: 'http://127.0.0.1:8080', pids: { gateway: process.pid } } as Sandbox;
 

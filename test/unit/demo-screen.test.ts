@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Chapter, Screen } from '../../src/dev/demo-screen.ts';
+import { type Chapter, Screen } from '../../src/sandbox/demo-screen.ts';
 
 function shown(isTTY: boolean, environment: NodeJS.ProcessEnv = {}, columns = 80) {
   const written: string[] = [];

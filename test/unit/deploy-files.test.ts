@@ -9,11 +9,11 @@ import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import ipaddr from 'ipaddr.js';
 import { parse, parseAllDocuments } from 'yaml';
-import { readConfig, readDatabaseConfig } from '../../src/config.ts';
-import { makeAuthority } from '../../src/dev/certificates.ts';
-import { Metrics } from '../../src/lib/metrics.ts';
+import { readConfig, readDatabaseConfig } from '../../src/gateway/config.ts';
+import { mayDial } from '../../src/gateway/webhooks/addresses.ts';
+import { Metrics } from '../../src/kit/metrics.ts';
+import { makeAuthority } from '../../src/sandbox/certificates.ts';
 import { readConfig as readSimulatorConfig } from '../../src/simulator/config.ts';
-import { mayDial } from '../../src/webhooks/addresses.ts';
 import { listOf, onlyStep, readDockerfile, variablesOf } from '../support/dockerfile.ts';
 import { temporaryFolder } from '../support/folders.ts';
 

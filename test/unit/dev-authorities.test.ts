@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { Advice } from '../../src/dev/advice.ts';
-import { gatherAuthorities } from '../../src/dev/authorities.ts';
-import { makeAuthority } from '../../src/dev/certificates.ts';
-import { readSettings } from '../../src/dev/settings.ts';
+import { Advice } from '../../src/sandbox/advice.ts';
+import { gatherAuthorities } from '../../src/sandbox/authorities.ts';
+import { makeAuthority } from '../../src/sandbox/certificates.ts';
+import { readSettings } from '../../src/sandbox/settings.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 describe('whom a sandbox trusts to have made the certificates of webhook receivers', () => {

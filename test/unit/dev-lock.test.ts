@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
-import { isRunning, lockFolder } from '../../src/dev/lock.ts';
+import { isRunning, lockFolder } from '../../src/sandbox/lock.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 describe('a locked folder', () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readConfig } from '../../src/config.ts';
-import { gatewayVariables } from '../../src/dev/processes.ts';
-import { readSettings } from '../../src/dev/settings.ts';
+import { readConfig } from '../../src/gateway/config.ts';
+import { gatewayVariables } from '../../src/sandbox/processes.ts';
+import { readSettings } from '../../src/sandbox/settings.ts';
 
 const root = join(import.meta.dirname, '../..');
 const needed = {
@@ -15,9 +15,9 @@ const needed = {
 };
 
 const folders = [
-  'src/docs/guides',
-  'src/docs/snippets',
-  'src/docs/samples',
+  'src/site/guides',
+  'src/site/snippets',
+  'src/site/samples',
   'clients/typescript/examples',
   'clients/typescript/src/listen',
   'clients/python/examples',

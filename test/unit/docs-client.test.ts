@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { answered, type Marina, MarinaError, marinaClient } from '../../src/docs/snippets/client.mts';
-import { docUrl } from '../../src/lib/errors.ts';
+import { docUrl } from '../../src/kit/errors.ts';
+import { answered, type Marina, MarinaError, marinaClient } from '../../src/site/snippets/client.mts';
 
 interface Answer {
   status: number;

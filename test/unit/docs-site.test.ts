@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { highlight } from '../../src/docs/highlight.ts';
-import { html } from '../../src/docs/html.ts';
-import { servicePath } from '../../src/docs/links.ts';
-import { markdown } from '../../src/docs/markdown.ts';
-import { Site } from '../../src/docs/site.ts';
-import { ApiError, catalogue } from '../../src/lib/errors.ts';
-import type { HttpRequest } from '../../src/transport/http/messages.ts';
+import type { HttpRequest } from '../../src/gateway/transport/http/messages.ts';
+import { ApiError, catalogue } from '../../src/kit/errors.ts';
+import { highlight } from '../../src/site/highlight.ts';
+import { html } from '../../src/site/html.ts';
+import { servicePath } from '../../src/site/links.ts';
+import { markdown } from '../../src/site/markdown.ts';
+import { Site } from '../../src/site/site.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 
 /** A request of the collection, as far as it is looked at. */
 interface SentRequest {

@@ -3,12 +3,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { describeConfig } from '../../src/config.ts';
-import { ApiError, catalogue, docUrl, type ErrorCode } from '../../src/lib/errors.ts';
-import { Metrics } from '../../src/lib/metrics.ts';
+import { describeConfig } from '../../src/gateway/config.ts';
+import { rpcStatus } from '../../src/gateway/transport/rpc.ts';
+import { ApiError, catalogue, docUrl, type ErrorCode } from '../../src/kit/errors.ts';
+import { Metrics } from '../../src/kit/metrics.ts';
 import { magicAmounts, magicFirstNames, magicLastNames } from '../../src/simulator/back-office/magic.ts';
 import { magicSymbols } from '../../src/simulator/magic.ts';
-import { rpcStatus } from '../../src/transport/rpc.ts';
 
 const root = join(import.meta.dirname, '../..');
 const codes = Object.keys(catalogue) as ErrorCode[];
@@ -75,7 +75,7 @@ describe('docs/operations/reference.md', () => {
           `\`${variable}\``,
           meaning,
           ['must be set', 'none'].includes(standard) ? standard : `\`${standard}\``,
-          variable === 'MARINA_CRASH_POINT' ? 'a name in `src/lib/crash.ts`' : allowed,
+          variable === 'MARINA_CRASH_POINT' ? 'a name in `src/kit/crash.ts`' : allowed,
         ];
       });
     assert.deepEqual(listed, expected);
@@ -254,7 +254,7 @@ describe('docs/ARCHITECTURE.md', () => {
     const pages = ['docs/ARCHITECTURE.md', 'docs/PERFORMANCE.md', 'CONTRIBUTING.md', ...decisions];
     const places = pages.flatMap((name) => {
       const text = readFileSync(join(root, name), 'utf8');
-      // `docs/` is the folder of the pages.
+      // `site/` is the folder of the pages.
       return [...text.matchAll(/`(\w+)\/([\w/-]+)(?:\.\w+)?`/g)]
         .filter(([, folder = '']) => folder !== 'docs' && folders.includes(folder))
         .map(([, folder = '', rest = '']) => ({ name, place: `${folder}/${rest}` }));

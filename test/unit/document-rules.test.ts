@@ -7,8 +7,8 @@ import {
   endSend,
   mostUnderWay,
   type Outcome,
-} from '../../src/applications/documents/rules.ts';
-import { refusalOf } from '../../src/lib/errors.ts';
+} from '../../src/gateway/applications/documents/rules.ts';
+import { refusalOf } from '../../src/kit/errors.ts';
 import { fc } from '../support/properties.ts';
 
 const leaseMs = 1_000;

@@ -9,8 +9,8 @@ import {
   isSameSend,
   mayStillArrive,
   mostUnderWay,
-} from '../../src/applications/documents/rules.ts';
-import { refusalOf } from '../../src/lib/errors.ts';
+} from '../../src/gateway/applications/documents/rules.ts';
+import { refusalOf } from '../../src/kit/errors.ts';
 
 const file = Buffer.alloc(32, 1);
 const other = Buffer.alloc(32, 2);

@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { FixMetrics } from '../../src/fix/metrics.ts';
+import { FixMetrics } from '../../src/fix-adapter/metrics.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { findPromtool } from '../support/promtool.ts';
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Cancels, type CancelsOptions } from '../../src/fix/orders/cancels.ts';
-import type { OwnMessage } from '../../src/fix/orders/own-message.ts';
-import type { FixCancel, FixOrder, FixReport, FixReportKind } from '../../src/fix/store/table.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { Cancels, type CancelsOptions } from '../../src/fix-adapter/orders/cancels.ts';
+import type { OwnMessage } from '../../src/fix-adapter/orders/own-message.ts';
+import type { FixCancel, FixOrder, FixReport, FixReportKind } from '../../src/fix-adapter/store/table.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { fixOrder } from '../support/fix-order.ts';
 

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { type FixConfig, readFixConfig } from '../../src/fix/config.ts';
-import { cancelRequest, newOrder, statusRequest } from '../../src/fix/orders/requests.ts';
-import type { FixOrder } from '../../src/fix/store/table.ts';
-import { noLookups } from '../../src/fix/template/lookups.ts';
-import { renderer } from '../../src/fix/template/render.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { type FixConfig, readFixConfig } from '../../src/fix-adapter/config.ts';
+import { cancelRequest, newOrder, statusRequest } from '../../src/fix-adapter/orders/requests.ts';
+import type { FixOrder } from '../../src/fix-adapter/store/table.ts';
+import { noLookups } from '../../src/fix-adapter/template/lookups.ts';
+import { renderer } from '../../src/fix-adapter/template/render.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 
 const needed = {
   MARINA_FIX_ADDRESS: 'exchange:9000',

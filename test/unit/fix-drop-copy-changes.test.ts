@@ -6,7 +6,7 @@ import {
   faultOfBookedChange,
   faultOfCopiedChange,
   namesOfTrade,
-} from '../../src/fix/drop-copy/changes.ts';
+} from '../../src/fix-adapter/drop-copy/changes.ts';
 
 const bust: Change = { kind: 'cancelled', execRefId: 'e1', quantity: 0n, priceKobo: 0n };
 const correction: Change = { kind: 'corrected', execRefId: 'e1', quantity: 40n, priceKobo: 250n };

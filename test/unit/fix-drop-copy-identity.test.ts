@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Copied, type KnownOrder, orderOf } from '../../src/fix/drop-copy/identity.ts';
-import { parseDays, type Schedule } from '../../src/fix/session/schedule.ts';
+import { type Copied, type KnownOrder, orderOf } from '../../src/fix-adapter/drop-copy/identity.ts';
+import { parseDays, type Schedule } from '../../src/fix-adapter/session/schedule.ts';
 
 const schedule: Schedule = { days: parseDays('mon-fri'), start: '08:30', end: '16:00', calendar: new Map() };
 const night: Schedule = { ...schedule, start: '20:00', end: '04:00' };

@@ -1,18 +1,18 @@
 /** What the record of the drop copy compares, over a database that the test scripts. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import type { Database } from '../../src/db/database.ts';
-import type { SqlRow, Statement } from '../../src/db/statement.ts';
-import { DropCopyStore } from '../../src/fix/drop-copy/store.ts';
+import { DropCopyStore } from '../../src/fix-adapter/drop-copy/store.ts';
 import {
   type DropCopyNumbers,
   type DropCopyTrade,
   dropCopyNumbers,
   dropCopyTrades,
-} from '../../src/fix/drop-copy/table.ts';
-import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
-import { parseDays } from '../../src/fix/session/schedule.ts';
-import { type FixReport, fixOrders, fixReports } from '../../src/fix/store/table.ts';
+} from '../../src/fix-adapter/drop-copy/table.ts';
+import { saidNothing } from '../../src/fix-adapter/orders/reject-reasons.ts';
+import { parseDays } from '../../src/fix-adapter/session/schedule.ts';
+import { type FixReport, fixOrders, fixReports } from '../../src/fix-adapter/store/table.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
 import { fixOrder } from '../support/fix-order.ts';
 import { storedRow } from '../support/stored-row.ts';
 

@@ -8,10 +8,10 @@ import {
   type Mark,
   type Trade,
   withMark,
-} from '../../src/fix/drop-copy/rules.ts';
-import { tradesIn } from '../../src/fix/drop-copy/trades.ts';
-import { FixMessage } from '../../src/fix/wire/message.ts';
-import { toKobo } from '../../src/fix/wire/prices.ts';
+} from '../../src/fix-adapter/drop-copy/rules.ts';
+import { tradesIn } from '../../src/fix-adapter/drop-copy/trades.ts';
+import { FixMessage } from '../../src/fix-adapter/wire/message.ts';
+import { toKobo } from '../../src/fix-adapter/wire/prices.ts';
 
 const grace = 1_000;
 const trade: Trade = { execId: 'e1', quantity: 100n, priceKobo: 25_050n };

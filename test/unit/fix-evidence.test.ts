@@ -1,11 +1,11 @@
 /** The rule of evidence, over everything that an exchange can say of an order. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { applyExecution, type Effect } from '../../src/fix/orders/apply-execution.ts';
-import { type AbsenceFacts, evidence, provesAbsence, statusesOfEnd } from '../../src/fix/orders/evidence.ts';
-import { countOf } from '../../src/fix/orders/weigh.ts';
-import type { FixEnd, FixOrder, FixOrderState } from '../../src/fix/store/table.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { applyExecution, type Effect } from '../../src/fix-adapter/orders/apply-execution.ts';
+import { type AbsenceFacts, evidence, provesAbsence, statusesOfEnd } from '../../src/fix-adapter/orders/evidence.ts';
+import { countOf } from '../../src/fix-adapter/orders/weigh.ts';
+import type { FixEnd, FixOrder, FixOrderState } from '../../src/fix-adapter/store/table.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 import { execution, fixOrder, weighing } from '../support/fix-order.ts';
 import { fc } from '../support/properties.ts';
 

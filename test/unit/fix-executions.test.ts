@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { applyExecution } from '../../src/fix/orders/apply-execution.ts';
-import { applyMessages, subjectsOf } from '../../src/fix/orders/apply-messages.ts';
-import type { Message } from '../../src/fix/orders/execution.ts';
-import { cancelName } from '../../src/fix/orders/names.ts';
-import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
-import type { Executed } from '../../src/fix/store/store.ts';
-import type { FixOrder, FixOrderState } from '../../src/fix/store/table.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { applyExecution } from '../../src/fix-adapter/orders/apply-execution.ts';
+import { applyMessages, subjectsOf } from '../../src/fix-adapter/orders/apply-messages.ts';
+import type { Message } from '../../src/fix-adapter/orders/execution.ts';
+import { cancelName } from '../../src/fix-adapter/orders/names.ts';
+import { saidNothing } from '../../src/fix-adapter/orders/reject-reasons.ts';
+import type { Executed } from '../../src/fix-adapter/store/store.ts';
+import type { FixOrder, FixOrderState } from '../../src/fix-adapter/store/table.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 import { fixMessage as message, fixOrder as order, execution as report, weighing } from '../support/fix-order.ts';
 
 const about = { ...weighing, timeOf: () => 5, now: 9 };

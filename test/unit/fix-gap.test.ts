@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Incoming } from '../../src/fix/session/gap.ts';
+import { Incoming } from '../../src/fix-adapter/session/gap.ts';
 import { fc } from '../support/properties.ts';
 
 const rules = { chunk: undefined, quietMs: 250, timeoutMs: 30_000 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Inbox } from '../../src/fix/session/inbox.ts';
-import { FixMessage } from '../../src/fix/wire/message.ts';
+import { Inbox } from '../../src/fix-adapter/session/inbox.ts';
+import { FixMessage } from '../../src/fix-adapter/wire/message.ts';
 
 interface Commit {
   readonly messages: number;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Addresses } from '../../src/fix/session/addresses.ts';
-import { LogonTries, logonFields, readLogonAnswer } from '../../src/fix/session/logon.ts';
-import { askedAgain, headerFault, isAdministrative, withRefMsgType } from '../../src/fix/session/messages.ts';
-import { Readiness } from '../../src/fix/session/readiness.ts';
-import type { SessionSettings } from '../../src/fix/session/types.ts';
-import { type Field, FixMessage } from '../../src/fix/wire/message.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
-import { utcTimestamp } from '../../src/fix/wire/times.ts';
+import { Addresses } from '../../src/fix-adapter/session/addresses.ts';
+import { LogonTries, logonFields, readLogonAnswer } from '../../src/fix-adapter/session/logon.ts';
+import { askedAgain, headerFault, isAdministrative, withRefMsgType } from '../../src/fix-adapter/session/messages.ts';
+import { Readiness } from '../../src/fix-adapter/session/readiness.ts';
+import type { SessionSettings } from '../../src/fix-adapter/session/types.ts';
+import { type Field, FixMessage } from '../../src/fix-adapter/wire/message.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
+import { utcTimestamp } from '../../src/fix-adapter/wire/times.ts';
 import { fc } from '../support/properties.ts';
 
 function message(type: string, number: number, ...fields: readonly Field[]): FixMessage {

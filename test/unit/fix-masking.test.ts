@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { alwaysMasked } from '../../src/fix/messages/masked-tags.ts';
-import { Masking, maxTextLength } from '../../src/fix/messages/masking.ts';
-import { subjectOf } from '../../src/fix/messages/subject.ts';
-import { cancelName, orderName } from '../../src/fix/orders/names.ts';
-import { lengthOf } from '../../src/fix/wire/data-fields.ts';
-import { decode, type Field } from '../../src/fix/wire/message.ts';
+import { alwaysMasked } from '../../src/fix-adapter/messages/masked-tags.ts';
+import { Masking, maxTextLength } from '../../src/fix-adapter/messages/masking.ts';
+import { subjectOf } from '../../src/fix-adapter/messages/subject.ts';
+import { cancelName, orderName } from '../../src/fix-adapter/orders/names.ts';
+import { lengthOf } from '../../src/fix-adapter/wire/data-fields.ts';
+import { decode, type Field } from '../../src/fix-adapter/wire/message.ts';
 import { fc } from '../support/properties.ts';
 
 const soh = '\x01';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { FixMetrics } from '../../src/fix/metrics.ts';
-import { sessionTroubles } from '../../src/fix/session/types.ts';
-import { findingKinds } from '../../src/fix/store/table.ts';
+import { FixMetrics } from '../../src/fix-adapter/metrics.ts';
+import { sessionTroubles } from '../../src/fix-adapter/session/types.ts';
+import { findingKinds } from '../../src/fix-adapter/store/table.ts';
 
 const alerts = readFileSync(new URL('../../docs/fix-alerts.yml', import.meta.url), 'utf8');
 

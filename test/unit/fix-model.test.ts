@@ -1,12 +1,12 @@
 /** What the adapter knows of an order, against an exchange that trades, ends and takes trades back, over a line that loses messages. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
-import type { Message } from '../../src/fix/orders/execution.ts';
-import { countOf } from '../../src/fix/orders/weigh.ts';
-import type { Executed, Known } from '../../src/fix/store/store.ts';
-import type { Finding, FixOrder, FixReport } from '../../src/fix/store/table.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { applyMessages } from '../../src/fix-adapter/orders/apply-messages.ts';
+import type { Message } from '../../src/fix-adapter/orders/execution.ts';
+import { countOf } from '../../src/fix-adapter/orders/weigh.ts';
+import type { Executed, Known } from '../../src/fix-adapter/store/store.ts';
+import type { Finding, FixOrder, FixReport } from '../../src/fix-adapter/store/table.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 import { execution, fixOrder, weighing } from '../support/fix-order.ts';
 import { fc } from '../support/properties.ts';
 

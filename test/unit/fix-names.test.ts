@@ -1,7 +1,7 @@
 /** The names under which an exchange has orders and requests to cancel. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { subjectOf } from '../../src/fix/messages/subject.ts';
+import { subjectOf } from '../../src/fix-adapter/messages/subject.ts';
 import {
   canBeOrderId,
   cancelName,
@@ -9,10 +9,10 @@ import {
   maxCancels,
   orderIdOfName,
   orderName,
-} from '../../src/fix/orders/names.ts';
-import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
-import { applyReject } from '../../src/fix/orders/rejects.ts';
-import type { FixCancel } from '../../src/fix/store/table.ts';
+} from '../../src/fix-adapter/orders/names.ts';
+import { saidNothing } from '../../src/fix-adapter/orders/reject-reasons.ts';
+import { applyReject } from '../../src/fix-adapter/orders/rejects.ts';
+import type { FixCancel } from '../../src/fix-adapter/store/table.ts';
 import { fixMessage, fixOrder } from '../support/fix-order.ts';
 import { fc } from '../support/properties.ts';
 

@@ -1,7 +1,7 @@
 /** What the answer to a Logon with a new password proves. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { outcomeOf, passwordNotices } from '../../src/fix/password/outcome.ts';
+import { outcomeOf, passwordNotices } from '../../src/fix-adapter/password/outcome.ts';
 
 describe('the answer to a Logon with a new password', () => {
   const cases: readonly [isAccepted: boolean, sessionStatus: string | undefined, outcome: string][] = [

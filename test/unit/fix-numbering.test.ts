@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type NumberingFacts, nextNumbering } from '../../src/fix/session/numbering.ts';
-import type { Numbers } from '../../src/fix/session/types.ts';
+import { type NumberingFacts, nextNumbering } from '../../src/fix-adapter/session/numbering.ts';
+import type { Numbers } from '../../src/fix-adapter/session/types.ts';
 import { fc } from '../support/properties.ts';
 
 const dayStartedAt = 1_000_000;

@@ -1,10 +1,10 @@
 /** What an operator writes into the record of a FIX session, over a database that the test scripts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Database } from '../../src/db/database.ts';
-import type { SqlRow, Statement } from '../../src/db/statement.ts';
-import { settleFinding, settleOrder } from '../../src/fix/store/operator-writes.ts';
-import { type FixNumbers, fixFindingSettlements, fixNumbers, fixOrders } from '../../src/fix/store/table.ts';
+import { settleFinding, settleOrder } from '../../src/fix-adapter/store/operator-writes.ts';
+import { type FixNumbers, fixFindingSettlements, fixNumbers, fixOrders } from '../../src/fix-adapter/store/table.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
 import { fixOrder } from '../support/fix-order.ts';
 import { storedRow } from '../support/stored-row.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { tradesIn } from '../../src/fix/drop-copy/trades.ts';
-import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
-import { cancelName } from '../../src/fix/orders/names.ts';
-import { plain } from '../../src/fix/wire/plain.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { tradesIn } from '../../src/fix-adapter/drop-copy/trades.ts';
+import { applyMessages } from '../../src/fix-adapter/orders/apply-messages.ts';
+import { cancelName } from '../../src/fix-adapter/orders/names.ts';
+import { plain } from '../../src/fix-adapter/wire/plain.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 import { execution, fixOrder, weighing } from '../support/fix-order.ts';
 
 /** Values that the other side may state: each byte is a character. */

@@ -1,12 +1,12 @@
 /** Questions about orders, over connections that break and an exchange that answers late or never. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { StatusAnswer } from '../../src/fix/orders/apply-messages.ts';
-import type { OwnMessage } from '../../src/fix/orders/own-message.ts';
-import { Questions, type QuestionsOptions } from '../../src/fix/orders/questions.ts';
-import type { Finding, FixOrder } from '../../src/fix/store/table.ts';
-import { messageTypes, tags } from '../../src/fix/wire/tags.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import type { StatusAnswer } from '../../src/fix-adapter/orders/apply-messages.ts';
+import type { OwnMessage } from '../../src/fix-adapter/orders/own-message.ts';
+import { Questions, type QuestionsOptions } from '../../src/fix-adapter/orders/questions.ts';
+import type { Finding, FixOrder } from '../../src/fix-adapter/store/table.ts';
+import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { fixOrder } from '../support/fix-order.ts';
 

@@ -1,12 +1,17 @@
 /** What an exchange's rejections mean to partners, and what operators see of them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { printedRejections } from '../../src/fix/operations/printed.ts';
-import { applyExecution } from '../../src/fix/orders/apply-execution.ts';
-import { applyMessages } from '../../src/fix/orders/apply-messages.ts';
-import { parseRejectReasons, rejectReasonOf, saidIn, saidNothing } from '../../src/fix/orders/reject-reasons.ts';
-import type { FixCancel } from '../../src/fix/store/table.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { printedRejections } from '../../src/fix-adapter/operations/printed.ts';
+import { applyExecution } from '../../src/fix-adapter/orders/apply-execution.ts';
+import { applyMessages } from '../../src/fix-adapter/orders/apply-messages.ts';
+import {
+  parseRejectReasons,
+  rejectReasonOf,
+  saidIn,
+  saidNothing,
+} from '../../src/fix-adapter/orders/reject-reasons.ts';
+import type { FixCancel } from '../../src/fix-adapter/store/table.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 import { execution, fixMessage, fixOrder, weighing } from '../support/fix-order.ts';
 
 const file = `# of our broker

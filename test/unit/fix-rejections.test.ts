@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Database } from '../../src/db/database.ts';
-import type { SqlRow, Statement } from '../../src/db/statement.ts';
-import { listRejections, newestFirst, type Rejection } from '../../src/fix/operations/rejections.ts';
-import { saidNothing } from '../../src/fix/orders/reject-reasons.ts';
-import { fixCancels, fixReports } from '../../src/fix/store/table.ts';
+import { listRejections, newestFirst, type Rejection } from '../../src/fix-adapter/operations/rejections.ts';
+import { saidNothing } from '../../src/fix-adapter/orders/reject-reasons.ts';
+import { fixCancels, fixReports } from '../../src/fix-adapter/store/table.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
 import { storedRow } from '../support/stored-row.ts';
 
 const one = (what: string, at: number | null): Rejection => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseCalendar, parseDays, type Schedule, sessionStartAt } from '../../src/fix/session/schedule.ts';
+import { parseCalendar, parseDays, type Schedule, sessionStartAt } from '../../src/fix-adapter/session/schedule.ts';
 import { fc } from '../support/properties.ts';
 
 const plain: Schedule = { days: parseDays('mon-fri'), start: '00:00', end: '23:59:59', calendar: new Map() };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Sender, type SenderOptions } from '../../src/fix/session/sender.ts';
-import type { Numbered, Outgoing, SessionSettings } from '../../src/fix/session/types.ts';
-import { Framing } from '../../src/fix/wire/framing.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { Sender, type SenderOptions } from '../../src/fix-adapter/session/sender.ts';
+import type { Numbered, Outgoing, SessionSettings } from '../../src/fix-adapter/session/types.ts';
+import { Framing } from '../../src/fix-adapter/wire/framing.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 
 interface Order extends Outgoing {
   readonly id: string;

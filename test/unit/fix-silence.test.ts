@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Silence } from '../../src/fix/session/silence.ts';
+import { Silence } from '../../src/fix-adapter/session/silence.ts';
 
 /** With a heartbeat of 10 s, a silence is tested after 12 s and ends the connection after 24 s. */
 const heartbeatMs = 10_000;

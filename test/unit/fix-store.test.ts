@@ -1,10 +1,10 @@
 /** What the record of a FIX session remembers between writes, over a database that the test scripts. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import type { Database } from '../../src/db/database.ts';
-import type { SqlRow, Statement } from '../../src/db/statement.ts';
-import { type Changes, FixStore, type Known } from '../../src/fix/store/store.ts';
-import { type FixNumbers, fixNumbers, fixOrders } from '../../src/fix/store/table.ts';
+import { type Changes, FixStore, type Known } from '../../src/fix-adapter/store/store.ts';
+import { type FixNumbers, fixNumbers, fixOrders } from '../../src/fix-adapter/store/table.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
 import { fixOrder } from '../support/fix-order.ts';
 import { storedRow } from '../support/stored-row.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Throttle, type ThrottleClock, withTurns } from '../../src/fix/orders/throttle.ts';
-import type { Outgoing } from '../../src/fix/session/types.ts';
+import { Throttle, type ThrottleClock, withTurns } from '../../src/fix-adapter/orders/throttle.ts';
+import type { Outgoing } from '../../src/fix-adapter/session/types.ts';
 import { fc } from '../support/properties.ts';
 
 /** A clock that goes on when everything waits, and hardly at all with each look at it. */

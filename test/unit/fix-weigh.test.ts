@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readExecution } from '../../src/fix/orders/execution.ts';
-import { endWithTrade, wrongCounts, wrongEnd, wrongPrice } from '../../src/fix/orders/weigh.ts';
-import type { FixOrder } from '../../src/fix/store/table.ts';
-import { tags } from '../../src/fix/wire/tags.ts';
+import { readExecution } from '../../src/fix-adapter/orders/execution.ts';
+import { endWithTrade, wrongCounts, wrongEnd, wrongPrice } from '../../src/fix-adapter/orders/weigh.ts';
+import type { FixOrder } from '../../src/fix-adapter/store/table.ts';
+import { tags } from '../../src/fix-adapter/wire/tags.ts';
 import { execution, fixOrder, weighing } from '../support/fix-order.ts';
 
 const read = (execType: string, fields: Readonly<Record<number, string>>) =>

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { lengthOf } from '../../src/fix/wire/data-fields.ts';
-import { type Framed, Framing } from '../../src/fix/wire/framing.ts';
-import { checkSum, decode, encode, type Field } from '../../src/fix/wire/message.ts';
-import { wholeNumber, wholeQuantity } from '../../src/fix/wire/numbers.ts';
-import { toKobo, toPrice } from '../../src/fix/wire/prices.ts';
-import { readUtcTimestamp, utcTimestamp } from '../../src/fix/wire/times.ts';
+import { lengthOf } from '../../src/fix-adapter/wire/data-fields.ts';
+import { type Framed, Framing } from '../../src/fix-adapter/wire/framing.ts';
+import { checkSum, decode, encode, type Field } from '../../src/fix-adapter/wire/message.ts';
+import { wholeNumber, wholeQuantity } from '../../src/fix-adapter/wire/numbers.ts';
+import { toKobo, toPrice } from '../../src/fix-adapter/wire/prices.ts';
+import { readUtcTimestamp, utcTimestamp } from '../../src/fix-adapter/wire/times.ts';
 
 const value = fc.stringMatching(/^[ -~]{1,20}$/);
 const tag = fc.integer({ min: 11, max: 9_999 }).filter((each) => decodeKeepsTag(each));

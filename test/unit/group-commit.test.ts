@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CommitUnknownError } from '../../src/db/errors.ts';
-import { GroupCommit } from '../../src/db/group-commit.ts';
-import { ofList, type Statement, statement } from '../../src/db/statement.ts';
-import { ApiError } from '../../src/lib/errors.ts';
+import { CommitUnknownError } from '../../src/gateway/db/errors.ts';
+import { GroupCommit } from '../../src/gateway/db/group-commit.ts';
+import { ofList, type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 
 describe('transactions that are committed together', () => {
   /** Commits so many transactions at once, and answers what ran and the outcome of each. */

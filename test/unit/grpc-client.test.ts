@@ -5,10 +5,10 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { create } from '@bufbuild/protobuf';
 import { connectivityState, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
-import { proveAccess } from '../../src/broker/connection.ts';
+import { proveAccess } from '../../src/gateway/broker/connection.ts';
 import { ListStatesResponseSchema, Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
-import { createGrpcClient, untilConnected } from '../../src/lib/grpc-client.ts';
-import { serviceDefinition } from '../../src/lib/grpc-service.ts';
+import { createGrpcClient, untilConnected } from '../../src/kit/grpc-client.ts';
+import { serviceDefinition } from '../../src/kit/grpc-service.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('a gRPC client that is closed', () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { RecordsBroker } from '../../src/broker/records.ts';
+import type { RecordsBroker } from '../../src/gateway/broker/records.ts';
+import { ReadQueue } from '../../src/gateway/limits/read-queue.ts';
+import { Instruments } from '../../src/gateway/reference/instruments.ts';
 import { type ListedInstrument, ListedInstrumentSchema } from '../../src/gen/marina/broker/v1/reference_pb.ts';
-import { ApiError } from '../../src/lib/errors.ts';
-import { ReadQueue } from '../../src/limits/read-queue.ts';
-import { Instruments } from '../../src/reference/instruments.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 import { patient } from '../support/patience.ts';
 
 const originOf = (partnerId: string) => ({ partnerId, requestId: null, traceParent: null });

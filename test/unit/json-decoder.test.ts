@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { compileDecoder } from '../../src/gateway/json/decoder.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { EventSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import {
@@ -11,8 +12,7 @@ import {
   OrderSide,
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { compileDecoder } from '../../src/json/decoder.ts';
-import { ApiError } from '../../src/lib/errors.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 
 const decodeOrder = compileDecoder(CreateOrderRequestSchema);
 const decodePage = compileDecoder(ListOrdersResponseSchema);

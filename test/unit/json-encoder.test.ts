@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { compileByteEncoder, compileEncoder, quote } from '../../src/gateway/json/encoder.ts';
+import { formatTimestamp } from '../../src/gateway/json/reader.ts';
+import { decodeStored, materialize, storedMessage } from '../../src/gateway/json/stored.ts';
 import { EventSchema, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { KeySchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import {
@@ -14,10 +17,7 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { compileByteEncoder, compileEncoder, quote } from '../../src/json/encoder.ts';
-import { formatTimestamp } from '../../src/json/reader.ts';
-import { decodeStored, materialize, storedMessage } from '../../src/json/stored.ts';
-import { withStoredNames } from '../../src/lib/enums.ts';
+import { withStoredNames } from '../../src/kit/enums.ts';
 import { fc } from '../support/properties.ts';
 
 const encodeOrder = compileEncoder(OrderSchema);

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { JsonNumber, JsonObject, type JsonTree, MalformedJson, maxDepth, readJson } from '../../src/json/reader.ts';
+import {
+  JsonNumber,
+  JsonObject,
+  type JsonTree,
+  MalformedJson,
+  maxDepth,
+  readJson,
+} from '../../src/gateway/json/reader.ts';
 import { fc } from '../support/properties.ts';
 
 /** The tree as JSON.parse would have given it. */

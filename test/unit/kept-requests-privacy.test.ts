@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { create, getOption, ScalarType, toBinary, toJsonString } from '@bufbuild/protobuf';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { freeTexts, KeptRequests } from '../../src/gateway/transport/kept-requests.ts';
+import { takesAnyText } from '../../src/gateway/transport/shown-parts.ts';
 import {
   CreateOrderRequestSchema,
   ListOrdersRequestSchema,
@@ -12,8 +13,7 @@ import {
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { field as fieldOption } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { freeTexts, KeptRequests } from '../../src/transport/kept-requests.ts';
-import { takesAnyText } from '../../src/transport/shown-parts.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { fc } from '../support/properties.ts';
 import { baseUrl, callGrpc, goodOrder, openServers, order, type Servers } from './transport-fixture.ts';
 

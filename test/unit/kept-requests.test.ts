@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { KeptRequests, type KeptRequestsOptions } from '../../src/gateway/transport/kept-requests.ts';
 import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { ListOrdersRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { KeptRequests, type KeptRequestsOptions } from '../../src/transport/kept-requests.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { baseUrl, callGrpc, goodOrder, withServers } from './transport-fixture.ts';
 
 const clock = { now: () => Date.UTC(2026, 10, 25) };

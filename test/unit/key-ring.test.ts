@@ -10,10 +10,10 @@ import {
   parseKeyRing,
   Seal,
   subkey,
-} from '../../src/lib/key-ring.ts';
-import { identifyOperators, newOperatorToken, parseOperatorTokens } from '../../src/lib/operator-tokens.ts';
-import { Cursors } from '../../src/lib/paging.ts';
-import { fixed } from '../../src/lib/watched-files.ts';
+} from '../../src/kit/key-ring.ts';
+import { identifyOperators, newOperatorToken, parseOperatorTokens } from '../../src/kit/operator-tokens.ts';
+import { Cursors } from '../../src/kit/paging.ts';
+import { fixed } from '../../src/kit/watched-files.ts';
 
 const [one, two] = ['11'.repeat(32), '22'.repeat(32)];
 const keys = (text: string) => keysFor(fixed(parseKeyRing(text)), 'a use');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { activeChildren, type KeyLine } from '../../src/keys/rules.ts';
-import { isRegistered, isWithin, normalAddress } from '../../src/lib/addresses.ts';
+import { activeChildren, type KeyLine } from '../../src/gateway/keys/rules.ts';
+import { isRegistered, isWithin, normalAddress } from '../../src/kit/addresses.ts';
 import { fc } from '../support/properties.ts';
 
 describe('the addresses of a key', () => {

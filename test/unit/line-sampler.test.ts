@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { type AddressDetail, addressShower, networkOf } from '../../src/lib/addresses.ts';
-import { LineSampler } from '../../src/lib/line-sampler.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { type AddressDetail, addressShower, networkOf } from '../../src/kit/addresses.ts';
+import { LineSampler } from '../../src/kit/line-sampler.ts';
+import { createLogger } from '../../src/kit/log.ts';
 
 interface Summary {
   readonly lines: string;

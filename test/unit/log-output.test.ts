@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { createLogger } from '../../src/lib/log.ts';
-import { LogOutput } from '../../src/lib/log-output.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { LogOutput } from '../../src/kit/log-output.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('the output of a log', () => {
@@ -75,7 +75,7 @@ describe('the output of a log', () => {
   });
 
   it('survives that its file may grow no further', async () => {
-    const module = JSON.stringify(new URL('../../src/lib/log-output.ts', import.meta.url).href);
+    const module = JSON.stringify(new URL('../../src/kit/log-output.ts', import.meta.url).href);
     const code = `import(${module}).then(async ({ standardOutput }) => {
       const output = standardOutput(() => {});
       for (let count = 0; count < 100; count += 1) output.write('x'.repeat(99) + '\\n');

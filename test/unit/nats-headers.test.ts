@@ -6,7 +6,7 @@ import { badHeaders, manyHeaders } from '../support/raw-nats.ts';
 
 /** The library's own reader, which the module replaces when it is loaded. */
 const readByLibrary = MsgHdrsImpl.decode;
-const { flawOf, maxHeaderBytes, readHeaders } = await import('../../src/lib/nats-headers.ts');
+const { flawOf, maxHeaderBytes, readHeaders } = await import('../../src/kit/nats-headers.ts');
 
 const part = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(':', 'a', 'A', 'b-c', '__proto__', ' ') },

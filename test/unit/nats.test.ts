@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { createLogger } from '../../src/lib/log.ts';
-import { Nats } from '../../src/lib/nats.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { Nats } from '../../src/kit/nats.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** As much of a NATS server as it takes to connect to it, and to be refused by it. */

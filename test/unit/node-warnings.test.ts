@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { connect } from 'node:tls';
-import { createLogger } from '../../src/lib/log.ts';
-import { logNodeWarnings } from '../../src/lib/node-warnings.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { logNodeWarnings } from '../../src/kit/node-warnings.ts';
 import { eventually } from '../support/eventually.ts';
 
 it("Node's warnings are logged, but not that TLS is given an IP address as a server's name", async () => {

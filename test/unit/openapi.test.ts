@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { commentOf, readComments } from '../../src/docs/comments.ts';
-import { eventTypes } from '../../src/docs/pages/events.ts';
 import { EventSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
-import { catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { catalogue, type ErrorCode } from '../../src/kit/errors.ts';
+import { commentOf, readComments } from '../../src/site/comments.ts';
+import { eventTypes } from '../../src/site/pages/events.ts';
+import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { assertDescribed, type DescribedAnswer, described } from '../support/described.ts';
 
 const comments = readComments();

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { RejectReason, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import {
   applyReport,
   type OrderFacts,
   type OrderStateName,
   orderStates,
   rejectReasonOf,
-} from '../../src/orders/rules.ts';
-import { type Applied, isUnsettled } from '../../src/submission/rules.ts';
+} from '../../src/gateway/orders/rules.ts';
+import { type Applied, isUnsettled } from '../../src/gateway/submission/rules.ts';
+import { RejectReason, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);
 const states = Object.keys(orderStates.transitions) as OrderStateName[];

@@ -2,10 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  applyReport,
+  countedKobo,
+  type OrderFacts,
+  type OrderStateName,
+  orderStates,
+} from '../../src/gateway/orders/rules.ts';
 import { RejectReason, type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { enumNames } from '../../src/lib/enums.ts';
-import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';
+import { enumNames } from '../../src/kit/enums.ts';
 import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);

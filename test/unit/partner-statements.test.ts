@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { tables } from '../../src/app/base.ts';
+import { tables } from '../../src/gateway/app/base.ts';
 import { partnerTables, tablesAcross } from '../scale/support/one-partner.ts';
 import { knownShapes } from '../scale/support/registry.ts';
 import { brief, explainUnlisted, groups, isListed } from '../scale/support/several-partners.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onlyKey } from '../../src/lib/key-ring.ts';
-import { PeerMac } from '../../src/lib/peer-mac.ts';
-import { StoreLostError } from '../../src/limits/counter-store.ts';
-import { maxReplicas, Peers, parseHeartbeat, parsePause } from '../../src/limits/peers.ts';
-import { maxEntryBytes, openEntry, sealEntry, UntrustedEntryError } from '../../src/limits/sealed-entry.ts';
-import { bucketFrom, draw, isOfNow } from '../../src/limits/shared-buckets.ts';
-import { SharedPause } from '../../src/limits/shared-pause.ts';
-import { reservationsFrom } from '../../src/limits/shared-slots.ts';
+import { StoreLostError } from '../../src/gateway/limits/counter-store.ts';
+import { maxReplicas, Peers, parseHeartbeat, parsePause } from '../../src/gateway/limits/peers.ts';
+import { maxEntryBytes, openEntry, sealEntry, UntrustedEntryError } from '../../src/gateway/limits/sealed-entry.ts';
+import { bucketFrom, draw, isOfNow } from '../../src/gateway/limits/shared-buckets.ts';
+import { SharedPause } from '../../src/gateway/limits/shared-pause.ts';
+import { reservationsFrom } from '../../src/gateway/limits/shared-slots.ts';
+import { onlyKey } from '../../src/kit/key-ring.ts';
+import { PeerMac } from '../../src/kit/peer-mac.ts';
 
 const mac = new PeerMac(onlyKey(Buffer.alloc(32, 1)));
 const now = { atLeast: 1_000, atMost: 1_000 };

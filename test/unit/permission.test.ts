@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Permission } from '../../src/auth/call.ts';
-import { whilePermitted } from '../../src/auth/call.ts';
-import { ApiError } from '../../src/lib/errors.ts';
+import type { Permission } from '../../src/gateway/auth/call.ts';
+import { whilePermitted } from '../../src/gateway/auth/call.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 
 /** A permission of which something is heard before each of the first checks. */
 function heardOf(times: number, renew: () => void = () => {}) {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { it } from 'node:test';
-import { serverArguments } from '../../src/dev/mariadb-data.ts';
+import { serverArguments } from '../../src/sandbox/mariadb-data.ts';
 
 it('a private database server keeps its temporary tables apart: a server that starts removes all that it finds there', () => {
   const folder = mkdtempSync(join(tmpdir(), 'marina-private-'));

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { runCommand } from '../support/secret-files.ts';
 

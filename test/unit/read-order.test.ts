@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { SqlRow } from '../../src/db/statement.ts';
-import { SystemClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { EnvironmentState } from '../../src/submission/environment.ts';
+import type { SqlRow } from '../../src/gateway/db/statement.ts';
+import { EnvironmentState } from '../../src/gateway/submission/environment.ts';
+import { SystemClock } from '../../src/kit/clock.ts';
+import { createLogger } from '../../src/kit/log.ts';
 
 /** An environment whose reads end when the test says so, each with whether trading is paused. */
 function environment() {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ApiError } from '../../src/lib/errors.ts';
-import type { Origin } from '../../src/lib/origin.ts';
-import { ReadQueue } from '../../src/limits/read-queue.ts';
-import type { Slot } from '../../src/limits/shared-slots.ts';
+import { ReadQueue } from '../../src/gateway/limits/read-queue.ts';
+import type { Slot } from '../../src/gateway/limits/shared-slots.ts';
+import { ApiError } from '../../src/kit/errors.ts';
+import type { Origin } from '../../src/kit/origin.ts';
 import { eventually } from '../support/eventually.ts';
 import { slotsOfOne } from '../support/slots.ts';
 

@@ -6,7 +6,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { makeReceiverIdentity, type ReceiverPartner, type ReceiverSays } from '../../src/dev/receiver.ts';
+import { makeReceiverIdentity, type ReceiverPartner, type ReceiverSays } from '../../src/sandbox/receiver.ts';
 
 describe('the webhook receiver of a sandbox', () => {
   const folder = mkdtempSync(join(tmpdir(), 'marina-receiver-'));
@@ -19,7 +19,7 @@ describe('the webhook receiver of a sandbox', () => {
   it('goes on answering when the disk of its log is full', async () => {
     const full = openSync('/dev/full', 'w');
     const { identityFile, authorityFile } = await makeReceiverIdentity(folder);
-    const started = spawn(process.execPath, ['--import', 'tsx', 'src/dev/receiver-process.ts'], {
+    const started = spawn(process.execPath, ['--import', 'tsx', 'src/sandbox/receiver-process.ts'], {
       env: { ...process.env, MARINA_RECEIVER_IDENTITY_FILE: identityFile },
       stdio: ['ignore', full, 'inherit', 'ipc'],
     });

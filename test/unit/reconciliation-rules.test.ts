@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { csvLine } from '../../src/lib/csv.ts';
 import {
   breakId,
   compareAllocation,
@@ -20,7 +19,8 @@ import {
   seenAgain,
   type TradeFacts,
   withTrade,
-} from '../../src/reconciliation/rules.ts';
+} from '../../src/gateway/reconciliation/rules.ts';
+import { csvLine } from '../../src/kit/csv.ts';
 
 const account = { account: 'ACC1', symbol: 'DANGCEM' };
 const stated: StatedOrder = {

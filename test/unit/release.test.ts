@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import ts from 'typescript';
-import { extractRelease, lastRelease, whyNotHere } from '../../src/dev/release.ts';
+import { extractRelease, lastRelease, whyNotHere } from '../../src/tools/release.ts';
 
 const root = join(import.meta.dirname, '../..');
 const skip = (await whyNotHere(root, lastRelease(root))) ?? false;
@@ -70,7 +70,7 @@ describe('make check, which compares the protos with the last release', () => {
       stdio: 'pipe',
     }).trim();
   const compare = (cwd: string) => {
-    const script = join(root, 'src/dev/breaking.ts');
+    const script = join(root, 'src/tools/breaking.ts');
     const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', import.meta.resolve('tsx'), script], {
       cwd,
       encoding: 'utf8',
@@ -82,12 +82,12 @@ describe('make check, which compares the protos with the last release', () => {
       join(repository, 'proto/marina/test/v1/test.proto'),
       `syntax = "proto3";\npackage marina.test.v1;\nmessage Test {\n${fields.join('\n')}\n}\n`,
     );
-  const releaseFile = 'src/dev/last-release.txt';
+  const releaseFile = 'src/tools/last-release.txt';
   const [first, second, third] = ['string first = 1;', 'string second = 2;', 'string third = 3;'];
 
   before(() => {
     mkdirSync(join(repository, 'proto/marina/test/v1'), { recursive: true });
-    mkdirSync(join(repository, 'src/dev'), { recursive: true });
+    mkdirSync(join(repository, 'src/sandbox'), { recursive: true });
     git(repository, 'init', '-q');
     writeFileSync(join(repository, 'buf.yaml'), 'version: v2\nmodules:\n  - path: proto\n');
     writeProto(first, second);
@@ -124,7 +124,7 @@ describe('make check, which compares the protos with the last release', () => {
 
   it('says so, and passes, when there is no history', () => {
     const copy = join(folder, 'copy');
-    mkdirSync(join(copy, 'src/dev'), { recursive: true });
+    mkdirSync(join(copy, 'src/sandbox'), { recursive: true });
     writeFileSync(join(copy, releaseFile), readFileSync(join(repository, releaseFile)));
     const { status, output } = compare(copy);
     assert.match(output, /^buf breaking: skipped, there is no git history here/);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import type { Database } from '../../src/db/database.ts';
-import type { Lease } from '../../src/db/lease.ts';
-import { type SqlRow, type Statement, statement } from '../../src/db/statement.ts';
-import { DatabaseDiffersError, ReportPosition } from '../../src/submission/report-position.ts';
+import type { Database } from '../../src/gateway/db/database.ts';
+import type { Lease } from '../../src/gateway/db/lease.ts';
+import { type SqlRow, type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { DatabaseDiffersError, ReportPosition } from '../../src/gateway/submission/report-position.ts';
 
 type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
 

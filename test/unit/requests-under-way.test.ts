@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError } from '../../src/lib/errors.ts';
-import { RequestsUnderWay } from '../../src/transport/bounds.ts';
+import { RequestsUnderWay } from '../../src/gateway/transport/bounds.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 
 const bounds = {
   total: 20,

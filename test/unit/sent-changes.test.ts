@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { StoredApplication } from '../../src/applications/table.ts';
-import type { Sent } from '../../src/broker/port.ts';
+import type { StoredApplication } from '../../src/gateway/applications/table.ts';
+import type { Sent } from '../../src/gateway/broker/port.ts';
+import type { StoredOrder } from '../../src/gateway/orders/table.ts';
+import { applySent, Change } from '../../src/gateway/submission/change.ts';
 import {
   type ApplicationReport,
   ApplicationReportKind,
   ApplicationReportSchema,
 } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import type { StoredOrder } from '../../src/orders/table.ts';
-import { applySent, Change } from '../../src/submission/change.ts';
 import { applicationKind, orderKind } from '../support/kinds.ts';
 import { plainOrder } from '../support/plain-order.ts';
 

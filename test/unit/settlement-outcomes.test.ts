@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { readOutcome, toOutcome, writeOutcome } from '../../src/admin/settlements/outcomes.ts';
-import { seenOf } from '../../src/admin/settlements/seen.ts';
+import { readOutcome, toOutcome, writeOutcome } from '../../src/gateway/admin/settlements/outcomes.ts';
+import { seenOf } from '../../src/gateway/admin/settlements/seen.ts';
+import type { StoredOrder } from '../../src/gateway/orders/table.ts';
+import type { TradeStep } from '../../src/gateway/orders/trades/rules.ts';
 import {
   type OrderOutcomeSchema,
   SettledApplicationState,
@@ -11,8 +13,6 @@ import {
   type SettledTradeSchema,
   SettlementOutcomeSchema,
 } from '../../src/gen/marina/admin/v1/settlements_pb.ts';
-import type { StoredOrder } from '../../src/orders/table.ts';
-import type { TradeStep } from '../../src/orders/trades/rules.ts';
 import { plainOrder } from '../support/plain-order.ts';
 
 const tradedAt = plainOrder.createdAt + 1_000;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { OrderType, ReportKind, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { roundKoboDecimal } from '../../src/lib/money.ts';
+import { roundKoboDecimal } from '../../src/kit/money.ts';
 import { chargesOn } from '../../src/simulator/charges.ts';
 import { toDeal } from '../../src/simulator/clearing/deals.ts';
 import { settlementDate } from '../../src/simulator/clearing/settlement.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { SmallFiles } from '../../src/lib/small-files.ts';
+import { SmallFiles } from '../../src/kit/small-files.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 describe('files that are read while a file system hangs', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isOutcomeUnknown, toApiError } from '../../src/db/errors.ts';
-import { isUsable } from '../../src/db/transaction.ts';
-import { ApiError } from '../../src/lib/errors.ts';
+import { isOutcomeUnknown, toApiError } from '../../src/gateway/db/errors.ts';
+import { isUsable } from '../../src/gateway/db/transaction.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 
 const answer = (errno: number, message = 'as the server says it') =>
   Object.assign(new Error(message), { errno, sqlState: 'HY000' });

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
-import { unknownLicences } from '../../src/dev/packages-check.ts';
+import { unknownLicences } from '../../src/tools/packages-check.ts';
 
 describe('the licences of deployed packages', () => {
   it('are all known to be good', () => {
@@ -48,7 +48,7 @@ describe('the audit of deployed packages', () => {
     });
     await once(registry.listen(0, '127.0.0.1'), 'listening');
     const { port } = registry.address() as AddressInfo;
-    const child = spawn(process.execPath, ['--import', 'tsx', join('src/dev/supply-chain.ts')], {
+    const child = spawn(process.execPath, ['--import', 'tsx', join('src/tools/supply-chain.ts')], {
       env: { ...process.env, npm_config_registry: `http://127.0.0.1:${port}/` },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

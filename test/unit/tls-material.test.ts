@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { connect, createServer, type TLSSocket } from 'node:tls';
-import { makeAuthority } from '../../src/dev/certificates.ts';
-import { datesProblem, endOf, listsEnd, readMaterial } from '../../src/lib/tls-material.ts';
+import { datesProblem, endOf, listsEnd, readMaterial } from '../../src/kit/tls-material.ts';
+import { makeAuthority } from '../../src/sandbox/certificates.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 describe('files of certificates', () => {

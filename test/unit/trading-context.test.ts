@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { TradingContexts } from '../../src/gateway/orders/kind.ts';
 import {
   AccountStatus,
   type GetTradingContextResponse,
   GetTradingContextResponseSchema,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { TradingContexts } from '../../src/orders/kind.ts';
 
 const origin = { partnerId: 'par_a', requestId: null, traceParent: null };
 const instrument = { symbol: 'SIM-REST', upperPriceKobo: 1_000n };

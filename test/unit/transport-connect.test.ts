@@ -3,6 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { create, fromBinary, fromJson, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
+import { compileEncoder } from '../../src/gateway/json/encoder.ts';
+import { storedMessage } from '../../src/gateway/json/stored.ts';
 import { RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
 import {
@@ -19,9 +21,7 @@ import {
   Orders,
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { compileEncoder } from '../../src/json/encoder.ts';
-import { storedMessage } from '../../src/json/stored.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { ApiError, catalogue, type ErrorCode } from '../../src/kit/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { reset } from '../support/reset.ts';
 import {

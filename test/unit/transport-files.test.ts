@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { credentials, Client as GrpcClient, Metadata } from '@grpc/grpc-js';
-import type { Call, ReceivedFile } from '../../src/auth/call.ts';
+import type { Call, ReceivedFile } from '../../src/gateway/auth/call.ts';
 import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import {
   DocumentSchema,
@@ -11,7 +11,7 @@ import {
   SendDocumentRequestSchema,
 } from '../../src/gen/marina/gateway/v1/documents_pb.ts';
 import { GetOrderRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { ApiError } from '../../src/lib/errors.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 import {
   callGrpc,
   noLimits,

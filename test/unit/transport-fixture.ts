@@ -2,7 +2,14 @@ import { connect, type Socket } from 'node:net';
 import { create, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import type { Call, Caller, HandlersOf, Identify } from '../../src/auth/call.ts';
+import type { Call, Caller, HandlersOf, Identify } from '../../src/gateway/auth/call.ts';
+import { ConnectProtocol } from '../../src/gateway/transport/connect/protocol.ts';
+import { GrpcProtocol } from '../../src/gateway/transport/grpc/protocol.ts';
+import type { HttpLimits } from '../../src/gateway/transport/http/node-server.ts';
+import { HttpServer } from '../../src/gateway/transport/http/server.ts';
+import { defineOperations } from '../../src/gateway/transport/operations.ts';
+import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/gateway/transport/pipeline.ts';
+import { RestProtocol } from '../../src/gateway/transport/rest/protocol.ts';
 import { type RetryInfo, RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
@@ -25,14 +32,7 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { ConnectProtocol } from '../../src/transport/connect/protocol.ts';
-import { GrpcProtocol } from '../../src/transport/grpc/protocol.ts';
-import type { HttpLimits } from '../../src/transport/http/node-server.ts';
-import { HttpServer } from '../../src/transport/http/server.ts';
-import { defineOperations } from '../../src/transport/operations.ts';
-import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
-import { RestProtocol } from '../../src/transport/rest/protocol.ts';
+import { createLogger } from '../../src/kit/log.ts';
 
 export const orderId = 'ord_abcdefghijklmnopqrst';
 export const baseUrl = 'https://api.marina.example';

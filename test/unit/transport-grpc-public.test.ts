@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials, status } from '@grpc/grpc-js';
+import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
 import {
   Health,
   HealthCheckRequestSchema,
@@ -13,8 +14,7 @@ import {
 } from '../../src/gen/grpc/health/v1/health_pb.ts';
 import { Events } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { GetOrderRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { grpcMethod } from '../../src/lib/grpc-service.ts';
-import { ConnectionLimits } from '../../src/transport/bounds.ts';
+import { grpcMethod } from '../../src/kit/grpc-service.ts';
 import {
   callFields,
   type Frame,

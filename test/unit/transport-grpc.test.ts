@@ -6,6 +6,8 @@ import { after, before, test } from 'node:test';
 import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
+import { storedMessage } from '../../src/gateway/json/stored.ts';
+import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
 import {
   EventSchema,
   Events,
@@ -22,9 +24,7 @@ import {
   Orders,
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { storedMessage } from '../../src/json/stored.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
-import { ConnectionLimits } from '../../src/transport/bounds.ts';
+import { ApiError, catalogue, type ErrorCode } from '../../src/kit/errors.ts';
 import {
   callGrpc,
   goodOrder,

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { HandlersOf, Identification } from '../../src/auth/call.ts';
+import type { HandlersOf, Identification } from '../../src/gateway/auth/call.ts';
+import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/transport/bounds.ts';
+import { defineOperations, type Operation } from '../../src/gateway/transport/operations.ts';
+import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/gateway/transport/pipeline.ts';
 import {
   CreateOrderRequestSchema,
   type Order,
@@ -10,12 +13,9 @@ import {
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { ApiError } from '../../src/lib/errors.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { Metrics } from '../../src/lib/metrics.ts';
-import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/bounds.ts';
-import { defineOperations, type Operation } from '../../src/transport/operations.ts';
-import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
+import { ApiError } from '../../src/kit/errors.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { Metrics } from '../../src/kit/metrics.ts';
 import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
 
 function operationsWith(orders: Partial<HandlersOf<typeof Orders>> = {}): Operation[] {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ApiError } from '../../src/lib/errors.ts';
-import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/bounds.ts';
+import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/transport/bounds.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 import {
   goodOrder,
   openServers,

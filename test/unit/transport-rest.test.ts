@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { storedMessage } from '../../src/gateway/json/stored.ts';
+import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
 import { EventSchema, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import {
   type CreateOrderRequest,
@@ -10,9 +12,7 @@ import {
   OrderState,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { storedMessage } from '../../src/json/stored.ts';
-import { ApiError } from '../../src/lib/errors.ts';
-import { ConnectionLimits } from '../../src/transport/bounds.ts';
+import { ApiError } from '../../src/kit/errors.ts';
 import {
   goodOrder,
   openServers,

@@ -6,7 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { create, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
-import type { Identification, StreamHandler } from '../../src/auth/call.ts';
+import type { Identification, StreamHandler } from '../../src/gateway/auth/call.ts';
+import { compileEncoder } from '../../src/gateway/json/encoder.ts';
+import { storedMessage } from '../../src/gateway/json/stored.ts';
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
 import {
   EventSchema,
@@ -16,10 +18,8 @@ import {
   type WatchEventsResponse,
   WatchEventsResponseSchema,
 } from '../../src/gen/marina/gateway/v1/events_pb.ts';
-import { compileEncoder } from '../../src/json/encoder.ts';
-import { storedMessage } from '../../src/json/stored.ts';
-import { ApiError } from '../../src/lib/errors.ts';
-import { pause } from '../../src/lib/worker.ts';
+import { ApiError } from '../../src/kit/errors.ts';
+import { pause } from '../../src/kit/worker.ts';
 import { eventually } from '../support/eventually.ts';
 import { patient } from '../support/patience.ts';
 import {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, it } from 'node:test';
-import { createLogger } from '../../src/lib/log.ts';
-import { UncaughtErrors } from '../../src/lib/uncaught.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { UncaughtErrors } from '../../src/kit/uncaught.ts';
 
 /** What a handler made of errors. */
 function handled() {

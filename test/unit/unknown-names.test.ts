@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/handlers.ts';
-import { allocationStates, countedKobo as valueOfAllocation } from '../../src/allocations/rules.ts';
-import { isTradesPage } from '../../src/broker/records.ts';
+import { toContractNoteMessage, toTradeMessage } from '../../src/gateway/accounts/handlers.ts';
+import { allocationStates, countedKobo as valueOfAllocation } from '../../src/gateway/allocations/rules.ts';
+import { isTradesPage } from '../../src/gateway/broker/records.ts';
+import { compileEncoder } from '../../src/gateway/json/encoder.ts';
+import { parse } from '../../src/gateway/limits/counter-store.ts';
+import { bucketFrom } from '../../src/gateway/limits/shared-buckets.ts';
+import {
+  applyReport,
+  countedKobo,
+  type OrderFacts,
+  type OrderStateName,
+  orderStates,
+} from '../../src/gateway/orders/rules.ts';
+import { isUnsettled } from '../../src/gateway/submission/rules.ts';
 import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { TradeSchema, TradeSide } from '../../src/gen/marina/gateway/v1/accounts_pb.ts';
 import { OrderState, OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { compileEncoder } from '../../src/json/encoder.ts';
-import { type EnumName, enumWords, logUnknownNames, translateEnum } from '../../src/lib/enums.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { parse } from '../../src/limits/counter-store.ts';
-import { bucketFrom } from '../../src/limits/shared-buckets.ts';
-import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';
-import { isUnsettled } from '../../src/submission/rules.ts';
+import { type EnumName, enumWords, logUnknownNames, translateEnum } from '../../src/kit/enums.ts';
+import { createLogger } from '../../src/kit/log.ts';
 
 const onHold = 'on_hold' as OrderStateName;
 

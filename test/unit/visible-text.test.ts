@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { fixCommand } from '../../src/fix/command.ts';
-import { isVisibleLine, isVisibleText } from '../../src/lib/visible-text.ts';
+import { fixCommand } from '../../src/fix-adapter/command.ts';
+import { isVisibleLine, isVisibleText } from '../../src/kit/visible-text.ts';
 
 const invisible: readonly (readonly [string, string])[] = [
   ['NUL', '\u0000'],

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { createLogger } from '../../src/lib/log.ts';
-import { WatchedFiles } from '../../src/lib/watched-files.ts';
-import { Supervisor } from '../../src/lib/worker.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { WatchedFiles } from '../../src/kit/watched-files.ts';
+import { Supervisor } from '../../src/kit/worker.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { SystemClock } from '../../src/lib/clock.ts';
-import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { Metrics } from '../../src/lib/metrics.ts';
-import { passingTracer } from '../../src/lib/trace.ts';
-import { Attempts, type AttemptsOptions, type MadeAttempt } from '../../src/webhooks/attempts.ts';
-import { EndpointQueue, type NextTry } from '../../src/webhooks/endpoint-queue.ts';
-import { sentForMs } from '../../src/webhooks/rules.ts';
-import { makeSecret, signingKeys } from '../../src/webhooks/signature.ts';
+import { Attempts, type AttemptsOptions, type MadeAttempt } from '../../src/gateway/webhooks/attempts.ts';
+import { EndpointQueue, type NextTry } from '../../src/gateway/webhooks/endpoint-queue.ts';
+import { sentForMs } from '../../src/gateway/webhooks/rules.ts';
+import { makeSecret, signingKeys } from '../../src/gateway/webhooks/signature.ts';
+import { SystemClock } from '../../src/kit/clock.ts';
+import { onlyKey, Seal } from '../../src/kit/key-ring.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { Metrics } from '../../src/kit/metrics.ts';
+import { passingTracer } from '../../src/kit/trace.ts';
 import { eventually } from '../support/eventually.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
 

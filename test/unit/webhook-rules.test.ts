@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { onlyKey, Seal } from '../../src/lib/key-ring.ts';
 import {
   type AttemptFacts,
   attemptsKeptMs,
@@ -18,7 +17,8 @@ import {
   rotationMs,
   SendFailure,
   signsWithOld,
-} from '../../src/webhooks/rules.ts';
+} from '../../src/gateway/webhooks/rules.ts';
+import { onlyKey, Seal } from '../../src/kit/key-ring.ts';
 
 const minute = 60_000;
 

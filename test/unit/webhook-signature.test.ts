@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
-import { sharedKeeper } from '../../src/dev/keeper.ts';
-import { makeSecret, parseSecret, secretOf, sign } from '../../src/webhooks/signature.ts';
+import { makeSecret, parseSecret, secretOf, sign } from '../../src/gateway/webhooks/signature.ts';
+import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { fc } from '../support/properties.ts';
 
@@ -155,7 +155,7 @@ describe('a signing secret', () => {
 });
 
 describe('what the pages show to verify an event with', () => {
-  const snippets = join(import.meta.dirname, '../../src/docs/snippets');
+  const snippets = join(import.meta.dirname, '../../src/site/snippets');
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const now = 1_614_265_330;
   const body = Buffer.from('{"test": 2432232314}');

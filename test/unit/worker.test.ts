@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { createLogger } from '../../src/lib/log.ts';
-import { Supervisor } from '../../src/lib/worker.ts';
+import { createLogger } from '../../src/kit/log.ts';
+import { Supervisor } from '../../src/kit/worker.ts';
 import { eventually } from '../support/eventually.ts';
 
 it('work that fails only when its calls run out of time is failing all the while, and well when it goes on', async (t) => {

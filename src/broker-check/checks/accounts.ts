@@ -1,9 +1,9 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { isNotesPage, isPositionsPage, isTradesPage, type TradePlace } from '../../broker/records.ts';
+import { isNotesPage, isPositionsPage, isTradesPage, type TradePlace } from '../../gateway/broker/records.ts';
 import { type ContractNote, MarketSession, type Position, type Trade } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay } from '../../lib/clock.ts';
+import { lagosDay } from '../../kit/clock.ts';
 import { answered, checks, expect, needing } from '../check.ts';
 import type { Exchange, Outcome } from '../exchange.ts';
 import { poll, type Session, shownReport } from '../session.ts';

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { pause } from '../../lib/worker.ts';
+import { pause } from '../../kit/worker.ts';
 import { checks, expect, NotRun, needing } from '../check.ts';
 import { poll, type Sent, type Session } from '../session.ts';
 import { refusedForGood } from './orders.ts';

@@ -1,7 +1,7 @@
 import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { groupBy } from '../../lib/group.ts';
-import { pause } from '../../lib/worker.ts';
+import { groupBy } from '../../kit/group.ts';
+import { pause } from '../../kit/worker.ts';
 import { expect, NotOffered, NotRun, needed } from '../check.ts';
 import type { Exchange, Outcome } from '../exchange.ts';
 import type { Session } from '../session.ts';

@@ -1,6 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AccountStatus, InstrumentKind, OrderType, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { isKoboDecimal } from '../../lib/money.ts';
+import { isKoboDecimal } from '../../kit/money.ts';
 import { answered, checks, expect, must, NotOffered, NotRun, needing, optional, should } from '../check.ts';
 import type { Session } from '../session.ts';
 import { decimalSum, isSum } from './decimals.ts';

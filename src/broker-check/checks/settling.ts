@@ -1,7 +1,7 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { LookUpOrderResponse } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { pause } from '../../lib/worker.ts';
+import { pause } from '../../kit/worker.ts';
 import { expect, NotRun } from '../check.ts';
 import type { Outcome } from '../exchange.ts';
 import { poll, type Sent, type Session, shownReport } from '../session.ts';

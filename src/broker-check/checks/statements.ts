@@ -1,11 +1,11 @@
-import { keysOf, type StatementPlace, wrongIn } from '../../broker/statements.ts';
+import { keysOf, type StatementPlace, wrongIn } from '../../gateway/broker/statements.ts';
 import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import {
   type GetStatementResponse,
   StatementSection,
   type StatementTrade,
 } from '../../gen/marina/broker/v1/statements_pb.ts';
-import { daysBefore, lagosDay } from '../../lib/clock.ts';
+import { daysBefore, lagosDay } from '../../kit/clock.ts';
 import { type Check, expect } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import { poll, type Session, shownReport } from '../session.ts';

@@ -1,4 +1,4 @@
-import { pause } from '../../lib/worker.ts';
+import { pause } from '../../kit/worker.ts';
 import { checks, expect, must, NotRun, resting, should } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Batch, type Follower, type Numbered, type Open, readStream } from '../follower.ts';

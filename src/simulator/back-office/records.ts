@@ -7,7 +7,7 @@ import {
   type ListAllocationsResponseSchema,
   type ListApplicationsResponseSchema,
 } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { groupBy } from '../../lib/group.ts';
+import { groupBy } from '../../kit/group.ts';
 import type { Database } from '../database.ts';
 import { listPage, maxPage } from '../pages.ts';
 import { allocationRecordMessage } from './messages.ts';

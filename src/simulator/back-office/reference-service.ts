@@ -8,7 +8,7 @@ import type {
   Reference,
 } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { daysAfter, isDate } from '../../lib/clock.ts';
+import { daysAfter, isDate } from '../../kit/clock.ts';
 import { lgasOf, states } from '../areas.ts';
 import type { Reads } from '../clearing/reads.ts';
 import { unrecorded } from '../legs.ts';

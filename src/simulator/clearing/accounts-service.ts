@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import type { Accounts } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { isDate } from '../../lib/clock.ts';
+import { isDate } from '../../kit/clock.ts';
 import { unrecorded } from '../legs.ts';
 import { marketMessage } from '../market/message.ts';
 import { RpcError, type UnaryHandlers, type unanswered, type WireCall } from '../rpc.ts';

@@ -1,6 +1,6 @@
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay } from '../../lib/clock.ts';
-import { roundKoboDecimal } from '../../lib/money.ts';
+import { lagosDay } from '../../kit/clock.ts';
+import { roundKoboDecimal } from '../../kit/money.ts';
 import { chargesOn } from '../charges.ts';
 import type { Calendar } from '../market/calendar.ts';
 import { settlementDate } from './settlement.ts';

@@ -1,5 +1,5 @@
 import { RejectReason, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { roundKoboDecimal } from '../../lib/money.ts';
+import { roundKoboDecimal } from '../../kit/money.ts';
 import { chargesOn } from '../charges.ts';
 import type { Order, Submission } from '../model.ts';
 import type { Deal } from './deals.ts';

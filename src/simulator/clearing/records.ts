@@ -8,8 +8,8 @@ import type {
   ListTradesResponseSchema,
 } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
-import { divideToKoboDecimal } from '../../lib/money.ts';
+import { lagosDay, nextLagosMidnight } from '../../kit/clock.ts';
+import { divideToKoboDecimal } from '../../kit/money.ts';
 import type { Database } from '../database.ts';
 import type { World } from '../world.ts';
 import type { Deal } from './deals.ts';

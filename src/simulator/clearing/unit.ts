@@ -1,6 +1,6 @@
 import mysql from 'mysql2/promise';
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay } from '../../lib/clock.ts';
+import { lagosDay } from '../../kit/clock.ts';
 import type { Order } from '../model.ts';
 import type { World } from '../world.ts';
 import { type Deal, type Execution, toDeal } from './deals.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isDate } from '../../lib/clock.ts';
+import { isDate } from '../../kit/clock.ts';
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;

@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
+import { lagosDay, nextLagosMidnight } from '../../kit/clock.ts';
 import { settlementDate } from '../clearing/settlement.ts';
 import { advanceMarket } from '../exchange.ts';
 import { listingOf, listings } from '../instruments.ts';

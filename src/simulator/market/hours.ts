@@ -1,4 +1,4 @@
-import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
+import { lagosDay, nextLagosMidnight } from '../../kit/clock.ts';
 import { type Calendar, closeMs, dayNumber, openMs } from './calendar.ts';
 
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type MarketDay, MarketDayKind, MarketDaySchema } from '../../gen/marina/broker/v1/reference_pb.ts';
-import { daysAfter } from '../../lib/clock.ts';
+import { daysAfter } from '../../kit/clock.ts';
 import { settlementDate } from '../clearing/settlement.ts';
 import type { Calendar } from './calendar.ts';
 import { closesAtMs, opensAtMs } from './hours.ts';

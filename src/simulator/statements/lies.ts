@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { type Controls, StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { isDate, lagosDay } from '../../lib/clock.ts';
+import { isDate, lagosDay } from '../../kit/clock.ts';
 import { RpcError, type UnaryHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';
 import type { World } from '../world.ts';

@@ -10,7 +10,7 @@ import {
   type Statements,
 } from '../../gen/marina/broker/v1/statements_pb.ts';
 import { Call, StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { isDate, nextLagosMidnight } from '../../lib/clock.ts';
+import { isDate, nextLagosMidnight } from '../../kit/clock.ts';
 import { unrecorded } from '../legs.ts';
 import { RpcError, type UnaryHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';

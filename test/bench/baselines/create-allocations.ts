@@ -7,8 +7,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { createPool, type PoolConnection, type RowDataPacket } from 'mysql2/promise';
 import { Allocations } from '../../../src/gen/marina/broker/v1/allocations_pb.ts';
-import { createGrpcClient } from '../../../src/lib/grpc-client.ts';
-import { IdMaker } from '../../../src/lib/ids.ts';
+import { createGrpcClient } from '../../../src/kit/grpc-client.ts';
+import { IdMaker } from '../../../src/kit/ids.ts';
 import { load } from '../support/load.ts';
 
 const partners = (process.env.BASELINE_PARTNERS ?? '').split(',').map((entry) => entry.split(':') as [string, string]);

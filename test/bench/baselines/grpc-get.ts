@@ -13,7 +13,7 @@ import {
   OrderType,
   TimeInForce,
 } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { serviceDefinition } from '../../../src/lib/grpc-service.ts';
+import { serviceDefinition } from '../../../src/kit/grpc-service.ts';
 
 const pool = createPool({
   uri: process.env.BASELINE_DATABASE_URL ?? '',

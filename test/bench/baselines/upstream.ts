@@ -32,7 +32,7 @@ import {
   SubmitOrderResponseSchema,
 } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ListSubmissionsResponseSchema, Submissions } from '../../../src/gen/marina/broker/v1/submissions_pb.ts';
-import { type GrpcImplementation, serviceDefinition } from '../../../src/lib/grpc-service.ts';
+import { type GrpcImplementation, serviceDefinition } from '../../../src/kit/grpc-service.ts';
 
 const heartbeatMs = 1_000;
 const batchingWindowMs = 5;

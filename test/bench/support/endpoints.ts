@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeAuthority } from '../../../src/dev/certificates.ts';
-import { sharedKeeper } from '../../../src/dev/keeper.ts';
-import { markDue } from '../../../src/webhooks/endpoint-store.ts';
+import { markDue } from '../../../src/gateway/webhooks/endpoint-store.ts';
+import { makeAuthority } from '../../../src/sandbox/certificates.ts';
+import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
 import { adminClient, newPartnerByOperator } from '../../support/admin.ts';
 import type { Cluster, GatewayProcess, Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';

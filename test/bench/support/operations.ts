@@ -1,6 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { createGrpcClient } from '../../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../../src/kit/grpc-client.ts';
 import type { GatewayProcess, Partner } from '../../support/cluster.ts';
 import { goodFields } from '../../support/documents.ts';
 import { notKept, RestCalls } from './rest-calls.ts';

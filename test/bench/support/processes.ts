@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type KeptProcess, sharedKeeper } from '../../../src/dev/keeper.ts';
+import { type KeptProcess, sharedKeeper } from '../../../src/sandbox/keeper.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folders.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Server } from '../../../src/dev/servers.ts';
+import type { Server } from '../../../src/sandbox/servers.ts';
 import { adminClient, newPartnerByOperator } from '../../support/admin.ts';
 import type { Cluster, ClusterOptions, GatewayProcess, Partner } from '../../support/cluster.ts';
 import { installRelease, migrateBy } from '../../support/release.ts';

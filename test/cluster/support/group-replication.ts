@@ -1,11 +1,11 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { explain } from '../../../src/dev/advice.ts';
-import { sharedKeeper } from '../../../src/dev/keeper.ts';
-import { findAsked, startMariaDb } from '../../../src/dev/mariadb.ts';
-import { serverArguments } from '../../../src/dev/mariadb-data.ts';
-import { freePort } from '../../../src/dev/ports.ts';
-import type { Program } from '../../../src/dev/programs.ts';
+import { explain } from '../../../src/sandbox/advice.ts';
+import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
+import { findAsked, startMariaDb } from '../../../src/sandbox/mariadb.ts';
+import { serverArguments } from '../../../src/sandbox/mariadb-data.ts';
+import { freePort } from '../../../src/sandbox/ports.ts';
+import type { Program } from '../../../src/sandbox/programs.ts';
 import { eventually, ready } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folders.ts';
 import { patient } from '../../support/patience.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { startNats } from '../../../src/dev/nats.ts';
-import { freePort } from '../../../src/dev/ports.ts';
-import type { Server } from '../../../src/dev/private-server.ts';
+import { startNats } from '../../../src/sandbox/nats.ts';
+import { freePort } from '../../../src/sandbox/ports.ts';
+import type { Server } from '../../../src/sandbox/private-server.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 
 /** A NATS of three servers, on 127.0.0.1. Each is reached through proxies of its own, so that it can be cut off. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
-import { type KeptProcess, sharedKeeper } from '../../../src/dev/keeper.ts';
+import { type KeptProcess, sharedKeeper } from '../../../src/sandbox/keeper.ts';
 import { temporaryFolder } from '../../support/folders.ts';
 
 /** Where a server of a cluster runs. */

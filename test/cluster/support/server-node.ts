@@ -1,9 +1,9 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { lastLines } from '../../../src/dev/exits.ts';
-import { type KeptProcess, sharedKeeper } from '../../../src/dev/keeper.ts';
-import type { Program } from '../../../src/dev/programs.ts';
+import { lastLines } from '../../../src/sandbox/exits.ts';
+import { type KeptProcess, sharedKeeper } from '../../../src/sandbox/keeper.ts';
+import type { Program } from '../../../src/sandbox/programs.ts';
 import { ready } from '../../support/eventually.ts';
 import { execute } from '../../support/servers.ts';
 import type { Machine } from './network.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import type { PoolConnection } from 'mysql2';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { type Connections, connect } from '../../../src/db/data-source.ts';
-import { Database, openDatabase } from '../../../src/db/database.ts';
-import { CommitUnknownError } from '../../../src/db/errors.ts';
-import { reading } from '../../../src/db/facts.ts';
-import { migrate } from '../../../src/db/migrate.ts';
-import { guard, type Statement, statement, toBigInt } from '../../../src/db/statement.ts';
-import { runAtOnce } from '../../../src/db/transaction.ts';
-import { createPartner } from '../../../src/dev/provision.ts';
-import { ApiError } from '../../../src/lib/errors.ts';
+import { type Connections, connect } from '../../../src/gateway/db/data-source.ts';
+import { Database, openDatabase } from '../../../src/gateway/db/database.ts';
+import { CommitUnknownError } from '../../../src/gateway/db/errors.ts';
+import { reading } from '../../../src/gateway/db/facts.ts';
+import { migrate } from '../../../src/gateway/db/migrate.ts';
+import { guard, type Statement, statement, toBigInt } from '../../../src/gateway/db/statement.ts';
+import { runAtOnce } from '../../../src/gateway/db/transaction.ts';
+import { ApiError } from '../../../src/kit/errors.ts';
+import { createPartner } from '../../../src/sandbox/provision.ts';
 import { type Random, seededRandom } from '../../../src/simulator/random.ts';
 import { execute } from '../../support/servers.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { compileEncoder } from '../../../src/gateway/json/encoder.ts';
 import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
-import { compileEncoder } from '../../../src/json/encoder.ts';
 import { type Call, operations } from './calls.ts';
 import { type ConnectProtocol, fromConnect } from './connect-form.ts';
 import type { Protocol, Protocols } from './protocols.ts';

@@ -11,7 +11,7 @@ import {
   type SubmitOrderResponse,
   SubmitOrderResponseSchema,
 } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
-import { pause } from '../../../src/lib/worker.ts';
+import { pause } from '../../../src/kit/worker.ts';
 import { type Call, type DefectiveAdapter, Status } from '../../support/defective-adapter.ts';
 import { allocatedAgain } from './allocations.ts';
 import { appliedAgain } from './applications.ts';

@@ -1,7 +1,7 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { type Report, ReportKind } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
-import { pause } from '../../../src/lib/worker.ts';
+import { pause } from '../../../src/kit/worker.ts';
 import { Status } from '../../support/defective-adapter.ts';
 import { hourMs, isRecent, type SeededDefect } from './defect.ts';
 

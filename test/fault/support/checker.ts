@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { statement } from '../../../src/db/statement.ts';
+import { statement } from '../../../src/gateway/db/statement.ts';
+import { orders, type StoredOrder } from '../../../src/gateway/orders/table.ts';
 import { Call, type ExchangeOrder, type ReceivedMessage } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { orders, type StoredOrder } from '../../../src/orders/table.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
 

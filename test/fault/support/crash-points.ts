@@ -4,7 +4,7 @@ import {
   otherPoints,
   reconciliationPoints,
   reportPoints,
-} from '../../../src/lib/crash.ts';
+} from '../../../src/kit/crash.ts';
 
 /** The points of a kind of object: those of its reports too, if the upstream sends reports about it. */
 function pointsOf(kind: string, hasReports: boolean): CrashPoint[] {

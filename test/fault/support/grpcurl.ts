@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { findInstalled } from '../../../src/dev/programs.ts';
+import { findInstalled } from '../../../src/sandbox/programs.ts';
 import { ReflectedClient } from '../../support/reflected.ts';
 
 /** A PATH on which there is a grpcurl. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { walkLedger } from '../../../src/admin/ledger.ts';
-import { allocations as allocationTable, type StoredAllocation } from '../../../src/allocations/table.ts';
-import { statement } from '../../../src/db/statement.ts';
+import { walkLedger } from '../../../src/gateway/admin/ledger.ts';
+import { allocations as allocationTable, type StoredAllocation } from '../../../src/gateway/allocations/table.ts';
+import { statement } from '../../../src/gateway/db/statement.ts';
 import { AllocationOutcome } from '../../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { type BrokerAllocation, Call } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';

@@ -3,15 +3,15 @@ import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { withoutOurs } from '../../../src/dev/processes.ts';
-import type { Sandbox } from '../../../src/dev/sandbox-file.ts';
+import { withoutOurs } from '../../../src/sandbox/processes.ts';
+import type { Sandbox } from '../../../src/sandbox/sandbox-file.ts';
 import { findClient } from '../../support/dump.ts';
 import { findGrpcurl } from './grpcurl.ts';
 import { type Exceptions, type Own, type PastedBlock, pastePage } from './paste.ts';
 
 /** Every page, in the order in which they are gone through; each in a shell of its own. The README expects a new sandbox. */
 function allPages(): string[] {
-  const pages = ['.', 'src/docs/guides', 'docs', 'docs/operations'].flatMap((folder) =>
+  const pages = ['.', 'src/site/guides', 'docs', 'docs/operations'].flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => name.endsWith('.md'))
       .map((name) => join(folder, name)),
@@ -28,14 +28,14 @@ const exceptions: Exceptions = {
     { page: 'README.md', command: 'make run     #', why: runs },
     { page: 'README.md', command: 'make test    #', why: itself },
     { page: 'README.md', command: 'MARINA_NATS_URL=nats://host:4222 make run', why: runs },
-    { page: 'src/docs/guides/grpc.md', command: 'npm install @grpc/grpc-js', why: 'it is installed here' },
+    { page: 'src/site/guides/grpc.md', command: 'npm install @grpc/grpc-js', why: 'it is installed here' },
     ...['curl -sO', 'grpcurl -protoset'].map((command) => ({
-      page: 'src/docs/guides/grpc.md',
+      page: 'src/site/guides/grpc.md',
       command,
       why: 'it downloads into this checkout, and the stand-in knows no file of descriptors; integration/docs reads both files',
     })),
     ...['cd clients/typescript', 'npm install && npm pack', 'pip install', 'marina-listen'].map((command) => ({
-      page: 'src/docs/guides/clients.md',
+      page: 'src/site/guides/clients.md',
       command,
       why: 'it installs into this checkout, or needs what is installed; unit/clients and the tests of marina-listen do it',
     })),
@@ -51,7 +51,7 @@ const exceptions: Exceptions = {
       why: 'it needs an engine or a cluster; fault/image carries out the Dockerfile, unit/deploy-files checks the rest',
     })),
     { page: 'docs/operations/deploy.md', command: 'sed -i -E', why: 'it writes into this checkout' },
-    { page: 'src/docs/guides/start.md', command: 'read -rs MARINA_KEY', why: 'it waits for the key that is pasted' },
+    { page: 'src/site/guides/start.md', command: 'read -rs MARINA_KEY', why: 'it waits for the key that is pasted' },
     { page: 'docs/operations/deploy.md', command: ' secrets', why: 'unit/deploy-files makes them in its own folder' },
     ...['/srv/marina-archive', 'CREATE USER', 'archive-rights.sql', 'zcat '].map((command) => ({
       page: 'docs/operations/archive.md',
@@ -97,7 +97,7 @@ export async function pastePages(sandbox: Sandbox, dataDir: string, folder: stri
   for (const { page } of [...exceptions.notRun, ...exceptions.interrupted]) assert.ok(pages.includes(page), page);
   try {
     for (const page of pages) {
-      const isGuide = page.startsWith('src/docs/guides/');
+      const isGuide = page.startsWith('src/site/guides/');
       const blocks = await pastePage(page, { own, exceptions, folder, env: isGuide ? partnersEnv : env });
       if (page === 'README.md') checkOneOrder(blocks);
     }

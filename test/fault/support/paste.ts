@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { sharedKeeper } from '../../../src/dev/keeper.ts';
+import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
 
 /** How long a command of a page may say nothing of the next. */
 const commandWithinMs = 40_000;

@@ -1,9 +1,9 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
-import { Framing } from '../../../src/fix/wire/framing.ts';
-import { encode, type Field, type FixMessage } from '../../../src/fix/wire/message.ts';
-import { messageTypes, tags } from '../../../src/fix/wire/tags.ts';
-import { utcTimestamp } from '../../../src/fix/wire/times.ts';
+import { Framing } from '../../../src/fix-adapter/wire/framing.ts';
+import { encode, type Field, type FixMessage } from '../../../src/fix-adapter/wire/message.ts';
+import { messageTypes, tags } from '../../../src/fix-adapter/wire/tags.ts';
+import { utcTimestamp } from '../../../src/fix-adapter/wire/times.ts';
 
 /**
  * What becomes of an order that arrives. `lose`: it is taken, and the connection ends before an answer. `slow`: it is read,

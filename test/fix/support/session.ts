@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { parseDays, type Schedule } from '../../../src/fix/session/schedule.ts';
-import { Session } from '../../../src/fix/session/session.ts';
+import { parseDays, type Schedule } from '../../../src/fix-adapter/session/schedule.ts';
+import { Session } from '../../../src/fix-adapter/session/session.ts';
 import type {
   Numbered,
   Outgoing,
   SessionRecord,
   SessionSettings,
   SessionTrouble,
-} from '../../../src/fix/session/types.ts';
-import type { Field, FixMessage } from '../../../src/fix/wire/message.ts';
-import { messageTypes, tags } from '../../../src/fix/wire/tags.ts';
-import { utcTimestamp } from '../../../src/fix/wire/times.ts';
-import { createLogger } from '../../../src/lib/log.ts';
+} from '../../../src/fix-adapter/session/types.ts';
+import type { Field, FixMessage } from '../../../src/fix-adapter/wire/message.ts';
+import { messageTypes, tags } from '../../../src/fix-adapter/wire/tags.ts';
+import { utcTimestamp } from '../../../src/fix-adapter/wire/times.ts';
+import { createLogger } from '../../../src/kit/log.ts';
 import { eventually } from '../../support/eventually.ts';
 import { Exchange } from './exchange.ts';
 

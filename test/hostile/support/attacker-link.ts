@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type KeptProcess, sharedKeeper } from '../../../src/dev/keeper.ts';
-import { withoutOurs } from '../../../src/dev/processes.ts';
+import { type KeptProcess, sharedKeeper } from '../../../src/sandbox/keeper.ts';
+import { withoutOurs } from '../../../src/sandbox/processes.ts';
 import type { Connections } from './attacker.ts';
 import type { AttackNews, AttackOrder } from './attacker-process.ts';
 

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { Metadata } from '@grpc/grpc-js';
 import { Limits } from '../../../src/gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { createGrpcClient } from '../../../src/lib/grpc-client.ts';
+import { createGrpcClient } from '../../../src/kit/grpc-client.ts';
 import type { GatewayProcess, Partner } from '../../support/cluster.ts';
 
 /** What the calls of a period came to. */

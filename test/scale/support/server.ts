@@ -2,9 +2,9 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Connection, createConnection } from 'mysql2/promise';
-import { migrate } from '../../../src/db/migrate.ts';
-import { sharedKeeper } from '../../../src/dev/keeper.ts';
-import { startMariaDb } from '../../../src/dev/servers.ts';
+import { migrate } from '../../../src/gateway/db/migrate.ts';
+import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
+import { startMariaDb } from '../../../src/sandbox/servers.ts';
 import { seed } from './seed.ts';
 
 /** A connection to a gateway's database with so many orders, as an administrator. */

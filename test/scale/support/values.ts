@@ -1,5 +1,5 @@
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import { groupBy } from '../../../src/lib/group.ts';
+import { groupBy } from '../../../src/kit/group.ts';
 import type { ColumnName, Place, TableColumns } from './places.ts';
 import { bigPartner, rare } from './seed.ts';
 

@@ -1,8 +1,8 @@
 import type { DescField } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
-import { enumNames } from '../../../../src/lib/enums.ts';
-import type { OperationRules } from '../../../../src/transport/operations.ts';
+import type { OperationRules } from '../../../../src/gateway/transport/operations.ts';
+import { enumNames } from '../../../../src/kit/enums.ts';
 import { goodFields } from '../../../support/documents.ts';
 
 export const protocols = ['REST', 'gRPC', 'Connect JSON', 'Connect binary'] as const;

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { EntitySchemaOptions } from 'typeorm';
+import { SystemClock } from '../../kit/clock.ts';
+import { armCrash } from '../../kit/crash.ts';
+import { logUnknownNames } from '../../kit/enums.ts';
+import { IdMaker } from '../../kit/ids.ts';
+import { keysFor } from '../../kit/key-ring.ts';
+import { openSecret } from '../../kit/link.ts';
+import type { Logger } from '../../kit/log.ts';
+import type { LogOutput } from '../../kit/log-output.ts';
+import { Metrics } from '../../kit/metrics.ts';
+import { Nats } from '../../kit/nats.ts';
+import { Notifications } from '../../kit/notifications.ts';
+import { Cursors } from '../../kit/paging.ts';
+import { PeerMac } from '../../kit/peer-mac.ts';
+import { PeerMessages } from '../../kit/peer-messages.ts';
+import { passingTracer, type Tracer } from '../../kit/trace.ts';
+import { countUntrusted } from '../../kit/untrusted.ts';
+import { version } from '../../kit/version.ts';
+import { accounts } from '../accounts/store.ts';
+import { auditEntries } from '../admin/audit.ts';
+import { proposals } from '../admin/proposals/table.ts';
+import { allocations } from '../allocations/table.ts';
+import { documents } from '../applications/documents/store.ts';
+import { applications } from '../applications/table.ts';
+import { archiveState } from '../archive/table.ts';
+import { KeySeals, keySealUse } from '../auth/key-seals.ts';
+import { keyMacKeys } from '../auth/keys.ts';
+import { apiKeys, keyUses, partners } from '../auth/store.ts';
+import { acceptsUnsealedRows, type Config, type Role } from '../config.ts';
+import { type Database, openDatabase } from '../db/database.ts';
+import { leases } from '../db/lease.ts';
+import { missingMigrations } from '../db/migrate.ts';
+import type { Table } from '../db/table.ts';
+import { Writer } from '../db/writer.ts';
+import { writer, writerBeats } from '../db/writer-table.ts';
+import { feedEvents, feedPurges, feedSkips, outbox } from '../events/table.ts';
+import { keyChanges } from '../keys/store.ts';
+import { openCancels, orderSteps, orders } from '../orders/table.ts';
+import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '../reconciliation/table.ts';
+import { openRing } from '../secret-keys/open-ring.ts';
+import { secretKeys } from '../secret-keys/table.ts';
+import { EnvironmentState, environments } from '../submission/environment.ts';
+import { lookUps, objectSteps, positions, usageDays } from '../submission/table.ts';
+import { unclaimedReports } from '../submission/unclaimed-reports.ts';
+import { writeChecks } from '../telemetry/write-probe.ts';
+import { transfers, WalletSeals, walletSealUse, wallets } from '../wallet/store.ts';
+import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
+import { type Links, openLinks } from './links.ts';
+
+/** The parts that all others need. */
+export type Base = Awaited<ReturnType<typeof openOn>>;
+
+/** Opens the database, checks that this gateway may use it, and opens the other parts that can fail. */
+export async function openBase(config: Config, log: Logger, output?: LogOutput): Promise<Base> {
+  const { environment, databasePool: poolSize } = config;
+  const links = await openLinks(config, log);
+  const database = await openDatabase({ access: links.database, environment, poolSize, tables, log });
+  try {
+    return await openOn(database, links, config, log, output);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function openOn(database: Database, links: Links, config: Config, log: Logger, output: LogOutput | undefined) {
+  const missing = await missingMigrations(database);
+  if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
+  if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
+  const clock = new SystemClock();
+  const environment = new EnvironmentState(database, clock, log);
+  await environment.refresh();
+  if (config.environment === 'live' && clock.offsetMs > 0) {
+    throw new Error('the clock of a live gateway cannot be ahead');
+  }
+  const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
+  const { ring, worker: keyUseWorker } = await openRing(config.secretKey, { database, clock, log });
+  const operatorTokens = await openSecret({ name: 'operator tokens', secret: config.operators, log });
+  const keys = (use: string) => keysFor(ring, use);
+  const acceptsUnsealed = acceptsUnsealedRows(config);
+  const metrics = new Metrics();
+  const nats = new Nats({
+    access: () => links.nats.current,
+    log,
+    countFailure: () => metrics.uncaughtErrors.inc({ outcome: 'survived' }),
+  });
+  const peerMac = new PeerMac(keys('peers'));
+  const distrust = countUntrusted(metrics.untrusted, log);
+  const peers = new PeerMessages(nats, peerMac, distrust);
+  return {
+    config,
+    log,
+    output,
+    database,
+    clock,
+    environment,
+    does: (role: Role) => config.roles.includes(role),
+    /** This process's name as a holder of leases. */
+    holder,
+    /** Real time. */
+    startedAt: Date.now(),
+    metrics,
+    nats,
+    /** The messages, and the MAC, of the gateway's processes. */
+    peers,
+    peerMac,
+    distrust,
+    notifications: new Notifications(peers, config.natsPrefix),
+    ids: new IdMaker(clock),
+    ring,
+    /** Derives separate keys for each use of the secrets. */
+    keys,
+    keyMacKeys: keyMacKeys(ring),
+    keySeals: new KeySeals(keys(keySealUse), config.environment, acceptsUnsealed),
+    walletSeals: new WalletSeals(keys(walletSealUse), config.environment, acceptsUnsealed),
+    /** Whether rows without a seal are accepted. */
+    acceptsUnsealed,
+    keyUseWorker,
+    writer: new Writer(database, log),
+    cursors: new Cursors(keys('cursors')),
+    operatorTokens,
+    links,
+    /** All certificates and secrets that are read again when their files change. */
+    watchedFiles: [...Object.values(links), ring, operatorTokens].flatMap((each) => (each?.hasFiles ? [each] : [])),
+    stopLoggingUnknownNames: logUnknownNames(log),
+    // Opened last, because nothing would close it if a later step failed.
+    tracer: await openTracer(config, links, holder, log),
+  };
+}
+
+/** Loads the exporter only if spans are exported. */
+async function openTracer(
+  { otlpUrl, tracePercent, environment }: Config,
+  { otlp }: Links,
+  holder: string,
+  log: Logger,
+): Promise<Tracer> {
+  if (otlpUrl === undefined || otlp === undefined) return passingTracer;
+  const { otlpTracer } = await import('../telemetry/otlp-tracer.ts');
+  const resource = {
+    'service.name': 'marina',
+    'service.version': version,
+    'service.instance.id': holder,
+    'deployment.environment.name': environment,
+  };
+  return otlpTracer(otlpUrl, otlp, tracePercent / 100, resource, log);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
+const described: readonly Table<any>[] = [
+  orders,
+  orderSteps,
+  openCancels,
+  applications,
+  documents,
+  allocations,
+  objectSteps,
+  lookUps,
+  usageDays,
+  wallets,
+  transfers,
+  environments,
+  partners,
+  apiKeys,
+  keyUses,
+  keyChanges,
+  accounts,
+  auditEntries,
+  proposals,
+  positions,
+  leases,
+  writeChecks,
+  writer,
+  writerBeats,
+  outbox,
+  feedEvents,
+  feedPurges,
+  feedSkips,
+  endpoints,
+  deliveries,
+  attempts,
+  archiveState,
+  secretKeys,
+  reconciliationRuns,
+  reconciliationItems,
+  reconciliationBreaks,
+  unclaimedReports,
+];
+
+export const tables: readonly EntitySchemaOptions<object>[] = described.map(({ schema }) => schema);

@@ -1,0 +1,146 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Accounts } from '../../gen/marina/gateway/v1/accounts_pb.ts';
+import { Allocations } from '../../gen/marina/gateway/v1/allocations_pb.ts';
+import { Applications } from '../../gen/marina/gateway/v1/applications_pb.ts';
+import { Events as EventsService } from '../../gen/marina/gateway/v1/events_pb.ts';
+import { Keys } from '../../gen/marina/gateway/v1/keys_pb.ts';
+import { Limits } from '../../gen/marina/gateway/v1/limits_pb.ts';
+import { Orders } from '../../gen/marina/gateway/v1/orders_pb.ts';
+import { Reference } from '../../gen/marina/gateway/v1/reference_pb.ts';
+import { Sandbox } from '../../gen/marina/gateway/v1/sandbox_pb.ts';
+import { Wallet } from '../../gen/marina/gateway/v1/wallet_pb.ts';
+import { addressShower } from '../../kit/addresses.ts';
+import { IdentityCredentials } from '../../kit/server-identity.ts';
+import { Site } from '../../site/site.ts';
+import { accountHandlers } from '../accounts/handlers.ts';
+import { allocationHandlers } from '../allocations/handlers.ts';
+import { applicationHandlers } from '../applications/handlers.ts';
+import { eventHandlers } from '../events/handlers.ts';
+import { keyHandlers } from '../keys/handlers.ts';
+import { limitHandlers } from '../limits/handlers.ts';
+import { orderHandlers } from '../orders/handlers.ts';
+import { referenceHandlers } from '../reference/handlers.ts';
+import { Instruments } from '../reference/instruments.ts';
+import { sandboxHandlers } from '../sandbox/handlers.ts';
+import { ConnectionLimits } from '../transport/bounds.ts';
+import { ConnectProtocol } from '../transport/connect/protocol.ts';
+import { GrpcProtocol } from '../transport/grpc/protocol.ts';
+import { HttpServer } from '../transport/http/server.ts';
+import { KeptRequests } from '../transport/kept-requests.ts';
+import { defineOperations, maxBodyBytes, type Operation } from '../transport/operations.ts';
+import { Pipeline } from '../transport/pipeline.ts';
+import { RestProtocol } from '../transport/rest/protocol.ts';
+import { walletHandlers } from '../wallet/handlers.ts';
+import type { Base } from './base.ts';
+import type { Parts } from './parts.ts';
+
+function createOperations(base: Base, parts: Parts, requests: KeptRequests | undefined): Operation[] {
+  const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys, keySeals, walletSeals } = base;
+  const { readTimeoutMs } = config;
+  const { keyUses, limits, reads } = parts.callers;
+  const { broker, records, simulator } = parts.upstream;
+  const { kinds, allKinds, submitter, canceller, contexts, images, documents } = parts.submissions;
+  const submitted = { database, submitter, cursors, digestKeys: base.keys('request digests') };
+  const instruments = new Instruments(records, reads);
+  return [
+    ...defineOperations(
+      Orders,
+      orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts, instruments }),
+    ),
+    ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
+    ...defineOperations(Wallet, walletHandlers(database, cursors, walletSeals)),
+    ...defineOperations(
+      Applications,
+      applicationHandlers({ ...submitted, kind: kinds.application, clock, images, sender: documents }),
+    ),
+    ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
+    ...defineOperations(
+      Reference,
+      referenceHandlers({ records, reads, cursors, clock, readTimeoutMs, environment, instruments }),
+    ),
+    ...defineOperations(
+      EventsService,
+      eventHandlers({
+        database,
+        cursors,
+        feedWatch: parts.events.feedWatch,
+        objects: {
+          order: { table: kinds.order.table, notFound: 'order_not_found' },
+          application: { table: kinds.application.table, notFound: 'application_not_found' },
+          allocation: { table: kinds.allocation.table, notFound: 'allocation_not_found' },
+        },
+      }),
+    ),
+    ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
+    ...defineOperations(
+      Keys,
+      keyHandlers({ database, clock, ids, macKeys, keySeals, cursors, uses: keyUses, ended: parts.notify.keyEnded }),
+    ),
+    ...(simulator === undefined || requests === undefined
+      ? []
+      : defineOperations(
+          Sandbox,
+          sandboxHandlers({
+            ...{ database, cursors, clock, kinds: allKinds, simulator, timeoutMs: readTimeoutMs, requests },
+            sendTest: (endpoint) => parts.events.webhooks.tester.send(endpoint),
+          }),
+        )),
+  ];
+}
+
+export type Servers = ReturnType<typeof createServers>;
+
+/** The partners' servers: REST, Connect and the pages on one port, gRPC on another, with one pipeline for all. */
+export function createServers(base: Base, parts: Parts) {
+  const { config, log, does, links, metrics, tracer } = base;
+  const { authenticator, limits } = parts.callers;
+  // Only a sandbox keeps requests, and only for those who can ask for them.
+  const kept =
+    parts.upstream.simulator && new KeptRequests({ clock: base.clock, baseUrl: (): string => options.baseUrl });
+  const operations = createOperations(base, parts, kept);
+  const { partners: identity } = links;
+  const perAddress = config.connectionsPerAddress;
+  const connectionLimits = new ConnectionLimits({ perAddress }, config.trustedProxies, metrics);
+  const { identify } = authenticator;
+  const shownAddress = addressShower(config.logClientAddress);
+  const pipeline = new Pipeline({ connectionLimits, identify, limits, log, tracer, shownAddress, metrics, kept });
+  let { restPort, grpcPort } = config;
+  const options = {
+    identity,
+    credentials: identity && new IdentityCredentials(identity),
+    pipeline,
+    operations,
+    log,
+    // A getter, because the port may be known only once it is open.
+    get baseUrl(): string {
+      return config.baseUrl ?? `${identity === undefined ? 'http' : 'https'}://${config.host}:${restPort}`;
+    },
+  };
+  const site = new Site({
+    operations,
+    environment: config.environment,
+    baseUrl: (): string => options.baseUrl,
+    grpcAddress: () => config.publicGrpcAddress ?? `${new URL(options.baseUrl).hostname}:${grpcPort}`,
+    support: config.support,
+  });
+  const http = new HttpServer(options, [new ConnectProtocol(options), site], new RestProtocol(options));
+  const grpc = new GrpcProtocol(options);
+  return {
+    pipeline,
+    /** Returns ports 0 in a process that does not serve partners. */
+    listen: async () => {
+      if (!does('api')) return { restPort: 0, grpcPort: 0 };
+      restPort = await http.listen(config.restPort, config.host);
+      grpcPort = await grpc.listen(config.grpcPort, config.host);
+      return { restPort, grpcPort };
+    },
+    /** Sends clients away while it still serves, for long enough that load balancers notice. */
+    drain: async () => {
+      http.drain();
+      grpc.drain();
+      if (does('api')) await delay(config.drainMs);
+    },
+    /** Accepts nothing more, answers running requests for at most `graceMs`, and closes. */
+    close: (graceMs: number) => Promise.all([http.close(graceMs), grpc.close(graceMs)]),
+  };
+}

@@ -1,0 +1,245 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { migrate } from '../gateway/db/migrate.ts';
+import { Advice } from './advice.ts';
+import { gatherAuthorities } from './authorities.ts';
+import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
+import { endLeftover } from './leftover.ts';
+import { natsAccounts, natsLogin } from './nats-accounts.ts';
+import { downFolder, type Part, type PartName, type Parts } from './parts.ts';
+import { isPortTaken, readGreeting } from './ports.ts';
+import type { ServerOptions } from './private-server.ts';
+import {
+  type GatewayNeeds,
+  gatewayEntry,
+  type ReadyProcess,
+  receiverEntry,
+  simulatorEntry,
+  startGateway,
+  startReceiver,
+  startSimulator,
+  type Watch,
+} from './processes.ts';
+import type { Progress } from './progress.ts';
+import {
+  earlierPort,
+  makeReceiverIdentity,
+  type ReceiverPartner,
+  type ReceiverSays,
+  registerReceiver,
+} from './receiver.ts';
+import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
+import { keptSecret } from './secrets.ts';
+import { seedPartners } from './seed.ts';
+import { askedServer, type Server, startMariaDb, startNats } from './servers.ts';
+import { type PortName, portVariables, type RunSettings } from './settings.ts';
+
+/** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
+export async function startSandbox(
+  settings: RunSettings,
+  progress: Progress,
+  parts: Parts,
+  watch: Watch,
+): Promise<Sandbox> {
+  const { dataDir } = settings;
+  // What an earlier run was told to keep down.
+  rmSync(downFolder(dataDir), { recursive: true });
+  const earlier = readSandbox(dataDir);
+  await endLeftover(earlier?.pids.gateway ?? 0, gatewayEntry);
+  await endLeftover(earlier?.pids.simulator ?? 0, simulatorEntry);
+  await endLeftover(earlier?.pids.receiver ?? 0, receiverEntry);
+  await requirePorts(settings);
+  if (earlier !== undefined) writeSandbox(dataDir, { ...earlier, pids: { run: process.pid } });
+
+  const [database, nats] = await Promise.all([
+    openDatabases({ settings, progress, parts, watch }),
+    openNats({ settings, progress, parts, watch }),
+  ]);
+  const { databases } = database;
+  const kept = earlier?.partners ?? [];
+  const { identityFile, authorityFile } = await makeReceiverIdentity(dataDir);
+  const introduced: ReceiverPartner[] = [];
+  const introduce = (to: Part, partner: ReceiverPartner) => {
+    introduced.push(partner);
+    to.process.send(partner);
+  };
+  const openReceiver = async (before?: ReadyProcess<'port'>) => {
+    const started = await startReceiver(identityFile, earlierPort(kept), { settings, watch, before });
+    started.process.onMessage((message) => {
+      const said = message as ReceiverSays;
+      if (said.type === 'received') progress.note(said.line);
+    });
+    for (const partner of introduced) started.process.send(partner);
+    return started;
+  };
+  const [simulator, receiver] = await Promise.all([
+    progress.step(
+      'simulator',
+      parts.start('simulator', (before?: ReadyProcess<'port'>) =>
+        startSimulator(databases.simulatorUrl, { settings, watch, before }),
+      ),
+    ),
+    progress.step('webhook receiver', parts.start('receiver', openReceiver)),
+    progress.step('migrations', migrate(databases.ownerUrl)).then(databases.grant),
+  ]);
+  const simulatorAddress = address(settings, 'simulator', simulator.ports.port);
+  const token = keptSecret(join(dataDir, 'operator-token'), 24);
+  for (const { id, name, webhook_secret: secret } of kept) {
+    if (secret !== undefined) introduce(receiver, { id, name, secret });
+  }
+  const second = keptSecret(join(dataDir, 'second-operator-token'), 24);
+  const operatorTokens = settings.operatorTokens ?? `operator:${token},second:${second}`;
+  const secretKey = settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32);
+  const needs: GatewayNeeds = {
+    databaseUrl: databases.gatewayUrl,
+    natsUrl: nats.url,
+    simulatorAddress,
+    secretKey,
+    operatorTokens,
+    authorityFile: gatherAuthorities(dataDir, authorityFile, settings.authorityFiles),
+  };
+  const gateway = await progress.step(
+    'gateway',
+    parts.start('gateway', (before?: Awaited<ReturnType<typeof startGateway>>) =>
+      startGateway(needs, { settings, watch, before }),
+    ),
+  );
+  const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
+  const restUrl = `http://${address(settings, 'rest', restPort)}`;
+  const [operatorToken = '', secondToken = ''] = operatorTokens.split(',').map((one) => one.split(':')[1] ?? '');
+  const adminAddress = address(settings, 'admin', adminPort);
+  const { ownerUrl } = databases;
+  const seeding = seedPartners({ ownerUrl, restUrl, simulatorAddress, secretKey, kept }).then((partners) =>
+    registerReceiver({
+      adminAddress,
+      operatorToken,
+      receiverPort: receiver.ports.port,
+      partners,
+      kept,
+      introduce: (partner) => introduce(receiver, partner),
+    }),
+  );
+  const sandbox: Sandbox = {
+    rest_url: restUrl,
+    grpc_address: address(settings, 'grpc', grpcPort),
+    admin_address: adminAddress,
+    ops_url: `http://${address(settings, 'ops', opsPort)}`,
+    simulator_address: simulatorAddress,
+    ...(nats.eventsUrl === undefined ? {} : { events_nats_url: nats.eventsUrl }),
+    operator_token: operatorToken,
+    second_operator_token: secondToken,
+    database: database.version,
+    partners: await progress.step('two partners', seeding),
+    pids: {
+      run: process.pid,
+      gateway: gateway.process.pid,
+      simulator: simulator.process.pid,
+      receiver: receiver.process.pid,
+      ...(database.pid === undefined ? {} : { mariadb: database.pid }),
+      ...(nats.pid === undefined ? {} : { nats: nats.pid }),
+    },
+  };
+  writeSandbox(dataDir, sandbox);
+  parts.complete();
+  return sandbox;
+}
+
+/** What each server of a sandbox is started with. */
+interface ServerStart {
+  readonly settings: RunSettings;
+  readonly progress: Progress;
+  readonly parts: Parts;
+  readonly watch: Watch;
+}
+
+/** What a private server of a name is started with. */
+function privately({ settings, progress }: ServerStart, name: string) {
+  return { dataDir: join(settings.dataDir, name), packagesFolder: join(settings.dataDir, 'packages'), progress };
+}
+
+async function openDatabases(start: ServerStart): Promise<{ databases: Databases; version: string; pid?: number }> {
+  const { settings, progress } = start;
+  const asked = askedServer();
+  if (settings.databaseUrl !== undefined) {
+    const databases = await progress.step('databases (yours)', useDatabases(settings.databaseUrl, settings));
+    const version = await serverVersion(databases.ownerUrl);
+    if (asked !== undefined && !version.toLowerCase().startsWith(asked)) {
+      throw new Advice(
+        `MARINA_DATABASE_URL leads to ${version}, not to ${asked}.`,
+        'Leave one of the two settings out.',
+      );
+    }
+    return { databases, version: `${version} (yours)` };
+  }
+  const options = privately(start, asked ?? 'mariadb');
+  const server = await openServer(start, 'mariadb', asked === 'mysql' ? 'MySQL' : 'MariaDB', startMariaDb, options);
+  const databases = await createDatabases(server.url, options.dataDir);
+  return { databases, version: await serverVersion(databases.ownerUrl), pid: server.pid };
+}
+
+/** NATS, with the login of the gateway and, if it is private, that of a subscriber of events. */
+async function openNats(start: ServerStart): Promise<{ url: string; eventsUrl?: string; pid?: number }> {
+  const { settings, progress } = start;
+  if (settings.natsUrl !== undefined) {
+    if (!(await answersAsNats(settings.natsUrl)))
+      progress.note('The NATS of MARINA_NATS_URL does not answer: no events until it does');
+    return { url: settings.natsUrl };
+  }
+  const options = privately(start, 'nats');
+  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
+  const password = (user: string) => keptSecret(join(options.dataDir, `${user}-password`), 16);
+  const passwords = { gateway: password('gateway'), events: password('events') };
+  const further = natsAccounts(passwords, settings.given.MARINA_NATS_PREFIX);
+  const { url, pid } = await openServer(start, 'nats', 'NATS', startNats, { ...options, further });
+  const eventsUrl = natsLogin(url, 'events', passwords);
+  return { url: natsLogin(url, 'gateway', passwords), eventsUrl, pid };
+}
+
+/** Starts a private server, which comes back on its port. */
+function openServer(
+  { progress, parts, watch }: ServerStart,
+  name: PartName,
+  title: string,
+  open: (options: ServerOptions) => Promise<Server>,
+  options: ServerOptions,
+): Promise<Server> {
+  const start = async (before?: Server) => {
+    // It has ended; this lets its folder go.
+    await before?.stop();
+    const server = await open(before === undefined ? options : { ...options, port: before.port, appends: true });
+    watch(server.process);
+    return server;
+  };
+  return progress.step(title, parts.start(name, start));
+}
+
+/** Whether one of the servers named answers now; a gateway works on without them, and catches up. */
+async function answersAsNats(urls: string): Promise<boolean> {
+  for (const url of urls.split(',')) {
+    const address = url.includes('://') ? url : `nats://${url}`;
+    if (!URL.canParse(address)) continue;
+    const { hostname, port } = new URL(address);
+    const greeting = await readGreeting(Number(port || 4222), 2_000, hostname);
+    if (greeting?.toString().startsWith('INFO ')) return true;
+  }
+  return false;
+}
+
+/** Checks the ports before anything is started, so that the reason is shown first and alone. */
+async function requirePorts(settings: RunSettings): Promise<void> {
+  for (const name of Object.keys(portVariables) as PortName[]) {
+    const port = settings.ports[name];
+    const host = settings.hosts[name];
+    if (port === 0 || !(await isPortTaken(port, host))) continue;
+    throw new Advice(
+      `Port ${port} of ${host} is taken.`,
+      `Stop what uses it, or choose another: ${portVariables[name]}=${port + 1} make run (0 takes a free one).`,
+    );
+  }
+}
+
+/** How this machine reaches a port, also one that is open on all addresses. */
+function address(settings: RunSettings, name: PortName, port: number): string {
+  const host = settings.hosts[name];
+  return `${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
+}
