@@ -112,7 +112,7 @@ $(BUILT): $(SOURCES) $(GENERATED) | $(PACKAGES)
 	@rm -rf dist
 	@npx tsc -p tsconfig.build.json
 	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/sandbox/*' ! -path 'src/simulator/*' ! -path 'src/tools/*' \
-	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md docs/deploy/*.sql CHANGELOG.md \
+	! -name 'openapi.json*' ! -name redocly.yaml ! -name README.md) docs/*.md docs/deploy/*.sql CHANGELOG.md \
 	$$(find proto/google proto/marina/gateway proto/marina/options -type f) \
 	LICENSE package-lock.json .npmrc
 	@$(NODE) src/tools/supply-chain.ts sbom dist/sbom.cdx.json

@@ -5,24 +5,49 @@ import { describe, it } from 'node:test';
 
 const root = join(import.meta.dirname, '../../src');
 
-/** What every part above the foundations may use. */
-const foundations = ['lib', 'gen', 'json', 'db', 'broker'];
+/** What the programs share. It knows no program, and of what is generated only gRPC's own protos. */
+const kit = 'kit';
+/** These know everything, and no program knows them. */
+const workshop = ['sandbox', 'tools'];
+/** What a program may use of another one: a part that is made to be used so. */
+const ports: Record<string, RegExp> = {
+  gateway: /^(decoder\/checker|site\/site)\.ts$/,
+  // A process of its own, which shares the database's mechanism with gateways. Its operators have a port like that of the gateway's.
+  'fix-adapter': /^gateway\/(db\/[^/]+|admin\/(server|call|errors))\.ts$/,
+  // It checks adapters over the wire, and judges records as the gateway does.
+  'broker-check': /^gateway\/broker\//,
+  // It describes the operations, and is served beside them.
+  site: /^gateway\/transport\//,
+};
+/** What the commands start. */
+const commands = /^(gateway\/|(fix-adapter|broker-check)\/command\.ts$)/;
+
+function mayImport(from: string, to: string): boolean {
+  const [fromProgram = ''] = from.split('/');
+  const [toProgram = ''] = to.split('/');
+  if (from === 'main.ts') return [kit, 'commands.ts'].includes(toProgram);
+  if (to === 'main.ts' || to === 'commands.ts') return false;
+  if (workshop.includes(toProgram)) return workshop.includes(fromProgram);
+  if (workshop.includes(fromProgram)) return true;
+  if (fromProgram === kit) return toProgram === kit || to.startsWith('gen/grpc/');
+  if (toProgram === kit || toProgram === 'gen') return true;
+  if (from === 'commands.ts') return commands.test(to) && !to.startsWith('gateway/app/');
+  if (fromProgram !== toProgram) return ports[fromProgram]?.test(to) ?? false;
+  return fromProgram !== 'gateway' || mayImportInGateway(inGateway(from), inGateway(to));
+}
+
+const inGateway = (file: string) => file.slice('gateway/'.length);
+
+/** What every part of the gateway above the foundations may use. */
+const foundations = ['json', 'db', 'broker'];
 /** Mechanisms capabilities share; they know each other and no capability. */
 const mechanisms = ['auth', 'limits', 'events', 'submission', 'telemetry'];
-const transport = ['lib', 'gen', 'json', 'auth', 'limits', 'transport'];
 
 const allowedFolders: Record<string, readonly string[]> = {
-  lib: ['lib'],
-  json: ['lib', 'gen', 'json'],
-  db: ['lib', 'db'],
-  broker: ['lib', 'gen', 'broker'],
-  transport,
-  docs: [...transport, 'docs'],
-  simulator: ['lib', 'gen', 'simulator'],
-  // A process of its own, which shares the database's mechanism with gateways.
-  fix: ['lib', 'gen', 'db', 'fix'],
-  // It checks adapters over the wire, and judges records as the gateway does.
-  'broker-check': ['lib', 'gen', 'broker', 'broker-check'],
+  json: ['json'],
+  db: ['db'],
+  broker: ['broker'],
+  transport: ['json', 'auth', 'limits', 'transport'],
 };
 
 /** Files that only tell the truth about data: any part may read another's. */
@@ -31,9 +56,8 @@ const isShared = (file: string) => /(\/rules|\/table|[/-]store)\.ts$/.test(file)
 /** Files that put the gateway together, each one part of it; `app.ts` makes the whole of them. */
 const isPart = (file: string) => file.startsWith('app/');
 
-/** Files that know everything. */
-const isRoot = (file: string) =>
-  /^(app|main|commands|config(-forms|-settings)?)\.ts$/.test(file) || isPart(file) || file.startsWith('dev/');
+/** Files that know everything in the gateway. */
+const isRoot = (file: string) => /^(app|config(-forms|-settings)?)\.ts$/.test(file) || isPart(file);
 
 /** The protocols stand side by side over what they share; two of them also over the HTTP server. */
 function mayImportInTransport(from: string, to: string): boolean {
@@ -43,28 +67,19 @@ function mayImportInTransport(from: string, to: string): boolean {
   return fromFile !== undefined && toPart === 'http' && ['rest', 'connect'].includes(fromPart);
 }
 
-function mayImport(from: string, to: string): boolean {
-  if (to.startsWith('fix/') && !from.startsWith('fix/')) return from === 'commands.ts' && to === 'fix/command.ts';
-  if (to.startsWith('broker-check/') && !from.startsWith('broker-check/')) {
-    return (from === 'commands.ts' && to === 'broker-check/command.ts') || from.startsWith('dev/');
-  }
-  if (to.startsWith('simulator/')) return from.startsWith('simulator/') || from.startsWith('dev/');
-  if (isPart(to)) return from === 'app.ts' || isPart(from) || from.startsWith('dev/');
-  if (isPart(from) && ['app.ts', 'commands.ts', 'main.ts'].includes(to)) return false;
+function mayImportInGateway(from: string, to: string): boolean {
+  if (isPart(to)) return from === 'app.ts' || isPart(from);
+  if (isPart(from) && to === 'app.ts') return false;
   if (isRoot(from)) return true;
-  if (isRoot(to) || to.startsWith('dev/')) return false;
+  if (isRoot(to)) return false;
   const [fromFolder = ''] = from.split('/');
   const [toFolder = ''] = to.split('/');
-  if (/\/rules\.ts$/.test(from)) return ['lib', 'gen'].includes(toFolder) || /\/rules\.ts$/.test(to);
+  if (/\/rules\.ts$/.test(from)) return /\/rules\.ts$/.test(to);
   if (/(\/table|[/-]store)\.ts$/.test(from)) {
-    return ['lib', 'gen', 'json', 'db', fromFolder].includes(toFolder) || to === 'submission/table.ts';
+    return ['json', 'db', fromFolder].includes(toFolder) || to === 'submission/table.ts';
   }
-  // The FIX adapter's operators have a port like that of the gateway's.
-  if (from.startsWith('fix/operations/') && /^admin\/(server|call|errors)\.ts$/.test(to)) return true;
   // The operators' port is a gRPC server too.
   if (from === 'admin/server.ts' && toFolder === 'transport') return true;
-  // What is made of gRPC's own protos counts as a library.
-  if (fromFolder === 'lib' && to.startsWith('gen/grpc/')) return true;
   if (fromFolder === 'transport' && toFolder === 'transport') return mayImportInTransport(from, to);
   const folders = allowedFolders[fromFolder];
   if (folders !== undefined) return folders.includes(toFolder);
@@ -127,23 +142,35 @@ describe('the layout', () => {
   });
 
   it('the rule itself catches what it should', () => {
-    assert.equal(mayImport('lib/money.ts', 'db/database.ts'), false);
-    assert.equal(mayImport('orders/rules.ts', 'orders/store.ts'), false);
-    assert.equal(mayImport('orders/handlers.ts', 'accounts/handlers.ts'), false);
-    assert.equal(mayImport('submission/submit.ts', 'orders/handlers.ts'), false);
-    assert.equal(mayImport('transport/pipeline.ts', 'orders/rules.ts'), false);
-    assert.equal(mayImport('transport/connect/protocol.ts', 'transport/rest/protocol.ts'), false);
-    assert.equal(mayImport('transport/http/server.ts', 'transport/rest/protocol.ts'), false);
-    assert.equal(mayImport('transport/grpc/protocol.ts', 'transport/http/server.ts'), false);
-    assert.equal(mayImport('transport/pipeline.ts', 'transport/http/messages.ts'), false);
-    assert.equal(mayImport('transport/rest/protocol.ts', 'transport/http/messages.ts'), true);
-    assert.equal(mayImport('app.ts', 'simulator/simulator.ts'), false);
-    assert.equal(mayImport('app/parts.ts', 'simulator/simulator.ts'), false);
-    assert.equal(mayImport('app/base.ts', 'app.ts'), false);
-    assert.equal(mayImport('main.ts', 'app/base.ts'), false);
-    assert.equal(mayImport('commands.ts', 'app/base.ts'), false);
-    assert.equal(mayImport('orders/handlers.ts', 'app/base.ts'), false);
-    assert.equal(mayImport('orders/handlers.ts', 'accounts/store.ts'), true);
+    const refused = [
+      ['kit/money.ts', 'gateway/db/database.ts'],
+      ['kit/money.ts', 'gen/marina/gateway/v1/orders_pb.ts'],
+      ['simulator/simulator.ts', 'gateway/db/database.ts'],
+      ['gateway/broker/client.ts', 'simulator/simulator.ts'],
+      ['gateway/applications/handlers.ts', 'decoder/jpeg.ts'],
+      ['gateway/app.ts', 'sandbox/run.ts'],
+      ['gateway/app.ts', 'simulator/simulator.ts'],
+      ['gateway/app/parts.ts', 'simulator/simulator.ts'],
+      ['fix-adapter/adapter.ts', 'gateway/orders/rules.ts'],
+      ['gateway/app/parts.ts', 'fix-adapter/adapter.ts'],
+      ['commands.ts', 'fix-adapter/adapter.ts'],
+      ['commands.ts', 'gateway/app/base.ts'],
+      ['main.ts', 'gateway/app/base.ts'],
+      ['gateway/orders/rules.ts', 'gateway/orders/store.ts'],
+      ['gateway/orders/handlers.ts', 'gateway/accounts/handlers.ts'],
+      ['gateway/submission/submit.ts', 'gateway/orders/handlers.ts'],
+      ['gateway/transport/pipeline.ts', 'gateway/orders/rules.ts'],
+      ['gateway/transport/connect/protocol.ts', 'gateway/transport/rest/protocol.ts'],
+      ['gateway/transport/http/server.ts', 'gateway/transport/rest/protocol.ts'],
+      ['gateway/transport/grpc/protocol.ts', 'gateway/transport/http/server.ts'],
+      ['gateway/transport/pipeline.ts', 'gateway/transport/http/messages.ts'],
+      ['gateway/app/base.ts', 'gateway/app.ts'],
+      ['gateway/orders/handlers.ts', 'gateway/app/base.ts'],
+    ] as const;
+    for (const [from, to] of refused) assert.equal(mayImport(from, to), false, `${from} may import ${to}`);
+    assert.equal(mayImport('gateway/transport/rest/protocol.ts', 'gateway/transport/http/messages.ts'), true);
+    assert.equal(mayImport('gateway/orders/handlers.ts', 'gateway/accounts/store.ts'), true);
+    assert.equal(mayImport('gateway/applications/handlers.ts', 'decoder/checker.ts'), true);
   });
 
   it('a client library needs nothing of the gateway, and the gateway nothing of a client library', () => {
@@ -161,7 +188,7 @@ describe('the layout', () => {
     const loadsIt = (path: string) =>
       /^import (?!type ).*'(typeorm|reflect-metadata)';$/m.test(readFileSync(path, 'utf8'));
     const loading = files.filter(loadsIt).map((path) => relative(root, path));
-    assert.deepEqual(loading, ['db/typeorm.ts']);
+    assert.deepEqual(loading, ['gateway/db/typeorm.ts']);
   });
 
   it('no file imports itself, by whatever way round', () => {
@@ -182,7 +209,7 @@ describe('the layout', () => {
   });
 
   it('what exports spans is loaded where it is configured, and only then', () => {
-    const exporter = 'telemetry/otlp-tracer.ts';
+    const exporter = 'gateway/telemetry/otlp-tracer.ts';
     const texts = files.map((path) => [relative(root, path), readFileSync(path, 'utf8')] as const);
     const users = texts.filter(([, text]) => text.includes("'@opentelemetry/")).map(([path]) => path);
     assert.deepEqual(users, [exporter]);
@@ -190,7 +217,7 @@ describe('the layout', () => {
       [...text.matchAll(/^.*otlp-tracer\.ts'.*$/gm)].map(([line]) => [path, line.trim()]),
     );
     const line = "const { otlpTracer } = await import('../telemetry/otlp-tracer.ts');";
-    assert.deepEqual(loading, [['app/base.ts', line]]);
+    assert.deepEqual(loading, [['gateway/app/base.ts', line]]);
   });
 
   it('only the configuration reads the environment of the process', () => {
@@ -200,8 +227,8 @@ describe('the layout', () => {
       // The last one writes a partner's program, which reads its own.
       .filter(
         (path) =>
-          !['commands.ts', 'simulator/main.ts', 'docs/samples/typescript.ts'].includes(path) &&
-          !path.startsWith('dev/'),
+          !['commands.ts', 'simulator/main.ts', 'site/samples/typescript.ts'].includes(path) &&
+          !path.startsWith('sandbox/'),
       );
     assert.deepEqual(readers, []);
   });
