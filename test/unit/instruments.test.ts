@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { ReadQueue } from '../../src/gateway/broker/read-queue.ts';
 import type { RecordsBroker } from '../../src/gateway/broker/records.ts';
-import { ReadQueue } from '../../src/gateway/limits/read-queue.ts';
 import { Instruments } from '../../src/gateway/reference/instruments.ts';
 import { type ListedInstrument, ListedInstrumentSchema } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { ApiError } from '../../src/kit/errors.ts';

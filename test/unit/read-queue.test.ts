@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ReadQueue } from '../../src/gateway/limits/read-queue.ts';
+import { ReadQueue } from '../../src/gateway/broker/read-queue.ts';
 import type { Slot } from '../../src/gateway/limits/shared-slots.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 import type { Origin } from '../../src/kit/origin.ts';

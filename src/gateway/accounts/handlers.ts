@@ -22,9 +22,9 @@ import { ApiError } from '../../kit/errors.ts';
 import type { Cursors } from '../../kit/paging.ts';
 import { shownMessage } from '../../kit/shown-message.ts';
 import type { Call, HandlersOf } from '../auth/call.ts';
+import type { ReadQueue } from '../broker/read-queue.ts';
 import { placeOfTrade, type ReadTime, type RecordRange, type RecordsBroker, tradeDate } from '../broker/records.ts';
 import type { Database } from '../db/database.ts';
-import type { ReadQueue } from '../limits/read-queue.ts';
 import { checkInRange, type DayRange, dayRange } from './rules.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
 

@@ -1,11 +1,13 @@
 import { type Column, defineTable, instant, manyBytes, optional, type RowOf, small, text, whole } from '../db/table.ts';
-import { originColumns } from '../submission/table.ts';
 
 /** An event in JSON, as partners see it. It is written as text, because bytes are twice as long in a statement. */
 const eventBody = manyBytes() as Column<Buffer | string>;
 
 /** The event's object. */
 const objectColumns = { objectKind: optional(text(20)), objectId: optional(text(24)) };
+
+/** The request that an object or an event comes from (`kit/origin`). */
+export const originColumns = { requestId: optional(text(36)), traceParent: optional(text(55)) };
 
 /** Events on their way to webhooks. A row is removed when it is consumed. */
 export const outbox = defineTable({

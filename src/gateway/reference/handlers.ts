@@ -20,8 +20,8 @@ import { ApiError } from '../../kit/errors.ts';
 import type { Origin } from '../../kit/origin.ts';
 import type { Cursors } from '../../kit/paging.ts';
 import type { HandlersOf } from '../auth/call.ts';
+import type { ReadQueue } from '../broker/read-queue.ts';
 import type { RecordsBroker } from '../broker/records.ts';
-import type { ReadQueue } from '../limits/read-queue.ts';
 import { type Calendar, calendarRange, toMarketDay } from './calendar.ts';
 import type { Instruments } from './instruments.ts';
 

@@ -18,8 +18,8 @@ import { atMost } from '../../kit/at-most.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../kit/enums.ts';
 import { ApiError } from '../../kit/errors.ts';
 import type { Origin } from '../../kit/origin.ts';
+import type { ReadQueue } from '../broker/read-queue.ts';
 import type { ReadTime, RecordsBroker } from '../broker/records.ts';
-import type { ReadQueue } from '../limits/read-queue.ts';
 
 /** How long a list of instruments is used, in milliseconds, as a trading context is. */
 const usableMs = 5_000;

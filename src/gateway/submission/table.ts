@@ -19,13 +19,11 @@ import {
   text,
   whole,
 } from '../db/table.ts';
+import { originColumns } from '../events/table.ts';
 import { farAheadMs, type SimilarObjects } from './rules.ts';
 
 /** The first answer to the creating request: the object, or one of the two errors that a replay repeats. */
 export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
-
-/** The request that an object or an event comes from (`kit/origin`). */
-export const originColumns = { requestId: optional(text(36)), traceParent: optional(text(55)) };
 
 /**
  * The columns that orders, applications and allocations share: the owner, the data to compare a repeated request with, and

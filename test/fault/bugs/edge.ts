@@ -34,7 +34,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'the slots of a read whose time ran out stay in use',
-    file: 'src/gateway/limits/read-queue.ts',
+    file: 'src/gateway/broker/read-queue.ts',
     find: '        ofPartner.release();\n        ofAll.release();\n        continue;',
     replace: '        continue;',
     test: 'test/unit/read-queue.test.ts',

@@ -1,8 +1,8 @@
 import { Counts, once } from '../../kit/counts.ts';
 import { ApiError } from '../../kit/errors.ts';
 import type { Origin } from '../../kit/origin.ts';
-import type { ReadTime } from '../broker/records.ts';
-import type { SharedSlots, Slot } from './shared-slots.ts';
+import type { SharedSlots, Slot } from '../limits/shared-slots.ts';
+import type { ReadTime } from './records.ts';
 
 /** Begins a read with the slots that it acquired. */
 type Begin = (slots: readonly Slot[]) => void;
