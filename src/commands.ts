@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import type { App } from './gateway/app.ts';
+import type { App } from './gateway/app/app.ts';
 import {
   acceptsUnsealedRows,
   ConfigError,
@@ -8,14 +8,14 @@ import {
   readConfig,
   readDatabaseConfig,
   readKeysConfig,
-} from './gateway/config.ts';
-import { openDatabaseAccess } from './gateway/db/access.ts';
-import type { Reached } from './gateway/db/data-source.ts';
-import { openDatabase } from './gateway/db/database.ts';
-import { migrate, missingMigrations } from './gateway/db/migrate.ts';
-import { noteRestored } from './gateway/secret-keys/open-ring.ts';
-import { tellRewound } from './gateway/submission/report-days.ts';
-import { noteRestore } from './gateway/submission/restored.ts';
+} from './gateway/app/config.ts';
+import { noteRestored } from './gateway/operators/secret-keys/open-ring.ts';
+import { openDatabaseAccess } from './gateway/store/access.ts';
+import type { Reached } from './gateway/store/data-source.ts';
+import { openDatabase } from './gateway/store/database.ts';
+import { migrate, missingMigrations } from './gateway/store/migrate.ts';
+import { tellRewound } from './gateway/trading/submission/report-days.ts';
+import { noteRestore } from './gateway/trading/submission/restored.ts';
 import { collectGarbage } from './kit/garbage.ts';
 import { createLogger } from './kit/log.ts';
 import { onStopRequest, serving } from './kit/process.ts';
@@ -36,18 +36,18 @@ if (command === 'config') {
 } else if (command === 'restored') {
   await restored();
 } else if (command === 'archive') {
-  const { archiveCommand } = await import('./gateway/archive/command.ts');
+  const { archiveCommand } = await import('./gateway/operators/archive/command.ts');
   process.exitCode = await archiveCommand(process.argv.slice(3), () => reach(readOrExit(readDatabaseConfig)));
 } else if (command === 'keys') {
-  const { keysCommand } = await import('./gateway/secret-keys/command.ts');
-  const { walkLedger } = await import('./gateway/admin/ledger.ts');
+  const { keysCommand } = await import('./gateway/operators/secret-keys/command.ts');
+  const { walkLedger } = await import('./gateway/operators/calls/ledger.ts');
   const reachWithRing = async () => {
     const config = readOrExit(readKeysConfig);
     return { ...(await reach(config)), ring: config.secretKey.first, acceptsUnsealed: acceptsUnsealedRows(config) };
   };
   process.exitCode = await keysCommand(process.argv.slice(3), reachWithRing, walkLedger);
 } else if (command === 'operator-token') {
-  const { operatorTokenCommand } = await import('./gateway/admin/operator-token-command.ts');
+  const { operatorTokenCommand } = await import('./gateway/operators/calls/operator-token-command.ts');
   process.exitCode = operatorTokenCommand(process.argv.slice(3));
 } else if (command === 'fix') {
   const { fixCommand } = await import('./fix-adapter/command.ts');
@@ -94,7 +94,7 @@ async function serve(): Promise<void> {
   let app: App;
   try {
     // The other commands do without it: it takes some 30 MiB.
-    const { startApp } = await import('./gateway/app.ts');
+    const { startApp } = await import('./gateway/app/app.ts');
     app = await startApp(config, log, output);
   } catch (error) {
     log.fatal({ err: error }, 'the gateway could not start');

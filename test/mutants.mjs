@@ -1,6 +1,6 @@
 /**
  * What `make mutants` runs (https://stryker-mutator.io): it changes the code in one small way at a time, and tells which
- * changes no test notices. `make mutants FILES=src/gateway/db/lease.ts TESTS=test/integration/lease.test.ts` looks at some files
+ * changes no test notices. `make mutants FILES=src/gateway/store/lease.ts TESTS=test/integration/lease.test.ts` looks at some files
  * with some tests; without, the unit tests look at the rules and at all that stores, sends, counts and lets in.
  */
 const list = (text, usual) => (text ? text.split(/[ ,]+/) : usual);
@@ -8,7 +8,7 @@ const list = (text, usual) => (text ? text.split(/[ ,]+/) : usual);
 export default {
   mutate: list(process.env.FILES, [
     'src/*/rules.ts',
-    'src/gateway/applications/documents/rules.ts',
+    'src/gateway/trading/applications/documents/rules.ts',
     'src/{submission,db,limits,events,webhooks,auth}/*.ts',
     'src/kit/addresses.ts',
   ]),

@@ -1,8 +1,8 @@
 import { fixMigrations } from '../../migrations/fix/index.ts';
-import { openDatabaseAccess } from '../gateway/db/access.ts';
-import { connect } from '../gateway/db/data-source.ts';
-import { Database } from '../gateway/db/database.ts';
-import { migrate } from '../gateway/db/migrate.ts';
+import { openDatabaseAccess } from '../gateway/store/access.ts';
+import { connect } from '../gateway/store/data-source.ts';
+import { Database } from '../gateway/store/database.ts';
+import { migrate } from '../gateway/store/migrate.ts';
 import { collectGarbage } from '../kit/garbage.ts';
 import { createLogger } from '../kit/log.ts';
 import { onStopRequest, serving } from '../kit/process.ts';

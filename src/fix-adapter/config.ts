@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { databaseAddress } from '../gateway/db/address.ts';
+import { databaseAddress } from '../gateway/store/address.ts';
 import { isCrashPoint } from '../kit/crash.ts';
 import type { LinkTlsConfig } from '../kit/link.ts';
 import { type LinkFiles, linkProblems, linkSettings } from '../kit/link-settings.ts';

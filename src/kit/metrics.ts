@@ -8,7 +8,7 @@ const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
 
 /**
  * The gateway's Prometheus metrics. Label values are our own names, so that their number is bounded; never another
- * system's text, and no id but those of a few partners (`partner`). `gateway/telemetry/gauges` sets the gauges at each scrape.
+ * system's text, and no id but those of a few partners (`partner`). `gateway/operators/telemetry/gauges` sets the gauges at each scrape.
  */
 export class Metrics {
   readonly registry = new Registry();

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { migrate } from '../gateway/db/migrate.ts';
+import { migrate } from '../gateway/store/migrate.ts';
 import { Advice } from './advice.ts';
 import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';

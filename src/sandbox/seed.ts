@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { walkLedger } from '../gateway/admin/ledger.ts';
-import { type Database, openDatabase } from '../gateway/db/database.ts';
-import { statement } from '../gateway/db/statement.ts';
-import { sealKeys } from '../gateway/secret-keys/sealed-keys.ts';
-import { sealWallets } from '../gateway/secret-keys/sealed-wallets.ts';
+import { walkLedger } from '../gateway/operators/calls/ledger.ts';
+import { sealKeys } from '../gateway/operators/secret-keys/sealed-keys.ts';
+import { sealWallets } from '../gateway/operators/secret-keys/sealed-wallets.ts';
+import { type Database, openDatabase } from '../gateway/store/database.ts';
+import { statement } from '../gateway/store/statement.ts';
 import { AccountStatus } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';

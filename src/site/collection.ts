@@ -1,5 +1,5 @@
 import type { DescService } from '@bufbuild/protobuf';
-import type { OperationRules } from '../gateway/transport/operations.ts';
+import type { OperationRules } from '../gateway/edge/operations.ts';
 import { commentOf } from './comments.ts';
 import type { Example } from './examples.ts';
 import { bindingOf } from './openapi/operations.ts';

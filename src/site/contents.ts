@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { OperationRules } from '../gateway/transport/operations.ts';
+import type { OperationRules } from '../gateway/edge/operations.ts';
 import { collection } from './collection.ts';
 import { readComments } from './comments.ts';
 import { readExamples } from './examples.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { create, type DescFile, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { zipSync } from 'fflate';
-import type { OperationRules } from '../gateway/transport/operations.ts';
+import type { OperationRules } from '../gateway/edge/operations.ts';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
 import { file_google_rpc_status } from '../gen/google/rpc/status_pb.ts';
 import { file_marina_gateway_v1_errors } from '../gen/marina/gateway/v1/errors_pb.ts';

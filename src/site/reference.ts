@@ -1,4 +1,4 @@
-import type { OperationRules } from '../gateway/transport/operations.ts';
+import type { OperationRules } from '../gateway/edge/operations.ts';
 import type { Comments } from './comments.ts';
 import type { Examples } from './examples.ts';
 

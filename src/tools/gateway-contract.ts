@@ -1,4 +1,4 @@
-import { type OperationRules, readRules } from '../gateway/transport/operations.ts';
+import { type OperationRules, readRules } from '../gateway/edge/operations.ts';
 import { Accounts } from '../gen/marina/gateway/v1/accounts_pb.ts';
 import { Allocations } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from '../gen/marina/gateway/v1/applications_pb.ts';

@@ -1,8 +1,8 @@
 import type { PoolConnection } from 'mysql2';
-import { type Connections, connect } from '../../src/gateway/db/data-source.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
-import { guard, type Statement, statement } from '../../src/gateway/db/statement.ts';
-import { type Frame, leaveTransactions, runAtOnce } from '../../src/gateway/db/transaction.ts';
+import { type Connections, connect } from '../../src/gateway/store/data-source.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
+import { guard, type Statement, statement } from '../../src/gateway/store/statement.ts';
+import { type Frame, leaveTransactions, runAtOnce } from '../../src/gateway/store/transaction.ts';
 import { createTestDatabase, execute } from '../support/servers.ts';
 import type { Turns } from './run.ts';
 import { median } from './support/load.ts';

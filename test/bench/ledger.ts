@@ -1,8 +1,8 @@
-import { auditPayment } from '../../src/gateway/admin/credit-audit.ts';
-import { walkLedger } from '../../src/gateway/admin/ledger.ts';
-import { sharing } from '../../src/gateway/db/facts.ts';
-import type { Statement } from '../../src/gateway/db/statement.ts';
-import { transfer, wallet } from '../../src/gateway/wallet/store.ts';
+import { auditPayment } from '../../src/gateway/operators/calls/credit-audit.ts';
+import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
+import { sharing } from '../../src/gateway/store/facts.ts';
+import type { Statement } from '../../src/gateway/store/statement.ts';
+import { transfer, wallet } from '../../src/gateway/trading/wallet/store.ts';
 import { IdMaker } from '../../src/kit/ids.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { walletSeals } from '../support/ledger.ts';

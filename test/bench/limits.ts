@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import type { Cluster, GatewayProcess } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Turns } from './run.ts';

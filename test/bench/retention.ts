@@ -1,4 +1,4 @@
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Turns } from './run.ts';

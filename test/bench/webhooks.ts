@@ -1,5 +1,5 @@
-import { type Statement, statement } from '../../src/gateway/db/statement.ts';
-import { firstSlots } from '../../src/gateway/webhooks/endpoint-queue.ts';
+import { firstSlots } from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
+import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Turns } from './run.ts';

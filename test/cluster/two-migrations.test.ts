@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { migrations } from '../../migrations/index.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
 import { execute } from '../support/servers.ts';
 import { GaleraCluster } from './support/galera.ts';
 

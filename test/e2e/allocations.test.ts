@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Call as Received } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { adminClient } from '../support/admin.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Call as BrokerCall } from '../../src/gen/marina/simulator/v1/controls_pb.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';

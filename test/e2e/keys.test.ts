@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import type { TestPartner } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Call, StatedTime, StatementLie, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { daysBefore, lagosDay } from '../../src/kit/clock.ts';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { Broker } from '../../src/gateway/broker/orders.ts';
+import { Broker } from '../../src/gateway/trading/broker/orders.ts';
 import { ReportKind, SubmitOrderResponseSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 
 const order = {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Cluster, type GatewayProcess } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { neededWalls, tryWalls } from '../../src/decoder/decoder.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { Cluster, type Partner } from '../support/cluster.ts';
 import { listOf, onlyStep, variablesOf } from '../support/dockerfile.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { dump, restore } from '../support/dump.ts';
 import { eventually } from '../support/eventually.ts';

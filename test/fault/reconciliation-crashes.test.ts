@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { reconciliationBreaks, reconciliationRuns } from '../../src/gateway/reconciliation/table.ts';
+import { reconciliationBreaks, reconciliationRuns } from '../../src/gateway/operators/reconciliation/table.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Call, type LieInStatementsRequest, StatementLie } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
 import { type CrashPoint, reconciliationPoints } from '../../src/kit/crash.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { constants, createServer, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { Broker } from '../../src/gateway/broker/orders.ts';
+import { Broker } from '../../src/gateway/trading/broker/orders.ts';
 import { Orders } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { compileEncoder } from '../../src/gateway/json/encoder.ts';
+import { compileEncoder } from '../../src/gateway/edge/json/encoder.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { OrderSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { onlyKey, subkey } from '../../src/kit/key-ring.ts';
 import { Cursors } from '../../src/kit/paging.ts';

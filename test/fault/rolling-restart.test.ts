@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { Pool } from 'undici';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { OrderSide, Orders, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { statement, toBigInt } from '../../src/gateway/db/statement.ts';
+import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
 import type { CrashPoint } from '../../src/kit/crash.ts';
 import { adminClient } from '../support/admin.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Cluster, callTimeout, type GatewayProcess, isTraffic, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Fault } from '../support/fault-one-way.ts';

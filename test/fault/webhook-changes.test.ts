@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { idleTransactionSeconds } from '../../src/gateway/db/transaction.ts';
-import { rowServesMs } from '../../src/gateway/webhooks/rules.ts';
+import { rowServesMs } from '../../src/gateway/delivery/webhooks/rules.ts';
+import { idleTransactionSeconds } from '../../src/gateway/store/transaction.ts';
 import { adminClient } from '../support/admin.ts';
 import { Cluster, type GatewayProcess } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { connect } from '../../src/gateway/db/data-source.ts';
-import { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { connect } from '../../src/gateway/store/data-source.ts';
+import { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { CancelOutcome, type Orders, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { GrpcClient } from '../../src/kit/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';

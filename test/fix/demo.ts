@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import { fixMigrations } from '../../migrations/fix/index.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
 import { explain } from '../../src/sandbox/advice.ts';
 import { check } from '../../src/sandbox/demo-failure.ts';
 import { type Chapter, Screen } from '../../src/sandbox/demo-screen.ts';

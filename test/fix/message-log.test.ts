@@ -6,9 +6,9 @@ import { MessageLog, type MessageLogOptions } from '../../src/fix-adapter/messag
 import { Masking } from '../../src/fix-adapter/messages/masking.ts';
 import { removeBatch } from '../../src/fix-adapter/messages/retention.ts';
 import type { TappedMessage } from '../../src/fix-adapter/messages/tap.ts';
-import { connect } from '../../src/gateway/db/data-source.ts';
-import { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { connect } from '../../src/gateway/store/data-source.ts';
+import { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { createFixDatabase } from './support/adapter.ts';
 

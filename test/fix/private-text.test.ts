@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
-import { connect } from '../../src/gateway/db/data-source.ts';
-import { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { connect } from '../../src/gateway/store/data-source.ts';
+import { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, order, soon, TestAdapter } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';

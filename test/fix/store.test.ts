@@ -4,9 +4,9 @@ import { setRestored, settleFinding, settleOrder } from '../../src/fix-adapter/s
 import { setNumbers } from '../../src/fix-adapter/store/set-numbers.ts';
 import { FixStore, LeaseLost } from '../../src/fix-adapter/store/store.ts';
 import type { FixOrder, FixReport } from '../../src/fix-adapter/store/table.ts';
-import { connect } from '../../src/gateway/db/data-source.ts';
-import { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { connect } from '../../src/gateway/store/data-source.ts';
+import { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { fixOrder } from '../support/fix-order.ts';
 import type { TestDatabase } from '../support/servers.ts';
 import { createFixDatabase } from './support/adapter.ts';

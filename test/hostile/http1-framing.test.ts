@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { makeAuthority } from '../../src/sandbox/certificates.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';

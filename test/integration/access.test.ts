@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { startApp } from '../../src/gateway/app.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { openDatabase } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import { openDatabase } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Sandbox } from '../../src/gen/marina/gateway/v1/sandbox_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { type App, startApp } from '../../src/gateway/app.ts';
-import { readConfig } from '../../src/gateway/config.ts';
+import { type App, startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
 import { Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';

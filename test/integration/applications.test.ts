@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { ApplicationRejectReason } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { ApplicationOutcome, Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { linkAccount } from '../../src/sandbox/provision.ts';

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSyn
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { archive } from '../../src/gateway/archive/archive.ts';
-import { verify } from '../../src/gateway/archive/folder.ts';
-import { type Database, openDatabase, openForReading } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
-import { type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { archive } from '../../src/gateway/operators/archive/archive.ts';
+import { verify } from '../../src/gateway/operators/archive/folder.ts';
+import { type Database, openDatabase, openForReading } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
+import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { ArchiveRows, archivedRows, dayMs } from '../support/archive.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';

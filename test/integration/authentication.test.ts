@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, mock } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Authenticator } from '../../src/gateway/auth/authenticate.ts';
-import { KeySeals, keySealUse } from '../../src/gateway/auth/key-seals.ts';
-import { keyMacKeys, makeKey } from '../../src/gateway/auth/keys.ts';
-import { KeysWithoutMac } from '../../src/gateway/auth/keys-without-mac.ts';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { Authenticator } from '../../src/gateway/edge/auth/authenticate.ts';
+import { KeySeals, keySealUse } from '../../src/gateway/edge/auth/key-seals.ts';
+import { keyMacKeys, makeKey } from '../../src/gateway/edge/auth/keys.ts';
+import { KeysWithoutMac } from '../../src/gateway/edge/auth/keys-without-mac.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { SubmissionsBroker } from '../../src/gateway/broker/back-office.ts';
+import { SubmissionsBroker } from '../../src/gateway/trading/broker/back-office.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';

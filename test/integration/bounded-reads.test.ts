@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type AccountPosition, accounts, listAccounts, toShownAccount } from '../../src/gateway/accounts/store.ts';
-import { RowReader } from '../../src/gateway/db/gathering.ts';
-import { type Statement, statement } from '../../src/gateway/db/statement.ts';
-import { orders } from '../../src/gateway/orders/table.ts';
 import {
   type DeliveryFilter,
   findAttempts,
@@ -11,7 +7,16 @@ import {
   listDeliveries,
   lockEvent,
   lockWindow,
-} from '../../src/gateway/webhooks/delivery-store.ts';
+} from '../../src/gateway/delivery/webhooks/delivery-store.ts';
+import { RowReader } from '../../src/gateway/store/gathering.ts';
+import { type Statement, statement } from '../../src/gateway/store/statement.ts';
+import {
+  type AccountPosition,
+  accounts,
+  listAccounts,
+  toShownAccount,
+} from '../../src/gateway/trading/accounts/store.ts';
+import { orders } from '../../src/gateway/trading/orders/table.ts';
 import { withDatabase } from '../support/database.ts';
 import { insertRows } from '../support/insert-rows.ts';
 import { plainOrder } from '../support/plain-order.ts';

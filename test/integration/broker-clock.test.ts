@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import { startApp } from '../../src/gateway/app.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { BrokerClockAgreement, ReconcileOutcome } from '../../src/gen/marina/admin/v1/diagnostics_pb.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { StatedTime } from '../../src/gen/marina/simulator/v1/controls_pb.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type SqlRow, type Statement, statement } from '../../src/gateway/db/statement.ts';
-import { orders, type StoredOrder, shownOrder } from '../../src/gateway/orders/table.ts';
-import { readPage } from '../../src/gateway/submission/list.ts';
+import { type SqlRow, type Statement, statement } from '../../src/gateway/store/statement.ts';
+import { orders, type StoredOrder, shownOrder } from '../../src/gateway/trading/orders/table.ts';
+import { readPage } from '../../src/gateway/trading/submission/list.ts';
 import { lagosDay } from '../../src/kit/clock.ts';
 import { IdMaker } from '../../src/kit/ids.ts';
 import { withDatabase } from '../support/database.ts';

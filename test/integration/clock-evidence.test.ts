@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { BrokerClock } from '../../src/gateway/broker/clock.ts';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { ClockWatch } from '../../src/gateway/submission/clock-watch.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import { BrokerClock } from '../../src/gateway/trading/broker/clock.ts';
+import { ClockWatch } from '../../src/gateway/trading/submission/clock-watch.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

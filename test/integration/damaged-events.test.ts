@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { newEndpoint } from '../../src/gateway/webhooks/endpoint-store.ts';
-import { endpoints } from '../../src/gateway/webhooks/table.ts';
+import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { endpoints } from '../../src/gateway/delivery/webhooks/table.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { insertRows } from '../support/insert-rows.ts';

@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FixMetrics } from '../../src/fix-adapter/metrics.ts';
 import { createOpsServer } from '../../src/fix-adapter/ops-server.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Call, StatementLie, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { daysBefore, lagosDay } from '../../src/kit/clock.ts';
 import { Metrics } from '../../src/kit/metrics.ts';

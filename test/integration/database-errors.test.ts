@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { noFact, reading } from '../../src/gateway/db/facts.ts';
-import { type Statement, statement } from '../../src/gateway/db/statement.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { noFact, reading } from '../../src/gateway/store/facts.ts';
+import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';

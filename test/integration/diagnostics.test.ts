@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { apply } from '../support/applications.ts';
 import { overRest } from '../support/documents.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { badJpegs, badPngs } from '../support/bad-images.ts';
 import { apply, fourTypes, overGrpc, overRest, type SendDocument } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';

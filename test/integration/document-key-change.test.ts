@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { documents, findDocuments } from '../../src/gateway/applications/documents/store.ts';
-import type { ApplicationBroker } from '../../src/gateway/broker/back-office.ts';
+import { documents, findDocuments } from '../../src/gateway/trading/applications/documents/store.ts';
+import type { ApplicationBroker } from '../../src/gateway/trading/broker/back-office.ts';
 import { type Keys, onlyKey } from '../../src/kit/key-ring.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { statement } from '../../src/gateway/store/statement.ts';
 import {
   countUnderWay,
   documents,
   findDocuments,
   type StoredDocument,
   saveDocument,
-} from '../../src/gateway/applications/documents/store.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+} from '../../src/gateway/trading/applications/documents/store.ts';
 import { lockPartnerRow } from '../support/partner-lock.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 

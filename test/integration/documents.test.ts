@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { DocumentOutcome } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';

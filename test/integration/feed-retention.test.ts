@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { areThese, copyToFeed } from '../../src/gateway/events/outbox.ts';
-import { feedRetention } from '../../src/gateway/events/retention.ts';
+import { areThese, copyToFeed } from '../../src/gateway/delivery/events/outbox.ts';
+import { feedRetention } from '../../src/gateway/delivery/events/retention.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
-import { noFact } from '../../src/gateway/db/facts.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
-import { statement, toBigInt } from '../../src/gateway/db/statement.ts';
+import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
+import { noFact } from '../../src/gateway/store/facts.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
+import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { type SqlRow, statement } from '../../src/gateway/db/statement.ts';
-import { keepUnclaimed } from '../../src/gateway/submission/unclaimed-reports.ts';
-import { unclaimedRetention } from '../../src/gateway/submission/unclaimed-retention.ts';
-import { readBacklog } from '../../src/gateway/telemetry/backlog.ts';
+import { readBacklog } from '../../src/gateway/operators/telemetry/backlog.ts';
+import { type SqlRow, statement } from '../../src/gateway/store/statement.ts';
+import { keepUnclaimed } from '../../src/gateway/trading/submission/unclaimed-reports.ts';
+import { unclaimedRetention } from '../../src/gateway/trading/submission/unclaimed-retention.ts';
 import { ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { startWorker } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
-import type { StoredOrder } from '../../src/gateway/orders/table.ts';
-import { keyRetention } from '../../src/gateway/submission/key-retention.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
+import { keyRetention } from '../../src/gateway/trading/submission/key-retention.ts';
 import { startWorker } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { type App, startApp } from '../../src/gateway/app.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { type App, startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply } from '../support/applications.ts';

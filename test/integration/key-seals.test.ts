@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
-import { type SqlValue, statement } from '../../src/gateway/db/statement.ts';
+import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';

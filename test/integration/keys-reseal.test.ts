@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { type SqlValue, statement } from '../../src/gateway/db/statement.ts';
-import { sealAgain, sealedSecrets, webhookSeal } from '../../src/gateway/secret-keys/sealed-endpoints.ts';
-import { newEndpoint } from '../../src/gateway/webhooks/endpoint-store.ts';
-import { makeSecret } from '../../src/gateway/webhooks/signature.ts';
-import { endpoints } from '../../src/gateway/webhooks/table.ts';
+import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { makeSecret } from '../../src/gateway/delivery/webhooks/signature.ts';
+import { endpoints } from '../../src/gateway/delivery/webhooks/table.ts';
+import { sealAgain, sealedSecrets, webhookSeal } from '../../src/gateway/operators/secret-keys/sealed-endpoints.ts';
+import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';
 import { type KeyRing, parseKeyRing } from '../../src/kit/key-ring.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply } from '../support/applications.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { startApp } from '../../src/gateway/app.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../../src/kit/ids.ts';
 import { createLogger } from '../../src/kit/log.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { fenced, type Lease, underLease } from '../../src/gateway/db/lease.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { readBacklog } from '../../src/gateway/telemetry/backlog.ts';
+import { readBacklog } from '../../src/gateway/operators/telemetry/backlog.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { fenced, type Lease, underLease } from '../../src/gateway/store/lease.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { startWorker, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { walkLedger } from '../../src/gateway/admin/ledger.ts';
-import { ledgerCheck } from '../../src/gateway/admin/ledger-check.ts';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { type SqlValue, statement } from '../../src/gateway/db/statement.ts';
-import { emptyLedger, headAt, type LedgerEntry, nextEntry } from '../../src/gateway/wallet/rules.ts';
-import { listEntries, toEntry } from '../../src/gateway/wallet/store.ts';
+import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
+import { ledgerCheck } from '../../src/gateway/operators/calls/ledger-check.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';
+import { emptyLedger, headAt, type LedgerEntry, nextEntry } from '../../src/gateway/trading/wallet/rules.ts';
+import { listEntries, toEntry } from '../../src/gateway/trading/wallet/store.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
-import { Broker } from '../../src/gateway/broker/orders.ts';
+import { Broker } from '../../src/gateway/trading/broker/orders.ts';
 import type { LinkTls } from '../../src/kit/link.ts';
 import { fixed } from '../../src/kit/watched-files.ts';
 import { makeAuthority } from '../../src/sandbox/certificates.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { openDatabaseAccess } from '../../src/gateway/db/access.ts';
-import { openForReading } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { openDatabaseAccess } from '../../src/gateway/store/access.ts';
+import { openForReading } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { CertificateFiles } from '../support/certificate-files.ts';
 import { eventually } from '../support/eventually.ts';

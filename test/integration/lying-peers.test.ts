@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { connect, headers, type KV, type MsgHdrs, type NatsConnection } from 'nats';
-import { EventStream } from '../../src/gateway/events/stream.ts';
-import { maxEntryBytes, sealEntry } from '../../src/gateway/limits/sealed-entry.ts';
+import { EventStream } from '../../src/gateway/delivery/events/stream.ts';
+import { maxEntryBytes, sealEntry } from '../../src/gateway/edge/limits/sealed-entry.ts';
 import { onlyKey } from '../../src/kit/key-ring.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { Nats } from '../../src/kit/nats.ts';

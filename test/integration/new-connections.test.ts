@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { statementTimeoutMs } from '../../src/gateway/db/transaction.ts';
+import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import { statementTimeoutMs } from '../../src/gateway/store/transaction.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { newOperatorToken } from '../../src/kit/operator-tokens.ts';
 import { adminClient } from '../support/admin.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

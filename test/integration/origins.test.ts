@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { type Client, Metadata } from '@grpc/grpc-js';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { OrderSide, Orders, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
 import { IdMaker } from '../../src/kit/ids.ts';

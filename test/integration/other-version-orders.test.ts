@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ServiceError, status } from '@grpc/grpc-js';
-import { type SqlValue, statement } from '../../src/gateway/db/statement.ts';
+import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';
 import { ReconcileOutcome } from '../../src/gen/marina/admin/v1/diagnostics_pb.ts';
 import { OrderRejectReason, OrderSide, OrderState, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { CreateAllocationRequestSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';

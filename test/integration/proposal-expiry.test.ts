@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { proposalExpiry } from '../../src/gateway/admin/proposals/expiry.ts';
-import { proposalLifeMs } from '../../src/gateway/admin/proposals/rules.ts';
-import { listProposals, proposals, type StoredProposal } from '../../src/gateway/admin/proposals/table.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { readBacklog } from '../../src/gateway/telemetry/backlog.ts';
+import { proposalExpiry } from '../../src/gateway/operators/calls/proposals/expiry.ts';
+import { proposalLifeMs } from '../../src/gateway/operators/calls/proposals/rules.ts';
+import { listProposals, proposals, type StoredProposal } from '../../src/gateway/operators/calls/proposals/table.ts';
+import { readBacklog } from '../../src/gateway/operators/telemetry/backlog.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { startWorker } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
-import { startApp } from '../../src/gateway/app.ts';
-import { StatementsBroker } from '../../src/gateway/broker/statements.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { fetchStatement } from '../../src/gateway/reconciliation/fetch.ts';
-import { Progress } from '../../src/gateway/reconciliation/progress.ts';
-import { startRun } from '../../src/gateway/reconciliation/run-store.ts';
-import { Runner } from '../../src/gateway/reconciliation/runner.ts';
+import { startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import { fetchStatement } from '../../src/gateway/operators/reconciliation/fetch.ts';
+import { Progress } from '../../src/gateway/operators/reconciliation/progress.ts';
+import { startRun } from '../../src/gateway/operators/reconciliation/run-store.ts';
+import { Runner } from '../../src/gateway/operators/reconciliation/runner.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import { StatementsBroker } from '../../src/gateway/trading/broker/statements.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { daysBefore, nextLagosMidnight } from '../../src/kit/clock.ts';
 import { createLogger } from '../../src/kit/log.ts';
@@ -294,7 +294,7 @@ describe('several gateways that compare days', () => {
       };
       const read = async () => {
         const [row] = await database.read(statement('SELECT * FROM reconciliation_runs WHERE next_at IS NOT NULL'));
-        const { reconciliationRuns } = await import('../../src/gateway/reconciliation/table.ts');
+        const { reconciliationRuns } = await import('../../src/gateway/operators/reconciliation/table.ts');
         return row && reconciliationRuns.all.read(row);
       };
       let kills = 0;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { ClockAgreement } from '../../src/gateway/broker/clock.ts';
-import { StartGate } from '../../src/gateway/submission/start-gate.ts';
-import { removalTime } from '../../src/gateway/telemetry/database-clock.ts';
+import { removalTime } from '../../src/gateway/operators/telemetry/database-clock.ts';
+import type { ClockAgreement } from '../../src/gateway/trading/broker/clock.ts';
+import { StartGate } from '../../src/gateway/trading/submission/start-gate.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { removalWorker } from '../../src/gateway/db/removal.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { readBacklog } from '../../src/gateway/telemetry/backlog.ts';
+import { readBacklog } from '../../src/gateway/operators/telemetry/backlog.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { removalWorker } from '../../src/gateway/store/removal.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { ArchiveRows, dayMs } from '../support/archive.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

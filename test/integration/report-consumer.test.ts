@@ -3,12 +3,16 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { orders, type StoredOrder } from '../../src/gateway/orders/table.ts';
-import { ReportConsumer, type ReportConsumerOptions, type ReportedKind } from '../../src/gateway/submission/reports.ts';
-import { noteRestore } from '../../src/gateway/submission/restored.ts';
-import { StuckPartners } from '../../src/gateway/submission/stuck-partners.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import { orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
+import {
+  ReportConsumer,
+  type ReportConsumerOptions,
+  type ReportedKind,
+} from '../../src/gateway/trading/submission/reports.ts';
+import { noteRestore } from '../../src/gateway/trading/submission/restored.ts';
+import { StuckPartners } from '../../src/gateway/trading/submission/stuck-partners.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { pause } from '../../src/kit/worker.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Connection, createConnection } from 'mysql2/promise';
-import { openDatabase } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
+import { openDatabase } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
 import { createDatabases, type Databases, grantRights } from '../../src/sandbox/databases.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { temporaryFolder } from '../support/folders.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type App, startApp } from '../../src/gateway/app.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { type App, startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 

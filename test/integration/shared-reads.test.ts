@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { PageReader, RowReader } from '../../src/gateway/db/gathering.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { PageReader, RowReader } from '../../src/gateway/store/gathering.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { withDatabase } from '../support/database.ts';
 import { insertRows } from '../support/insert-rows.ts';
 

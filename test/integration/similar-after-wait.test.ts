@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { allocations } from '../../src/gateway/allocations/table.ts';
-import type { Statement } from '../../src/gateway/db/statement.ts';
-import { orders } from '../../src/gateway/orders/table.ts';
+import type { Statement } from '../../src/gateway/store/statement.ts';
+import { allocations } from '../../src/gateway/trading/allocations/table.ts';
+import { orders } from '../../src/gateway/trading/orders/table.ts';
 import { lagosDay } from '../../src/kit/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RestAnswer, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { allocations, findSimilarAllocation, type StoredAllocation } from '../../src/gateway/allocations/table.ts';
-import { isOptimismWrong } from '../../src/gateway/db/errors.ts';
-import { whether } from '../../src/gateway/db/facts.ts';
-import { guard } from '../../src/gateway/db/statement.ts';
-import { findSimilarOrder, type StoredOrder, similarOrders } from '../../src/gateway/orders/table.ts';
-import { farAheadMs } from '../../src/gateway/submission/rules.ts';
-import { isSimilarUnsettled } from '../../src/gateway/submission/similar.ts';
+import { isOptimismWrong } from '../../src/gateway/store/errors.ts';
+import { whether } from '../../src/gateway/store/facts.ts';
+import { guard } from '../../src/gateway/store/statement.ts';
+import {
+  allocations,
+  findSimilarAllocation,
+  type StoredAllocation,
+} from '../../src/gateway/trading/allocations/table.ts';
+import { findSimilarOrder, type StoredOrder, similarOrders } from '../../src/gateway/trading/orders/table.ts';
+import { farAheadMs } from '../../src/gateway/trading/submission/rules.ts';
+import { isSimilarUnsettled } from '../../src/gateway/trading/submission/similar.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 

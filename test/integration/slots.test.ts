@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'nats';
-import { ReadQueue } from '../../src/gateway/broker/read-queue.ts';
+import { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
 import type { Origin } from '../../src/kit/origin.ts';
 import { eventually } from '../support/eventually.ts';
 import { patient } from '../support/patience.ts';

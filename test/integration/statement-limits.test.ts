@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { connect, serverTimeoutMs } from '../../src/gateway/db/data-source.ts';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { reading } from '../../src/gateway/db/facts.ts';
-import { type Statement, statement } from '../../src/gateway/db/statement.ts';
-import { statementTimeoutMs } from '../../src/gateway/db/transaction.ts';
+import { connect, serverTimeoutMs } from '../../src/gateway/store/data-source.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { reading } from '../../src/gateway/store/facts.ts';
+import { type Statement, statement } from '../../src/gateway/store/statement.ts';
+import { statementTimeoutMs } from '../../src/gateway/store/transaction.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';

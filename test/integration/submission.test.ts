@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { adminClient } from '../support/admin.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { EntitySchemaColumnOptions, EntitySchemaOptions } from 'typeorm';
 import { tables } from '../../src/gateway/app/base.ts';
-import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 describe('the tables that the code describes', () => {

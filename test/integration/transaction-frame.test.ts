@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { PoolConnection } from 'mysql2';
-import { type Connections, connect } from '../../src/gateway/db/data-source.ts';
-import { isNotWriter, isRetryable } from '../../src/gateway/db/errors.ts';
-import { serverKind } from '../../src/gateway/db/server-kind.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { type Frame, frameOf, leaveTransactions, runAtOnce, runTransaction } from '../../src/gateway/db/transaction.ts';
+import { type Connections, connect } from '../../src/gateway/store/data-source.ts';
+import { isNotWriter, isRetryable } from '../../src/gateway/store/errors.ts';
+import { serverKind } from '../../src/gateway/store/server-kind.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import {
+  type Frame,
+  frameOf,
+  leaveTransactions,
+  runAtOnce,
+  runTransaction,
+} from '../../src/gateway/store/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 /** As a Galera node undoes a transaction between two statements: it says nothing and goes on. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { tables } from '../../src/gateway/app/base.ts';
-import { partners } from '../../src/gateway/auth/store.ts';
-import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { partners } from '../../src/gateway/edge/auth/store.ts';
+import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { createTestDatabase, type RestartableServer, startTestMariaDb } from '../support/servers.ts';
 
 describe('TypeORM, which is loaded when it is first needed', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { services } from '../../src/broker-check/session.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { Outcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { apply } from '../support/applications.ts';
 import { type Defect, DefectiveAdapter } from '../support/defective-adapter.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { adminClient } from '../support/admin.ts';

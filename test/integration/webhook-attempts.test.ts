@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toBigInt } from '../../src/gateway/db/statement.ts';
 import {
   bringForward,
   findAttempts,
@@ -8,11 +7,18 @@ import {
   lockWindow,
   redeliver,
   type WindowPosition,
-} from '../../src/gateway/webhooks/delivery-store.ts';
-import { endDraining, markDue, moved, resumed, startDraining } from '../../src/gateway/webhooks/endpoint-store.ts';
-import { recordAttempts } from '../../src/gateway/webhooks/recorder.ts';
-import { freshHealth, sentForMs } from '../../src/gateway/webhooks/rules.ts';
-import { deliveries } from '../../src/gateway/webhooks/table.ts';
+} from '../../src/gateway/delivery/webhooks/delivery-store.ts';
+import {
+  endDraining,
+  markDue,
+  moved,
+  resumed,
+  startDraining,
+} from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { recordAttempts } from '../../src/gateway/delivery/webhooks/recorder.ts';
+import { freshHealth, sentForMs } from '../../src/gateway/delivery/webhooks/rules.ts';
+import { deliveries } from '../../src/gateway/delivery/webhooks/table.ts';
+import { toBigInt } from '../../src/gateway/store/statement.ts';
 import { insertRows } from '../support/insert-rows.ts';
 
 import { minute, now, useWebhookStore } from '../support/webhook-store.ts';

@@ -3,7 +3,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
-import type { SendResult } from '../../src/gateway/webhooks/rules.ts';
+import type { SendResult } from '../../src/gateway/delivery/webhooks/rules.ts';
 import { eventually } from '../support/eventually.ts';
 import { patient } from '../support/patience.ts';
 import {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { startApp } from '../../src/gateway/app.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RowDataPacket } from 'mysql2/promise';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { readOutbox } from '../../src/gateway/events/outbox.ts';
-import { webhookConsumer } from '../../src/gateway/webhooks/consumer.ts';
-import { findWork, markDue, releaseEndpoints } from '../../src/gateway/webhooks/endpoint-store.ts';
+import { readOutbox } from '../../src/gateway/delivery/events/outbox.ts';
+import { webhookConsumer } from '../../src/gateway/delivery/webhooks/consumer.ts';
+import { findWork, markDue, releaseEndpoints } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { AttemptOutcome, DeliveryState } from '../../src/gen/marina/admin/v1/webhooks_pb.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';

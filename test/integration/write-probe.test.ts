@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { WriteProbe } from '../../src/gateway/telemetry/write-probe.ts';
+import { WriteProbe } from '../../src/gateway/operators/telemetry/write-probe.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

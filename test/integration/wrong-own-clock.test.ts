@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { noFact } from '../../src/gateway/db/facts.ts';
-import { appendEvents } from '../../src/gateway/events/outbox.ts';
-import { toOrderMessage } from '../../src/gateway/orders/table.ts';
+import { appendEvents } from '../../src/gateway/delivery/events/outbox.ts';
+import { noFact } from '../../src/gateway/store/facts.ts';
+import { toOrderMessage } from '../../src/gateway/trading/orders/table.ts';
 import { IdMaker } from '../../src/kit/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';

@@ -1,6 +1,6 @@
 import { after, before } from 'node:test';
-import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
+import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
 import type { Worker } from '../../src/kit/worker.ts';
 import { createTestDatabase } from './servers.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { ChannelCredentials } from '@grpc/grpc-js';
-import { type App, startApp } from '../../src/gateway/app.ts';
-import type { PartnerLimits } from '../../src/gateway/auth/call.ts';
-import { readConfig } from '../../src/gateway/config.ts';
-import { type Database, openDatabase } from '../../src/gateway/db/database.ts';
-import { migrate } from '../../src/gateway/db/migrate.ts';
+import { type App, startApp } from '../../src/gateway/app/app.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
+import type { PartnerLimits } from '../../src/gateway/edge/auth/call.ts';
+import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';

@@ -1,4 +1,4 @@
-import type { SqlValue, Statement } from '../../src/gateway/db/statement.ts';
+import type { SqlValue, Statement } from '../../src/gateway/store/statement.ts';
 
 /** An INSERT of some rows, each a list of values in the order of the columns. */
 export function insertRows(

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { WalletSeals, walletSealUse } from '../../src/gateway/wallet/store.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { WalletSeals, walletSealUse } from '../../src/gateway/trading/wallet/store.ts';
 import { type LedgerFault, LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
 import { keysFor, parseKeyRing } from '../../src/kit/key-ring.ts';
 import { fixed } from '../../src/kit/watched-files.ts';

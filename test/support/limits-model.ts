@@ -1,8 +1,8 @@
-import { UntrustedEntryError } from '../../src/gateway/limits/sealed-entry.ts';
-import type { Rate } from '../../src/gateway/limits/shared-buckets.ts';
-import { SharedBuckets } from '../../src/gateway/limits/shared-buckets.ts';
-import { SharedSlots } from '../../src/gateway/limits/shared-slots.ts';
-import { Sharing, type SharingParts } from '../../src/gateway/limits/sharing.ts';
+import { UntrustedEntryError } from '../../src/gateway/edge/limits/sealed-entry.ts';
+import type { Rate } from '../../src/gateway/edge/limits/shared-buckets.ts';
+import { SharedBuckets } from '../../src/gateway/edge/limits/shared-buckets.ts';
+import { SharedSlots } from '../../src/gateway/edge/limits/shared-slots.ts';
+import { Sharing, type SharingParts } from '../../src/gateway/edge/limits/sharing.ts';
 import { createLogger } from '../../src/kit/log.ts';
 
 type Nats = SharingParts['nats'];

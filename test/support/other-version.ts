@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { LedgerHead } from '../../src/gateway/wallet/rules.ts';
+import type { LedgerHead } from '../../src/gateway/trading/wallet/rules.ts';
 
 /** An entry that takes a fee from what is available, as a newer version adds it to a ledger. */
 export function feeEntry(

@@ -1,4 +1,4 @@
-import type { StoredOrder } from '../../src/gateway/orders/table.ts';
+import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 
 /** An order that was stored and not sent yet. */
 export const plainOrder: StoredOrder = {

@@ -1,5 +1,5 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
+import type { SqlRow, Statement } from '../../src/gateway/store/statement.ts';
 
 /** What a statement returned, and how many rows of tables and indexes the server read for it. */
 export interface Examined {

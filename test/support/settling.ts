@@ -1,22 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { AllocationKind } from '../../src/gateway/allocations/kind.ts';
-import { DocumentSender } from '../../src/gateway/applications/documents/sender.ts';
-import { ApplicationKind } from '../../src/gateway/applications/kind.ts';
-import { applications as applicationTable, type StoredApplication } from '../../src/gateway/applications/table.ts';
-import type { AllocationBroker, ApplicationBroker } from '../../src/gateway/broker/back-office.ts';
-import type { Broker } from '../../src/gateway/broker/orders.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { Canceller } from '../../src/gateway/orders/cancel.ts';
-import { OrderKind, TradingContexts } from '../../src/gateway/orders/kind.ts';
-import { orders, type StoredOrder } from '../../src/gateway/orders/table.ts';
-import { Change } from '../../src/gateway/submission/change.ts';
-import { type Kind, newRow } from '../../src/gateway/submission/kind.ts';
-import { Notes } from '../../src/gateway/submission/notes.ts';
-import { Reconciler } from '../../src/gateway/submission/reconcile.ts';
-import { Recorder } from '../../src/gateway/submission/record.ts';
-import { StartGate } from '../../src/gateway/submission/start-gate.ts';
-import { StuckPartners } from '../../src/gateway/submission/stuck-partners.ts';
-import type { Submission } from '../../src/gateway/submission/table.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import { AllocationKind } from '../../src/gateway/trading/allocations/kind.ts';
+import { DocumentSender } from '../../src/gateway/trading/applications/documents/sender.ts';
+import { ApplicationKind } from '../../src/gateway/trading/applications/kind.ts';
+import {
+  applications as applicationTable,
+  type StoredApplication,
+} from '../../src/gateway/trading/applications/table.ts';
+import type { AllocationBroker, ApplicationBroker } from '../../src/gateway/trading/broker/back-office.ts';
+import type { Broker } from '../../src/gateway/trading/broker/orders.ts';
+import { Canceller } from '../../src/gateway/trading/orders/cancel.ts';
+import { OrderKind, TradingContexts } from '../../src/gateway/trading/orders/kind.ts';
+import { orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
+import { Change } from '../../src/gateway/trading/submission/change.ts';
+import { type Kind, newRow } from '../../src/gateway/trading/submission/kind.ts';
+import { Notes } from '../../src/gateway/trading/submission/notes.ts';
+import { Reconciler } from '../../src/gateway/trading/submission/reconcile.ts';
+import { Recorder } from '../../src/gateway/trading/submission/record.ts';
+import { StartGate } from '../../src/gateway/trading/submission/start-gate.ts';
+import { StuckPartners } from '../../src/gateway/trading/submission/stuck-partners.ts';
+import type { Submission } from '../../src/gateway/trading/submission/table.ts';
 import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/kit/clock.ts';
 import { IdMaker } from '../../src/kit/ids.ts';

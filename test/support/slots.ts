@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach } from 'node:test';
-import { CounterStore } from '../../src/gateway/limits/counter-store.ts';
-import { SharedBuckets } from '../../src/gateway/limits/shared-buckets.ts';
-import { SharedSlots, type Slot } from '../../src/gateway/limits/shared-slots.ts';
-import { Sharing } from '../../src/gateway/limits/sharing.ts';
+import { CounterStore } from '../../src/gateway/edge/limits/counter-store.ts';
+import { SharedBuckets } from '../../src/gateway/edge/limits/shared-buckets.ts';
+import { SharedSlots, type Slot } from '../../src/gateway/edge/limits/shared-slots.ts';
+import { Sharing } from '../../src/gateway/edge/limits/sharing.ts';
 import { onlyKey } from '../../src/kit/key-ring.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { Nats } from '../../src/kit/nats.ts';

@@ -1,5 +1,5 @@
-import type { SqlRow } from '../../src/gateway/db/statement.ts';
-import type { Table } from '../../src/gateway/db/table.ts';
+import type { SqlRow } from '../../src/gateway/store/statement.ts';
+import type { Table } from '../../src/gateway/store/table.ts';
 
 /** A row as a driver reads it from the database, for tests whose database is a script. */
 export function storedRow<Row extends object>(table: Table<Row>, row: Row): SqlRow {

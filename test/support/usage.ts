@@ -1,4 +1,4 @@
-import { statement } from '../../src/gateway/db/statement.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import type { TestGateway, TestPartner } from './gateway.ts';
 
 /** What a partner's orders count against the day's limit, in kobo. */

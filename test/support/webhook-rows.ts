@@ -1,6 +1,6 @@
-import type { LoadedDelivery } from '../../src/gateway/webhooks/delivery-store.ts';
-import { newEndpoint } from '../../src/gateway/webhooks/endpoint-store.ts';
-import type { Endpoint } from '../../src/gateway/webhooks/table.ts';
+import type { LoadedDelivery } from '../../src/gateway/delivery/webhooks/delivery-store.ts';
+import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import type { Endpoint } from '../../src/gateway/delivery/webhooks/table.ts';
 
 /** A healthy endpoint's row. */
 export function endpoint(change: Partial<Endpoint> = {}): Endpoint {

@@ -2,24 +2,24 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, beforeEach } from 'node:test';
 import { type Connection, createConnection } from 'mysql2/promise';
-import type { Database } from '../../src/gateway/db/database.ts';
-import { type Statement, statement, toBigInt } from '../../src/gateway/db/statement.ts';
-import type { EventKey } from '../../src/gateway/events/outbox.ts';
-import type { MadeAttempt } from '../../src/gateway/webhooks/attempts.ts';
+import type { EventKey } from '../../src/gateway/delivery/events/outbox.ts';
+import type { MadeAttempt } from '../../src/gateway/delivery/webhooks/attempts.ts';
 import {
   findProgress,
   type LoadedDelivery,
   type QueueRead,
   readQueues,
-} from '../../src/gateway/webhooks/delivery-store.ts';
+} from '../../src/gateway/delivery/webhooks/delivery-store.ts';
 import {
   claimEndpoints,
   findWork,
   type HolderLease,
   newEndpoint,
   saveEndpoint,
-} from '../../src/gateway/webhooks/endpoint-store.ts';
-import { type Endpoint, endpoints, progress } from '../../src/gateway/webhooks/table.ts';
+} from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { type Endpoint, endpoints, progress } from '../../src/gateway/delivery/webhooks/table.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { type Statement, statement, toBigInt } from '../../src/gateway/store/statement.ts';
 import { withDatabase } from './database.ts';
 import { insertRows } from './insert-rows.ts';
 

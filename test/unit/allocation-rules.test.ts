@@ -7,11 +7,11 @@ import {
   countedKobo,
   rejectReasonOf,
   settlementOf,
-} from '../../src/gateway/allocations/rules.ts';
-import type { StoredAllocation } from '../../src/gateway/allocations/table.ts';
-import type { Sent } from '../../src/gateway/broker/port.ts';
-import { applySent, Change } from '../../src/gateway/submission/change.ts';
-import { isUnsettled } from '../../src/gateway/submission/rules.ts';
+} from '../../src/gateway/trading/allocations/rules.ts';
+import type { StoredAllocation } from '../../src/gateway/trading/allocations/table.ts';
+import type { Sent } from '../../src/gateway/trading/broker/port.ts';
+import { applySent, Change } from '../../src/gateway/trading/submission/change.ts';
+import { isUnsettled } from '../../src/gateway/trading/submission/rules.ts';
 import {
   AllocationOutcome,
   type AllocationRecord,

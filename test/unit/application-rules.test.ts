@@ -7,7 +7,7 @@ import {
   type ApplicationStateName,
   applicationStates,
   applyReport,
-} from '../../src/gateway/applications/rules.ts';
+} from '../../src/gateway/trading/applications/rules.ts';
 import {
   ApplicationFieldsSchema,
   ApplicationRejectReason,

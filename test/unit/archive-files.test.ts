@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readRows, writeRows } from '../../src/gateway/archive/files.ts';
+import { readRows, writeRows } from '../../src/gateway/operators/archive/files.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 describe('a file of the archive', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { duePeriods, missingMonths } from '../../src/gateway/archive/periods.ts';
+import { duePeriods, missingMonths } from '../../src/gateway/operators/archive/periods.ts';
 
 describe('the periods that the archive writes', () => {
   const names = (first: string, now: string, months = 13) =>

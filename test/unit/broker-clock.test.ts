@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
-import { BrokerClock, rememberedMs } from '../../src/gateway/broker/clock.ts';
-import { type Absence, isProven } from '../../src/gateway/submission/reconcile.ts';
+import { BrokerClock, rememberedMs } from '../../src/gateway/trading/broker/clock.ts';
+import { type Absence, isProven } from '../../src/gateway/trading/submission/reconcile.ts';
 
 const skewMs = 2_000;
 const startedAt = Date.UTC(2026, 2, 2, 9);

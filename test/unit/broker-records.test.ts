@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { isAreaList, isNotesPage, isPositionsPage, isTradesPage } from '../../src/gateway/broker/records.ts';
+import { isAreaList, isNotesPage, isPositionsPage, isTradesPage } from '../../src/gateway/trading/broker/records.ts';
 import {
   ListContractNotesResponseSchema,
   ListPositionsResponseSchema,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { wrongIn } from '../../src/gateway/broker/statements.ts';
+import { wrongIn } from '../../src/gateway/trading/broker/statements.ts';
 import { AllocationOutcome } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { GetStatementResponseSchema, StatementSection } from '../../src/gen/marina/broker/v1/statements_pb.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { services } from '../../src/broker-check/session.ts';
-import { withRightTexts, wrongText } from '../../src/gateway/broker/rules.ts';
+import { withRightTexts, wrongText } from '../../src/gateway/trading/broker/rules.ts';
 import { ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { escapedInJson, writtenOut } from '../../src/kit/printable.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parse } from '../../src/gateway/limits/counter-store.ts';
+import { parse } from '../../src/gateway/edge/limits/counter-store.ts';
 import {
   type Bucket,
   bucketFrom,
@@ -8,7 +8,7 @@ import {
   draw,
   holdersBut,
   waitForToken,
-} from '../../src/gateway/limits/shared-buckets.ts';
+} from '../../src/gateway/edge/limits/shared-buckets.ts';
 
 /** A draw by replica `a`, at an instant that is known exactly. */
 function by(nowMs: number, fields: Partial<Draw> = {}): Draw {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Rate } from '../../src/gateway/limits/shared-buckets.ts';
+import type { Rate } from '../../src/gateway/edge/limits/shared-buckets.ts';
 import { hammer, mostBeyond, mostInASecond, type Replica, surge, World } from '../support/limits-model.ts';
 
 const usual: Rate = { perSecond: 20, burst: 40 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readConfig } from '../../src/gateway/config.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
 import { clientAddressBehind, unknownAddress } from '../../src/kit/addresses.ts';
 
 describe('the client of a request', () => {

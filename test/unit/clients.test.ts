@@ -6,7 +6,7 @@ import { status as rpc } from '@grpc/grpc-js';
 import { ErrorAnswer, Marina, newKey, parseJson, signWebhook, verifyWebhook, writeJson } from '@marina/client';
 import { errorAnswer } from '../../clients/typescript/src/errors.ts';
 import { leavesUnknown, settles, waitBeforeRepeat } from '../../clients/typescript/src/retries.ts';
-import { rpcStatus } from '../../src/gateway/transport/rpc.ts';
+import { rpcStatus } from '../../src/gateway/edge/rpc.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../src/kit/errors.ts';
 import { snakeCase } from '../../src/site/samples/names.ts';
 import { clientFiles } from '../../src/tools/clients/files.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isAgainstBroker } from '../../src/gateway/submission/clock-watch.ts';
+import { isAgainstBroker } from '../../src/gateway/trading/submission/clock-watch.ts';
 
 const skewMs = 2_000;
 const limit = skewMs + 1_000;

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { ConfigError, readConfig, readDatabaseConfig } from '../../src/gateway/app/config.ts';
 import { warnOfPlainLinks } from '../../src/gateway/app/links.ts';
-import { ConfigError, readConfig, readDatabaseConfig } from '../../src/gateway/config.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { temporaryFolder } from '../support/folders.ts';
 

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { ConfigError, describeConfig, readConfig } from '../../src/gateway/config.ts';
+import { ConfigError, describeConfig, readConfig } from '../../src/gateway/app/config.ts';
 import { nearest } from '../../src/kit/settings.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -102,7 +102,7 @@ describe('the settings', () => {
   });
 
   it('`make config` tells the default, the range and the meaning of each', () => {
-    const source = readFileSync(join(root, 'src/gateway/config-settings.ts'), 'utf8');
+    const source = readFileSync(join(root, 'src/gateway/app/config-settings.ts'), 'utf8');
     const names = [...source.matchAll(/'(MARINA_[A-Z_]+)'/g)].map(([, name = '']) => name);
     const described = describeConfig();
     assert.ok(names.length > 25, `found ${names.length} settings`);

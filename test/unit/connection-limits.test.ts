@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
+import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
 
 /** What is looked at of a socket: where it comes from, and its end. */
 function socketFrom(remoteAddress: string | undefined): Socket {

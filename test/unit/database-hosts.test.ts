@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { databaseAddress } from '../../src/gateway/db/address.ts';
-import { DatabaseHosts } from '../../src/gateway/db/hosts.ts';
-import { isPrimary, whyUnsafe } from '../../src/gateway/db/server-kind.ts';
+import { databaseAddress } from '../../src/gateway/store/address.ts';
+import { DatabaseHosts } from '../../src/gateway/store/hosts.ts';
+import { isPrimary, whyUnsafe } from '../../src/gateway/store/server-kind.ts';
 
 const three = 'mysql://user:p%40ss@a:3307,b,[::1]:3308/marina';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Shared } from '../../src/gateway/db/facts.ts';
-import { PartnerTransaction, partnerGuard } from '../../src/gateway/db/partner-transaction.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
-import { checkDayLimit, remaining } from '../../src/gateway/submission/rules.ts';
-import { usage } from '../../src/gateway/submission/table.ts';
+import type { Shared } from '../../src/gateway/store/facts.ts';
+import { PartnerTransaction, partnerGuard } from '../../src/gateway/store/partner-transaction.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
+import { checkDayLimit, remaining } from '../../src/gateway/trading/submission/rules.ts';
+import { usage } from '../../src/gateway/trading/submission/table.ts';
 import { refusalOf } from '../../src/kit/errors.ts';
 
 /** 23:00 in Lagos: the limit is fresh in an hour. */

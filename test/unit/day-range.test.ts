@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkInRange, dayRange } from '../../src/gateway/accounts/rules.ts';
+import { checkInRange, dayRange } from '../../src/gateway/trading/accounts/rules.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 
 describe('the days a list asks for', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readConfig } from '../../src/gateway/config.ts';
+import { readConfig } from '../../src/gateway/app/config.ts';
 import { gatewayVariables } from '../../src/sandbox/processes.ts';
 import { readSettings } from '../../src/sandbox/settings.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { HttpRequest } from '../../src/gateway/transport/http/messages.ts';
+import type { HttpRequest } from '../../src/gateway/edge/http/messages.ts';
 import { ApiError, catalogue } from '../../src/kit/errors.ts';
 import { highlight } from '../../src/site/highlight.ts';
 import { html } from '../../src/site/html.ts';

@@ -7,7 +7,7 @@ import {
   endSend,
   mostUnderWay,
   type Outcome,
-} from '../../src/gateway/applications/documents/rules.ts';
+} from '../../src/gateway/trading/applications/documents/rules.ts';
 import { refusalOf } from '../../src/kit/errors.ts';
 import { fc } from '../support/properties.ts';
 

@@ -9,7 +9,7 @@ import {
   isSameSend,
   mayStillArrive,
   mostUnderWay,
-} from '../../src/gateway/applications/documents/rules.ts';
+} from '../../src/gateway/trading/applications/documents/rules.ts';
 import { refusalOf } from '../../src/kit/errors.ts';
 
 const file = Buffer.alloc(32, 1);

@@ -11,8 +11,8 @@ import {
 import { saidNothing } from '../../src/fix-adapter/orders/reject-reasons.ts';
 import { parseDays } from '../../src/fix-adapter/session/schedule.ts';
 import { type FixReport, fixOrders, fixReports } from '../../src/fix-adapter/store/table.ts';
-import type { Database } from '../../src/gateway/db/database.ts';
-import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import type { SqlRow, Statement } from '../../src/gateway/store/statement.ts';
 import { fixOrder } from '../support/fix-order.ts';
 import { storedRow } from '../support/stored-row.ts';
 

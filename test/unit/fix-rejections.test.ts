@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { listRejections, newestFirst, type Rejection } from '../../src/fix-adapter/operations/rejections.ts';
 import { saidNothing } from '../../src/fix-adapter/orders/reject-reasons.ts';
 import { fixCancels, fixReports } from '../../src/fix-adapter/store/table.ts';
-import type { Database } from '../../src/gateway/db/database.ts';
-import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import type { SqlRow, Statement } from '../../src/gateway/store/statement.ts';
 import { storedRow } from '../support/stored-row.ts';
 
 const one = (what: string, at: number | null): Rejection => ({

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { type Changes, FixStore, type Known } from '../../src/fix-adapter/store/store.ts';
 import { type FixNumbers, fixNumbers, fixOrders } from '../../src/fix-adapter/store/table.ts';
-import type { Database } from '../../src/gateway/db/database.ts';
-import type { SqlRow, Statement } from '../../src/gateway/db/statement.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import type { SqlRow, Statement } from '../../src/gateway/store/statement.ts';
 import { fixOrder } from '../support/fix-order.ts';
 import { storedRow } from '../support/stored-row.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CommitUnknownError } from '../../src/gateway/db/errors.ts';
-import { GroupCommit } from '../../src/gateway/db/group-commit.ts';
-import { ofList, type Statement, statement } from '../../src/gateway/db/statement.ts';
+import { CommitUnknownError } from '../../src/gateway/store/errors.ts';
+import { GroupCommit } from '../../src/gateway/store/group-commit.ts';
+import { ofList, type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 
 describe('transactions that are committed together', () => {

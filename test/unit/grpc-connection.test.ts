@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, constants, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { GrpcConnection } from '../../src/gateway/transport/grpc/connection.ts';
+import { GrpcConnection } from '../../src/gateway/edge/grpc/connection.ts';
 import { callFields, flag, frame, frameType, Http2Wire, headerBlock } from '../hostile/support/http2-wire.ts';
 import { eventually } from '../support/eventually.ts';
 

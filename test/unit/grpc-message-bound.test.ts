@@ -4,10 +4,10 @@ import http2, { type ClientHttp2Stream, constants, type IncomingHttpHeaders, typ
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { Arrival } from '../../src/gateway/transport/grpc/arrival.ts';
-import { boundMessage } from '../../src/gateway/transport/grpc/message-bound.ts';
-import type { MethodRules } from '../../src/gateway/transport/grpc/public.ts';
-import type { RefuseMessage } from '../../src/gateway/transport/grpc/refusals.ts';
+import { Arrival } from '../../src/gateway/edge/grpc/arrival.ts';
+import { boundMessage } from '../../src/gateway/edge/grpc/message-bound.ts';
+import type { MethodRules } from '../../src/gateway/edge/grpc/public.ts';
+import type { RefuseMessage } from '../../src/gateway/edge/grpc/refusals.ts';
 import { eventually } from '../support/eventually.ts';
 
 const maxBytes = 100;

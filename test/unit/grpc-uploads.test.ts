@@ -5,9 +5,9 @@ import net, { type AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
-import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
-import type { GrpcStatus } from '../../src/gateway/transport/grpc/arrival.ts';
-import { guardServer } from '../../src/gateway/transport/grpc/listener.ts';
+import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
+import type { GrpcStatus } from '../../src/gateway/edge/grpc/arrival.ts';
+import { guardServer } from '../../src/gateway/edge/grpc/listener.ts';
 
 const upload = '/test.Files/Upload';
 const other = '/test.Files/Other';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { compileDecoder } from '../../src/gateway/json/decoder.ts';
+import { compileDecoder } from '../../src/gateway/edge/json/decoder.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { EventSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { compileByteEncoder, compileEncoder, quote } from '../../src/gateway/json/encoder.ts';
-import { formatTimestamp } from '../../src/gateway/json/reader.ts';
-import { decodeStored, materialize, storedMessage } from '../../src/gateway/json/stored.ts';
+import { compileByteEncoder, compileEncoder, quote } from '../../src/gateway/edge/json/encoder.ts';
+import { formatTimestamp } from '../../src/gateway/edge/json/reader.ts';
+import { decodeStored, materialize, storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import { EventSchema, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { KeySchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import {

@@ -7,7 +7,7 @@ import {
   MalformedJson,
   maxDepth,
   readJson,
-} from '../../src/gateway/json/reader.ts';
+} from '../../src/gateway/edge/json/reader.ts';
 import { fc } from '../support/properties.ts';
 
 /** The tree as JSON.parse would have given it. */

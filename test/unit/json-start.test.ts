@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { splitStart } from '../../src/gateway/json/start.ts';
+import { splitStart } from '../../src/gateway/edge/json/start.ts';
 
 describe('the beginning of a JSON object', () => {
   for (const [name, text, whole, cut] of [

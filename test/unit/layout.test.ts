@@ -13,14 +13,17 @@ const workshop = ['sandbox', 'tools'];
 const ports: Record<string, RegExp> = {
   gateway: /^(decoder\/checker|site\/site)\.ts$/,
   // A process of its own, which shares the database's mechanism with gateways. Its operators have a port like that of the gateway's.
-  'fix-adapter': /^gateway\/(db\/[^/]+|admin\/(server|call|errors))\.ts$/,
+  'fix-adapter': /^gateway\/(store\/[^/]+|operators\/calls\/(server|call|errors))\.ts$/,
   // It checks adapters over the wire, and judges records as the gateway does.
-  'broker-check': /^gateway\/broker\//,
+  'broker-check': /^gateway\/trading\/broker\//,
   // It describes the operations, and is served beside them.
-  site: /^gateway\/transport\//,
+  site: /^gateway\/edge\//,
 };
 /** What the commands start. */
 const commands = /^(gateway\/|(fix-adapter|broker-check)\/command\.ts$)/;
+
+/** The parts of the gateway, which only its composition root puts together. */
+const parts = /^gateway\/app\/(?!app\.ts|config)/;
 
 function mayImport(from: string, to: string): boolean {
   const [fromProgram = ''] = from.split('/');
@@ -31,62 +34,46 @@ function mayImport(from: string, to: string): boolean {
   if (workshop.includes(fromProgram)) return true;
   if (fromProgram === kit) return toProgram === kit || to.startsWith('gen/grpc/');
   if (toProgram === kit || toProgram === 'gen') return true;
-  if (from === 'commands.ts') return commands.test(to) && !to.startsWith('gateway/app/');
+  if (from === 'commands.ts') return commands.test(to) && !parts.test(to);
   if (fromProgram !== toProgram) return ports[fromProgram]?.test(to) ?? false;
   return fromProgram !== 'gateway' || mayImportInGateway(inGateway(from), inGateway(to));
 }
 
 const inGateway = (file: string) => file.slice('gateway/'.length);
 
-/** What every part of the gateway above the foundations may use. */
-const foundations = ['json', 'db', 'broker'];
-/** Mechanisms capabilities share; they know each other and no capability. */
-const mechanisms = ['auth', 'limits', 'events', 'submission', 'telemetry'];
+/** The gateway's wings, from the top down. A wing uses those below it. */
+const wings = ['app', 'operators', 'partners', 'trading', 'delivery', 'edge', 'store'];
 
-const allowedFolders: Record<string, readonly string[]> = {
-  json: ['json'],
-  db: ['db'],
-  broker: ['broker'],
-  transport: ['json', 'auth', 'limits', 'transport'],
-};
+/** Mechanisms that the other rooms of trading share. They know each other and no kind of submission. */
+const mechanisms = ['submission', 'broker'];
 
-/** Files that only tell the truth about data: any part may read another's. */
+/** Files that only tell the truth about data: any room may read another's. */
 const isShared = (file: string) => /(\/rules|\/table|[/-]store)\.ts$/.test(file);
 
-/** Files that put the gateway together, each one part of it; `app.ts` makes the whole of them. */
-const isPart = (file: string) => file.startsWith('app/');
-
-/** Files that know everything in the gateway. */
-const isRoot = (file: string) => /^(app|config(-forms|-settings)?)\.ts$/.test(file) || isPart(file);
-
 /** The protocols stand side by side over what they share; two of them also over the HTTP server. */
-function mayImportInTransport(from: string, to: string): boolean {
-  const [, fromPart = '', fromFile] = from.split('/');
-  const [, toPart = '', toFile] = to.split('/');
-  if (toFile === undefined || toPart === fromPart) return true;
-  return fromFile !== undefined && toPart === 'http' && ['rest', 'connect'].includes(fromPart);
-}
+const protocols = ['rest', 'connect', 'grpc'];
 
 function mayImportInGateway(from: string, to: string): boolean {
-  if (isPart(to)) return from === 'app.ts' || isPart(from);
-  if (isPart(from) && to === 'app.ts') return false;
-  if (isRoot(from)) return true;
-  if (isRoot(to)) return false;
-  const [fromFolder = ''] = from.split('/');
-  const [toFolder = ''] = to.split('/');
+  const [fromWing = '', fromRoom = ''] = from.split('/');
+  const [toWing = '', toRoom = ''] = to.split('/');
+  if (fromWing === 'app') return from === 'app/app.ts' || to !== 'app/app.ts';
+  if (wings.indexOf(toWing) < wings.indexOf(fromWing)) return false;
   if (/\/rules\.ts$/.test(from)) return /\/rules\.ts$/.test(to);
-  if (/(\/table|[/-]store)\.ts$/.test(from)) {
-    return ['json', 'db', fromFolder].includes(toFolder) || to === 'submission/table.ts';
+  if (/(\/table|[/-]store)\.ts$/.test(from)) return toWing === 'store' || fromRoom === toRoom || isShared(to);
+  if (fromWing !== toWing) return true;
+  return mayImportInWing(fromWing, fromRoom, toRoom) || isShared(to);
+}
+
+/** Between two rooms of a wing, or files beside its rooms. */
+function mayImportInWing(wing: string, from: string, to: string): boolean {
+  if (from === to || wing === 'store') return true;
+  if (wing === 'edge') {
+    if (protocols.includes(to) || (to === 'http' && !['rest', 'connect'].includes(from))) return false;
+    return !['json', 'auth', 'limits'].includes(from) || (from === 'limits' && to === 'auth');
   }
-  // The operators' port is a gRPC server too.
-  if (from === 'admin/server.ts' && toFolder === 'transport') return true;
-  if (fromFolder === 'transport' && toFolder === 'transport') return mayImportInTransport(from, to);
-  const folders = allowedFolders[fromFolder];
-  if (folders !== undefined) return folders.includes(toFolder);
-  if (mechanisms.includes(fromFolder)) {
-    return [...foundations, ...mechanisms].includes(toFolder) || isShared(to);
-  }
-  return [...foundations, ...mechanisms, fromFolder].includes(toFolder) || isShared(to);
+  if (wing === 'trading') return mechanisms.includes(to) && (from !== 'broker' || to === 'broker');
+  if (wing === 'delivery') return from === 'webhooks';
+  return wing === 'operators';
 }
 
 function sourceFiles(folder: string): string[] {
@@ -143,34 +130,42 @@ describe('the layout', () => {
 
   it('the rule itself catches what it should', () => {
     const refused = [
-      ['kit/money.ts', 'gateway/db/database.ts'],
+      ['kit/money.ts', 'gateway/store/database.ts'],
       ['kit/money.ts', 'gen/marina/gateway/v1/orders_pb.ts'],
-      ['simulator/simulator.ts', 'gateway/db/database.ts'],
-      ['gateway/broker/client.ts', 'simulator/simulator.ts'],
-      ['gateway/applications/handlers.ts', 'decoder/jpeg.ts'],
-      ['gateway/app.ts', 'sandbox/run.ts'],
-      ['gateway/app.ts', 'simulator/simulator.ts'],
+      ['simulator/simulator.ts', 'gateway/store/database.ts'],
+      ['gateway/trading/broker/orders.ts', 'simulator/simulator.ts'],
+      ['gateway/trading/applications/handlers.ts', 'decoder/jpeg.ts'],
+      ['gateway/app/app.ts', 'sandbox/run.ts'],
       ['gateway/app/parts.ts', 'simulator/simulator.ts'],
-      ['fix-adapter/adapter.ts', 'gateway/orders/rules.ts'],
+      ['fix-adapter/adapter.ts', 'gateway/trading/orders/rules.ts'],
       ['gateway/app/parts.ts', 'fix-adapter/adapter.ts'],
       ['commands.ts', 'fix-adapter/adapter.ts'],
       ['commands.ts', 'gateway/app/base.ts'],
       ['main.ts', 'gateway/app/base.ts'],
-      ['gateway/orders/rules.ts', 'gateway/orders/store.ts'],
-      ['gateway/orders/handlers.ts', 'gateway/accounts/handlers.ts'],
-      ['gateway/submission/submit.ts', 'gateway/orders/handlers.ts'],
-      ['gateway/transport/pipeline.ts', 'gateway/orders/rules.ts'],
-      ['gateway/transport/connect/protocol.ts', 'gateway/transport/rest/protocol.ts'],
-      ['gateway/transport/http/server.ts', 'gateway/transport/rest/protocol.ts'],
-      ['gateway/transport/grpc/protocol.ts', 'gateway/transport/http/server.ts'],
-      ['gateway/transport/pipeline.ts', 'gateway/transport/http/messages.ts'],
-      ['gateway/app/base.ts', 'gateway/app.ts'],
-      ['gateway/orders/handlers.ts', 'gateway/app/base.ts'],
+      ['gateway/app/base.ts', 'gateway/app/app.ts'],
+      ['gateway/store/table.ts', 'gateway/edge/pipeline.ts'],
+      ['gateway/edge/limits/caller-limits.ts', 'gateway/trading/submission/rules.ts'],
+      ['gateway/delivery/events/feed.ts', 'gateway/trading/submission/table.ts'],
+      ['gateway/trading/submission/submit.ts', 'gateway/operators/telemetry/health.ts'],
+      ['gateway/partners/keys/handlers.ts', 'gateway/operators/calls/audit.ts'],
+      ['gateway/trading/orders/handlers.ts', 'gateway/app/base.ts'],
+      ['gateway/trading/orders/rules.ts', 'gateway/trading/orders/store.ts'],
+      ['gateway/trading/orders/handlers.ts', 'gateway/trading/accounts/handlers.ts'],
+      ['gateway/trading/submission/submit.ts', 'gateway/trading/orders/handlers.ts'],
+      ['gateway/trading/broker/orders.ts', 'gateway/trading/submission/submit.ts'],
+      ['gateway/delivery/events/feed.ts', 'gateway/delivery/webhooks/sender.ts'],
+      ['gateway/partners/keys/handlers.ts', 'gateway/partners/reference/handlers.ts'],
+      ['gateway/edge/json/reader.ts', 'gateway/edge/auth/keys.ts'],
+      ['gateway/edge/connect/protocol.ts', 'gateway/edge/rest/protocol.ts'],
+      ['gateway/edge/http/server.ts', 'gateway/edge/rest/protocol.ts'],
+      ['gateway/edge/grpc/protocol.ts', 'gateway/edge/http/server.ts'],
+      ['gateway/edge/pipeline.ts', 'gateway/edge/http/messages.ts'],
     ] as const;
     for (const [from, to] of refused) assert.equal(mayImport(from, to), false, `${from} may import ${to}`);
-    assert.equal(mayImport('gateway/transport/rest/protocol.ts', 'gateway/transport/http/messages.ts'), true);
-    assert.equal(mayImport('gateway/orders/handlers.ts', 'gateway/accounts/store.ts'), true);
-    assert.equal(mayImport('gateway/applications/handlers.ts', 'decoder/checker.ts'), true);
+    assert.equal(mayImport('gateway/edge/rest/protocol.ts', 'gateway/edge/http/messages.ts'), true);
+    assert.equal(mayImport('gateway/trading/orders/handlers.ts', 'gateway/trading/accounts/store.ts'), true);
+    assert.equal(mayImport('gateway/trading/orders/handlers.ts', 'gateway/edge/auth/call.ts'), true);
+    assert.equal(mayImport('gateway/trading/applications/handlers.ts', 'decoder/checker.ts'), true);
   });
 
   it('a client library needs nothing of the gateway, and the gateway nothing of a client library', () => {
@@ -188,7 +183,7 @@ describe('the layout', () => {
     const loadsIt = (path: string) =>
       /^import (?!type ).*'(typeorm|reflect-metadata)';$/m.test(readFileSync(path, 'utf8'));
     const loading = files.filter(loadsIt).map((path) => relative(root, path));
-    assert.deepEqual(loading, ['gateway/db/typeorm.ts']);
+    assert.deepEqual(loading, ['gateway/store/typeorm.ts']);
   });
 
   it('no file imports itself, by whatever way round', () => {
@@ -209,14 +204,14 @@ describe('the layout', () => {
   });
 
   it('what exports spans is loaded where it is configured, and only then', () => {
-    const exporter = 'gateway/telemetry/otlp-tracer.ts';
+    const exporter = 'gateway/operators/telemetry/otlp-tracer.ts';
     const texts = files.map((path) => [relative(root, path), readFileSync(path, 'utf8')] as const);
     const users = texts.filter(([, text]) => text.includes("'@opentelemetry/")).map(([path]) => path);
     assert.deepEqual(users, [exporter]);
     const loading = texts.flatMap(([path, text]) =>
       [...text.matchAll(/^.*otlp-tracer\.ts'.*$/gm)].map(([line]) => [path, line.trim()]),
     );
-    const line = "const { otlpTracer } = await import('../telemetry/otlp-tracer.ts');";
+    const line = "const { otlpTracer } = await import('../operators/telemetry/otlp-tracer.ts');";
     assert.deepEqual(loading, [['gateway/app/base.ts', line]]);
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Caller } from '../../src/gateway/auth/call.ts';
-import { CallerLimits } from '../../src/gateway/limits/caller-limits.ts';
+import type { Caller } from '../../src/gateway/edge/auth/call.ts';
+import { CallerLimits } from '../../src/gateway/edge/limits/caller-limits.ts';
 import { ApiError, refusalOf } from '../../src/kit/errors.ts';
 import { slotsOfOne } from '../support/slots.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { StoredOrder } from '../../src/gateway/orders/table.ts';
-import { FactReader, Notes, readFacts, UnreadableNote } from '../../src/gateway/submission/notes.ts';
+import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
+import { FactReader, Notes, readFacts, UnreadableNote } from '../../src/gateway/trading/submission/notes.ts';
 import { onlyKey, Seal } from '../../src/kit/key-ring.ts';
 import { orderKind } from '../support/kinds.ts';
 import { plainOrder } from '../support/plain-order.ts';

@@ -7,8 +7,13 @@ import {
   newHistory,
   type OrderHistory,
   type Period,
-} from '../../src/gateway/reconciliation/order-history.ts';
-import { compareOrder, noTrades, type OurOrder, type StatedOrder } from '../../src/gateway/reconciliation/rules.ts';
+} from '../../src/gateway/operators/reconciliation/order-history.ts';
+import {
+  compareOrder,
+  noTrades,
+  type OurOrder,
+  type StatedOrder,
+} from '../../src/gateway/operators/reconciliation/rules.ts';
 
 const terms = { account: 'ACC1', symbol: 'DANGCEM', side: 'buy', quantity: 100n, exchangeOrderId: 'X1' } as const;
 const account = { account: 'ACC1', symbol: 'DANGCEM' };

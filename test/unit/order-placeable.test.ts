@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { reasonByBand, reasonByList } from '../../src/gateway/orders/placeable.ts';
-import { rejectSentences, shownRejectReason } from '../../src/gateway/orders/rules.ts';
+import { reasonByBand, reasonByList } from '../../src/gateway/trading/orders/placeable.ts';
+import { rejectSentences, shownRejectReason } from '../../src/gateway/trading/orders/rules.ts';
 
 const order = (priceKobo: bigint | null, quantity = 100n) => ({ priceKobo, quantity });
 

@@ -7,8 +7,8 @@ import {
   type OrderStateName,
   orderStates,
   rejectReasonOf,
-} from '../../src/gateway/orders/rules.ts';
-import { type Applied, isUnsettled } from '../../src/gateway/submission/rules.ts';
+} from '../../src/gateway/trading/orders/rules.ts';
+import { type Applied, isUnsettled } from '../../src/gateway/trading/submission/rules.ts';
 import { RejectReason, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);

@@ -8,7 +8,7 @@ import {
   type OrderFacts,
   type OrderStateName,
   orderStates,
-} from '../../src/gateway/orders/rules.ts';
+} from '../../src/gateway/trading/orders/rules.ts';
 import { RejectReason, type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { enumNames } from '../../src/kit/enums.ts';

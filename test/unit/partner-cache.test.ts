@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Counter } from '../../src/gateway/db/facts.ts';
-import { PartnerCache, PartnerTransaction } from '../../src/gateway/db/partner-transaction.ts';
-import { statement } from '../../src/gateway/db/statement.ts';
+import type { Counter } from '../../src/gateway/store/facts.ts';
+import { PartnerCache, PartnerTransaction } from '../../src/gateway/store/partner-transaction.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 
 const row = { id: 'par_1', version: 1n, orders_kobo_per_day: null, allocations_kobo_per_day: null };
 const none = new Map<string, unknown>();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { noFact } from '../../src/gateway/db/facts.ts';
-import { PartnerQueue, type WaitingWork } from '../../src/gateway/db/group-commit.ts';
+import { noFact } from '../../src/gateway/store/facts.ts';
+import { PartnerQueue, type WaitingWork } from '../../src/gateway/store/group-commit.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 
 /** A queue whose transactions end when they are told to. Each has the names of the work in it. */

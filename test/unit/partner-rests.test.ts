@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { PartnerRests } from '../../src/gateway/submission/partner-rests.ts';
+import { PartnerRests } from '../../src/gateway/trading/submission/partner-rests.ts';
 
 describe('partners whose rows are locked', () => {
   let now: number;

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StoreLostError } from '../../src/gateway/limits/counter-store.ts';
-import { maxReplicas, Peers, parseHeartbeat, parsePause } from '../../src/gateway/limits/peers.ts';
-import { maxEntryBytes, openEntry, sealEntry, UntrustedEntryError } from '../../src/gateway/limits/sealed-entry.ts';
-import { bucketFrom, draw, isOfNow } from '../../src/gateway/limits/shared-buckets.ts';
-import { SharedPause } from '../../src/gateway/limits/shared-pause.ts';
-import { reservationsFrom } from '../../src/gateway/limits/shared-slots.ts';
+import { StoreLostError } from '../../src/gateway/edge/limits/counter-store.ts';
+import { maxReplicas, Peers, parseHeartbeat, parsePause } from '../../src/gateway/edge/limits/peers.ts';
+import {
+  maxEntryBytes,
+  openEntry,
+  sealEntry,
+  UntrustedEntryError,
+} from '../../src/gateway/edge/limits/sealed-entry.ts';
+import { bucketFrom, draw, isOfNow } from '../../src/gateway/edge/limits/shared-buckets.ts';
+import { SharedPause } from '../../src/gateway/edge/limits/shared-pause.ts';
+import { reservationsFrom } from '../../src/gateway/edge/limits/shared-slots.ts';
 import { onlyKey } from '../../src/kit/key-ring.ts';
 import { PeerMac } from '../../src/kit/peer-mac.ts';
 

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { changesSince, forbidsApproval, type ProposalFacts, stateOf } from '../../src/gateway/admin/proposals/rules.ts';
-import { listProposals, openProposalsOf } from '../../src/gateway/admin/proposals/table.ts';
+import {
+  changesSince,
+  forbidsApproval,
+  type ProposalFacts,
+  stateOf,
+} from '../../src/gateway/operators/calls/proposals/rules.ts';
+import { listProposals, openProposalsOf } from '../../src/gateway/operators/calls/proposals/table.ts';
 
 const expiresAt = 1_763_650_600_000;
 const open: ProposalFacts = { state: 'open', proposedBy: 'Ada', expiresAt };

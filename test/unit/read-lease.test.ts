@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ReadLease, readableMs } from '../../src/gateway/db/read-lease.ts';
+import { ReadLease, readableMs } from '../../src/gateway/store/read-lease.ts';
 
 describe('reads at a node of a Galera cluster', () => {
   function leaseWith(write: (lease: ReadLease) => Promise<unknown>) {

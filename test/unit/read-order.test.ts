@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { SqlRow } from '../../src/gateway/db/statement.ts';
-import { EnvironmentState } from '../../src/gateway/submission/environment.ts';
+import type { SqlRow } from '../../src/gateway/store/statement.ts';
+import { EnvironmentState } from '../../src/gateway/trading/submission/environment.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { createLogger } from '../../src/kit/log.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ReadQueue } from '../../src/gateway/broker/read-queue.ts';
-import type { Slot } from '../../src/gateway/limits/shared-slots.ts';
+import type { Slot } from '../../src/gateway/edge/limits/shared-slots.ts';
+import { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 import type { Origin } from '../../src/kit/origin.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Reading } from '../../src/gateway/telemetry/gauges.ts';
+import { Reading } from '../../src/gateway/operators/telemetry/gauges.ts';
 
 describe('a figure that is read from outside', () => {
   it('is absent while the read hangs, which is not begun again, and shown when it is there', async () => {

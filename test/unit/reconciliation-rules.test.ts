@@ -19,7 +19,7 @@ import {
   seenAgain,
   type TradeFacts,
   withTrade,
-} from '../../src/gateway/reconciliation/rules.ts';
+} from '../../src/gateway/operators/reconciliation/rules.ts';
 import { csvLine } from '../../src/kit/csv.ts';
 
 const account = { account: 'ACC1', symbol: 'DANGCEM' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ReportApplier } from '../../src/gateway/submission/report-applier.ts';
-import { DatabaseDiffersError } from '../../src/gateway/submission/report-position.ts';
+import { ReportApplier } from '../../src/gateway/trading/submission/report-applier.ts';
+import { DatabaseDiffersError } from '../../src/gateway/trading/submission/report-position.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 import { fc } from '../support/properties.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { tellRewound } from '../../src/gateway/submission/report-days.ts';
+import { tellRewound } from '../../src/gateway/trading/submission/report-days.ts';
 
 describe('the positions of reports that are set back by `restored`', () => {
   it('are printed with where they were', () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { LaneSlots } from '../../src/gateway/submission/lane-slots.ts';
-import { maxWaiting, ReportLanes } from '../../src/gateway/submission/report-lanes.ts';
+import { LaneSlots } from '../../src/gateway/trading/submission/lane-slots.ts';
+import { maxWaiting, ReportLanes } from '../../src/gateway/trading/submission/report-lanes.ts';
 import { eventually } from '../support/eventually.ts';
 
 interface Report {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import type { Database } from '../../src/gateway/db/database.ts';
-import type { Lease } from '../../src/gateway/db/lease.ts';
-import { type SqlRow, type Statement, statement } from '../../src/gateway/db/statement.ts';
-import { DatabaseDiffersError, ReportPosition } from '../../src/gateway/submission/report-position.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import type { Lease } from '../../src/gateway/store/lease.ts';
+import { type SqlRow, type Statement, statement } from '../../src/gateway/store/statement.ts';
+import { DatabaseDiffersError, ReportPosition } from '../../src/gateway/trading/submission/report-position.ts';
 
 type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
 

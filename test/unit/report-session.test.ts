@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Lease } from '../../src/gateway/db/lease.ts';
-import type { SqlRow } from '../../src/gateway/db/statement.ts';
-import { LaneSlots } from '../../src/gateway/submission/lane-slots.ts';
-import { type Numbered, ReportSession } from '../../src/gateway/submission/report-session.ts';
+import type { Lease } from '../../src/gateway/store/lease.ts';
+import type { SqlRow } from '../../src/gateway/store/statement.ts';
+import { LaneSlots } from '../../src/gateway/trading/submission/lane-slots.ts';
+import { type Numbered, ReportSession } from '../../src/gateway/trading/submission/report-session.ts';
 import { ApiError, UnprovenRowError } from '../../src/kit/errors.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RequestsUnderWay } from '../../src/gateway/transport/bounds.ts';
+import { RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 
 const bounds = {

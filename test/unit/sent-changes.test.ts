@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { StoredApplication } from '../../src/gateway/applications/table.ts';
-import type { Sent } from '../../src/gateway/broker/port.ts';
-import type { StoredOrder } from '../../src/gateway/orders/table.ts';
-import { applySent, Change } from '../../src/gateway/submission/change.ts';
+import type { StoredApplication } from '../../src/gateway/trading/applications/table.ts';
+import type { Sent } from '../../src/gateway/trading/broker/port.ts';
+import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
+import { applySent, Change } from '../../src/gateway/trading/submission/change.ts';
 import {
   type ApplicationReport,
   ApplicationReportKind,

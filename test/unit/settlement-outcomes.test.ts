@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { readOutcome, toOutcome, writeOutcome } from '../../src/gateway/admin/settlements/outcomes.ts';
-import { seenOf } from '../../src/gateway/admin/settlements/seen.ts';
-import type { StoredOrder } from '../../src/gateway/orders/table.ts';
-import type { TradeStep } from '../../src/gateway/orders/trades/rules.ts';
+import { readOutcome, toOutcome, writeOutcome } from '../../src/gateway/operators/calls/settlements/outcomes.ts';
+import { seenOf } from '../../src/gateway/operators/calls/settlements/seen.ts';
+import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
+import type { TradeStep } from '../../src/gateway/trading/orders/trades/rules.ts';
 import {
   type OrderOutcomeSchema,
   SettledApplicationState,

@@ -6,18 +6,21 @@ import {
   applyReport as applyAllocationRecord,
   type SettledAllocationFacts,
   settleAllocation,
-} from '../../src/gateway/allocations/settlement/rules.ts';
-import { type SettledApplicationFacts, settleApplication } from '../../src/gateway/applications/settlement/rules.ts';
-import { countedKobo, orderStates } from '../../src/gateway/orders/rules.ts';
-import { applyReport, readRecord } from '../../src/gateway/orders/settled/rules.ts';
+} from '../../src/gateway/trading/allocations/settlement/rules.ts';
+import {
+  type SettledApplicationFacts,
+  settleApplication,
+} from '../../src/gateway/trading/applications/settlement/rules.ts';
+import { countedKobo, orderStates } from '../../src/gateway/trading/orders/rules.ts';
+import { applyReport, readRecord } from '../../src/gateway/trading/orders/settled/rules.ts';
 import {
   type OrderSettlement,
   type SettledOrderState,
   settleOrder,
-} from '../../src/gateway/orders/settlement/rules.ts';
-import type { StoredOrder } from '../../src/gateway/orders/table.ts';
-import { sumsOf, type TradeStep, tradesOf } from '../../src/gateway/orders/trades/rules.ts';
-import type { Settled } from '../../src/gateway/submission/rules.ts';
+} from '../../src/gateway/trading/orders/settlement/rules.ts';
+import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
+import { sumsOf, type TradeStep, tradesOf } from '../../src/gateway/trading/orders/trades/rules.ts';
+import type { Settled } from '../../src/gateway/trading/submission/rules.ts';
 import { AllocationOutcome, AllocationRecordSchema } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { plainOrder } from '../support/plain-order.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { farAheadMs, isHeldBack, type SimilarObjects } from '../../src/gateway/submission/rules.ts';
+import { farAheadMs, isHeldBack, type SimilarObjects } from '../../src/gateway/trading/submission/rules.ts';
 
 const now = Date.UTC(2026, 10, 26, 12);
 const none: SimilarObjects = { hasUnknown: false, firstLeaseEnd: null, lastNotAfter: null };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { isDaysOf, isInstrumentList } from '../../src/gateway/broker/market.ts';
+import { isDaysOf, isInstrumentList } from '../../src/gateway/trading/broker/market.ts';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { InstrumentKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Board, MarketDayKind, TradingStatus } from '../../src/gen/marina/broker/v1/reference_pb.ts';

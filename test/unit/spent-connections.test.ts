@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isOutcomeUnknown, toApiError } from '../../src/gateway/db/errors.ts';
-import { isUsable } from '../../src/gateway/db/transaction.ts';
+import { isOutcomeUnknown, toApiError } from '../../src/gateway/store/errors.ts';
+import { isUsable } from '../../src/gateway/store/transaction.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 
 const answer = (errno: number, message = 'as the server says it') =>

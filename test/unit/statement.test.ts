@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { joined, sql, statement } from '../../src/gateway/db/statement.ts';
+import { joined, sql, statement } from '../../src/gateway/store/statement.ts';
 
 describe('a statement written as a template', () => {
   it('holds a mark for each value, whatever its type', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { TradingContexts } from '../../src/gateway/orders/kind.ts';
+import { TradingContexts } from '../../src/gateway/trading/orders/kind.ts';
 import {
   AccountStatus,
   type GetTradingContextResponse,

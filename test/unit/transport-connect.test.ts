@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { create, fromBinary, fromJson, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import { compileEncoder } from '../../src/gateway/json/encoder.ts';
-import { storedMessage } from '../../src/gateway/json/stored.ts';
+import { compileEncoder } from '../../src/gateway/edge/json/encoder.ts';
+import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import { RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
 import {

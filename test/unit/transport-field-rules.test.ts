@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { compileFieldRules, compilePattern } from '../../src/gateway/transport/field-rules.ts';
+import { compileFieldRules, compilePattern } from '../../src/gateway/edge/field-rules.ts';
 import { ListEventsRequestSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { CreateKeyRequestSchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import {

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials, status } from '@grpc/grpc-js';
-import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
+import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
 import {
   Health,
   HealthCheckRequestSchema,

@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test';
 import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
-import { storedMessage } from '../../src/gateway/json/stored.ts';
-import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
+import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
+import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import {
   EventSchema,
   Events,

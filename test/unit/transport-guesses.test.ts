@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
+import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
 import { GetOrderRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import { callGrpc, orderId, type Servers, send, withServers } from './transport-fixture.ts';

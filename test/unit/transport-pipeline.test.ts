@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { HandlersOf, Identification } from '../../src/gateway/auth/call.ts';
-import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/transport/bounds.ts';
-import { defineOperations, type Operation } from '../../src/gateway/transport/operations.ts';
-import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/gateway/transport/pipeline.ts';
+import type { HandlersOf, Identification } from '../../src/gateway/edge/auth/call.ts';
+import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
+import { defineOperations, type Operation } from '../../src/gateway/edge/operations.ts';
+import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/gateway/edge/pipeline.ts';
 import {
   CreateOrderRequestSchema,
   type Order,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/transport/bounds.ts';
+import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
 import { ApiError } from '../../src/kit/errors.ts';
 import {
   goodOrder,

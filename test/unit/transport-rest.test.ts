@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { storedMessage } from '../../src/gateway/json/stored.ts';
-import { ConnectionLimits } from '../../src/gateway/transport/bounds.ts';
+import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
+import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import { EventSchema, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import {
   type CreateOrderRequest,

@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { create, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
-import type { Identification, StreamHandler } from '../../src/gateway/auth/call.ts';
-import { compileEncoder } from '../../src/gateway/json/encoder.ts';
-import { storedMessage } from '../../src/gateway/json/stored.ts';
+import type { Identification, StreamHandler } from '../../src/gateway/edge/auth/call.ts';
+import { compileEncoder } from '../../src/gateway/edge/json/encoder.ts';
+import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
 import {
   EventSchema,

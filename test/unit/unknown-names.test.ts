@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { toContractNoteMessage, toTradeMessage } from '../../src/gateway/accounts/handlers.ts';
-import { allocationStates, countedKobo as valueOfAllocation } from '../../src/gateway/allocations/rules.ts';
-import { isTradesPage } from '../../src/gateway/broker/records.ts';
-import { compileEncoder } from '../../src/gateway/json/encoder.ts';
-import { parse } from '../../src/gateway/limits/counter-store.ts';
-import { bucketFrom } from '../../src/gateway/limits/shared-buckets.ts';
+import { compileEncoder } from '../../src/gateway/edge/json/encoder.ts';
+import { parse } from '../../src/gateway/edge/limits/counter-store.ts';
+import { bucketFrom } from '../../src/gateway/edge/limits/shared-buckets.ts';
+import { toContractNoteMessage, toTradeMessage } from '../../src/gateway/trading/accounts/handlers.ts';
+import { allocationStates, countedKobo as valueOfAllocation } from '../../src/gateway/trading/allocations/rules.ts';
+import { isTradesPage } from '../../src/gateway/trading/broker/records.ts';
 import {
   applyReport,
   countedKobo,
   type OrderFacts,
   type OrderStateName,
   orderStates,
-} from '../../src/gateway/orders/rules.ts';
-import { isUnsettled } from '../../src/gateway/submission/rules.ts';
+} from '../../src/gateway/trading/orders/rules.ts';
+import { isUnsettled } from '../../src/gateway/trading/submission/rules.ts';
 import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { TradeSchema, TradeSide } from '../../src/gen/marina/gateway/v1/accounts_pb.ts';

@@ -16,7 +16,7 @@ import {
   nextEntry,
   type Transfer,
   type TransferTypeWord,
-} from '../../src/gateway/wallet/rules.ts';
+} from '../../src/gateway/trading/wallet/rules.ts';
 import { feeEntry } from '../support/other-version.ts';
 import { fc } from '../support/properties.ts';
 

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { QueueRead } from '../../src/gateway/webhooks/delivery-store.ts';
-import { EndpointQueue, firstSlots, mostSlots, type NextTry } from '../../src/gateway/webhooks/endpoint-queue.ts';
-import { type Health, type Outcome, rowServesMs } from '../../src/gateway/webhooks/rules.ts';
-import type { Endpoint } from '../../src/gateway/webhooks/table.ts';
+import type { QueueRead } from '../../src/gateway/delivery/webhooks/delivery-store.ts';
+import {
+  EndpointQueue,
+  firstSlots,
+  mostSlots,
+  type NextTry,
+} from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
+import { type Health, type Outcome, rowServesMs } from '../../src/gateway/delivery/webhooks/rules.ts';
+import type { Endpoint } from '../../src/gateway/delivery/webhooks/table.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
 
 const plenty = 1_000;

@@ -17,7 +17,7 @@ import {
   rotationMs,
   SendFailure,
   signsWithOld,
-} from '../../src/gateway/webhooks/rules.ts';
+} from '../../src/gateway/delivery/webhooks/rules.ts';
 import { onlyKey, Seal } from '../../src/kit/key-ring.ts';
 
 const minute = 60_000;

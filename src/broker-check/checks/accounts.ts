@@ -1,6 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { isNotesPage, isPositionsPage, isTradesPage, type TradePlace } from '../../gateway/broker/records.ts';
+import { isNotesPage, isPositionsPage, isTradesPage, type TradePlace } from '../../gateway/trading/broker/records.ts';
 import { type ContractNote, MarketSession, type Position, type Trade } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';

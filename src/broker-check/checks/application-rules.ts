@@ -1,5 +1,5 @@
 import { toJsonString } from '@bufbuild/protobuf';
-import { wrongText } from '../../gateway/broker/rules.ts';
+import { wrongText } from '../../gateway/trading/broker/rules.ts';
 import {
   type ApplicationReport,
   ApplicationReportKind,

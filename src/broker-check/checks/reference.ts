@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
-import { isDaysOf, isInstrumentList, mostMarketDays } from '../../gateway/broker/market.ts';
-import { isAreaList } from '../../gateway/broker/records.ts';
+import { isDaysOf, isInstrumentList, mostMarketDays } from '../../gateway/trading/broker/market.ts';
+import { isAreaList } from '../../gateway/trading/broker/records.ts';
 import type { ListedInstrument, MarketDay } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { daysAfter, lagosDay } from '../../kit/clock.ts';
 import { answered, checks, expect, must, NotOffered, NotRun, needing, optional, resting } from '../check.ts';

@@ -1,6 +1,6 @@
 import { toJsonString } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { wrongText } from '../../gateway/broker/rules.ts';
+import { wrongText } from '../../gateway/trading/broker/rules.ts';
 import { type Report, ReportKind, ReportSchema } from '../../gen/marina/broker/v1/orders_pb.ts';
 
 const longestId = 64;

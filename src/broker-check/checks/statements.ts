@@ -1,4 +1,4 @@
-import { keysOf, type StatementPlace, wrongIn } from '../../gateway/broker/statements.ts';
+import { keysOf, type StatementPlace, wrongIn } from '../../gateway/trading/broker/statements.ts';
 import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import {
   type GetStatementResponse,

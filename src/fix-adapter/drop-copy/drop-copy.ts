@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
-import type { Database } from '../../gateway/db/database.ts';
-import type { Lease } from '../../gateway/db/lease.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import type { Lease } from '../../gateway/store/lease.ts';
 import type { Logger } from '../../kit/log.ts';
 import { periodic } from '../../kit/worker.ts';
 import type { MessageTap } from '../messages/tap.ts';

@@ -1,4 +1,4 @@
-import { type SqlRow, type Statement, statement } from '../../gateway/db/statement.ts';
+import { type SqlRow, type Statement, statement } from '../../gateway/store/statement.ts';
 import type { Schedule } from '../session/schedule.ts';
 import { fixOrders, fixReports, fixTradeChanges } from '../store/table.ts';
 import { type Copied, type KnownOrder, orderOf } from './identity.ts';

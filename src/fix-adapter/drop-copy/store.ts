@@ -1,6 +1,6 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { fenced, type Lease } from '../../gateway/db/lease.ts';
-import { type SqlRow, type Statement, sql, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { fenced, type Lease } from '../../gateway/store/lease.ts';
+import { type SqlRow, type Statement, sql, statement } from '../../gateway/store/statement.ts';
 import { lagosDay } from '../../kit/clock.ts';
 import { LeaseLost } from '../store/store.ts';
 import { type Finding, fixFindings, fixNumbers, fixReports, fixTradeChanges } from '../store/table.ts';

@@ -1,4 +1,4 @@
-import { defineTable, exactText, flag, instant, optional, type RowOf, text, whole } from '../../gateway/db/table.ts';
+import { defineTable, exactText, flag, instant, optional, type RowOf, text, whole } from '../../gateway/store/table.ts';
 
 /**
  * The numbers of the drop copy's session, in one row. `fence` is that of the lease's holder, and `bookedTo` the number of the last

@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { joined, type SqlRow, type Statement, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { joined, type SqlRow, type Statement, statement } from '../../gateway/store/statement.ts';
 import { fixMessages, type MessageSession, type StoredMessage } from './table.ts';
 
 /** Which messages to find. All that is given must match. */

@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import type { Statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import type { Statement } from '../../gateway/store/statement.ts';
 import { atMost } from '../../kit/at-most.ts';
 import type { Logger } from '../../kit/log.ts';
 import { pause, Wakeup, type Worker } from '../../kit/worker.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../gateway/db/database.ts';
+import type { Database } from '../../gateway/store/database.ts';
 import type { Logger } from '../../kit/log.ts';
 import type { Live } from '../../kit/watched-files.ts';
 import type { Worker } from '../../kit/worker.ts';

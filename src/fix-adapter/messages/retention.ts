@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { statement } from '../../gateway/store/statement.ts';
 import { pause, type Worker } from '../../kit/worker.ts';
 import { fixMessages } from './table.ts';
 

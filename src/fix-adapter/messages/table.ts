@@ -1,4 +1,4 @@
-import { defineTable, exactText, instant, longText, type RowOf, text, whole } from '../../gateway/db/table.ts';
+import { defineTable, exactText, instant, longText, type RowOf, text, whole } from '../../gateway/store/table.ts';
 import type { MessageOutcome } from './tap.ts';
 
 /** Which session a message is of: that of orders, or that of the drop copy. */

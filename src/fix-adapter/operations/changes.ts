@@ -1,8 +1,8 @@
 import { status } from '@grpc/grpc-js';
-import type { AdminCall } from '../../gateway/admin/call.ts';
-import { AdminError } from '../../gateway/admin/errors.ts';
-import type { Database } from '../../gateway/db/database.ts';
-import { hasNotRunOut, statement } from '../../gateway/db/statement.ts';
+import type { AdminCall } from '../../gateway/operators/calls/call.ts';
+import { AdminError } from '../../gateway/operators/calls/errors.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { hasNotRunOut, statement } from '../../gateway/store/statement.ts';
 import { auditOf } from '../store/audit.ts';
 import { markPassedOver } from '../store/marks.ts';
 import { agreedNumbers, shownNumbers } from '../store/set-numbers.ts';

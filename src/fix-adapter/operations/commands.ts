@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { Database } from '../../gateway/db/database.ts';
+import type { Database } from '../../gateway/store/database.ts';
 import { findMessages, type MessageFilter, maxNumbers, maxPage } from '../messages/find.ts';
 import { typeOf } from '../messages/names.ts';
 import type { MessageSession } from '../messages/table.ts';

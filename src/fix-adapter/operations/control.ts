@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { statement } from '../../gateway/store/statement.ts';
 import type { Logger } from '../../kit/log.ts';
 import { pause, Wakeup, type Worker } from '../../kit/worker.ts';
 import { fixSession, type SessionRow, type Wish } from './table.ts';

@@ -1,6 +1,6 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { joined, statement } from '../../gateway/db/statement.ts';
-import type { RowOf } from '../../gateway/db/table.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { joined, statement } from '../../gateway/store/statement.ts';
+import type { RowOf } from '../../gateway/store/table.ts';
 import { type FindingSettlement, fixFindingSettlements, fixFindings, fixUnsupported } from '../store/table.ts';
 
 /** A finding without the bytes of its message, which are for a look at the table only. */

@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { hasNotRunOut, type SqlRow, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { hasNotRunOut, type SqlRow, statement } from '../../gateway/store/statement.ts';
 import { leaseName } from '../store/store.ts';
 import { type FixNumbers, fixNumbers } from '../store/table.ts';
 import { type AuditRow, fixAudit, fixSession, type SessionRow } from './table.ts';

@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { type Statement, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { type Statement, statement } from '../../gateway/store/statement.ts';
 import { fixCancels, fixReports } from '../store/table.ts';
 
 /** What an exchange said when it rejected or ended an order, or refused to cancel one. */

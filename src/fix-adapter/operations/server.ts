@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createAdminServer } from '../../gateway/admin/server.ts';
-import type { Database } from '../../gateway/db/database.ts';
+import { createAdminServer } from '../../gateway/operators/calls/server.ts';
+import type { Database } from '../../gateway/store/database.ts';
 import { addressShower } from '../../kit/addresses.ts';
 import { openSecret } from '../../kit/link.ts';
 import type { Logger } from '../../kit/log.ts';

@@ -1,8 +1,8 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { type AdminCall, adminService } from '../../gateway/admin/call.ts';
-import { AdminError, invalidField } from '../../gateway/admin/errors.ts';
-import type { Database } from '../../gateway/db/database.ts';
+import { type AdminCall, adminService } from '../../gateway/operators/calls/call.ts';
+import { AdminError, invalidField } from '../../gateway/operators/calls/errors.ts';
+import type { Database } from '../../gateway/store/database.ts';
 import {
   FixOperations,
   type ListMessagesRequest,

@@ -1,4 +1,4 @@
-import { defineTable, instant, type RowOf, shortened, text, whole } from '../../gateway/db/table.ts';
+import { defineTable, instant, type RowOf, shortened, text, whole } from '../../gateway/store/table.ts';
 
 /** What operators want the session to be. */
 export type Wish = 'on' | 'out';

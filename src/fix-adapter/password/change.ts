@@ -1,8 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { Database } from '../../gateway/db/database.ts';
-import { fenced, type Lease } from '../../gateway/db/lease.ts';
-import { type Statement, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { fenced, type Lease } from '../../gateway/store/lease.ts';
+import { type Statement, statement } from '../../gateway/store/statement.ts';
 import type { Logger } from '../../kit/log.ts';
 import type { Live } from '../../kit/watched-files.ts';
 import { type LogonReply, outcomeOf, passwordNotices } from './outcome.ts';

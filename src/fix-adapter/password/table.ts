@@ -1,4 +1,4 @@
-import { bytes, defineTable, instant, type RowOf, text, whole } from '../../gateway/db/table.ts';
+import { bytes, defineTable, instant, type RowOf, text, whole } from '../../gateway/store/table.ts';
 
 /**
  * What became of a new password. `sent`: it was about to be sent, and nothing is known. `changed`: it is the password now. `refused`:

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import type { Statement } from '../../gateway/db/statement.ts';
+import type { Statement } from '../../gateway/store/statement.ts';
 import { fixAudit } from '../operations/table.ts';
 
 /** Who changes something at the database, when, and why. */

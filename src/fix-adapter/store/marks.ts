@@ -1,4 +1,4 @@
-import { type Statement, statement } from '../../gateway/db/statement.ts';
+import { type Statement, statement } from '../../gateway/store/statement.ts';
 import { type FixOrder, fixOrders } from './table.ts';
 
 /** What a report says of an order that it does not name as we do. An order in doubt may be meant if it is so. */

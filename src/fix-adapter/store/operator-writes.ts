@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { type SqlRow, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { type SqlRow, statement } from '../../gateway/store/statement.ts';
 import { auditOf, type ChangeAuthor, unnamedAuthor } from './audit.ts';
 import {
   type FindingSettlement,

@@ -1,6 +1,6 @@
 import { fixMigrations } from '../../../migrations/fix/index.ts';
-import type { Database } from '../../gateway/db/database.ts';
-import { hasNotRunOut, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { hasNotRunOut, statement } from '../../gateway/store/statement.ts';
 import { leaseName } from './store.ts';
 
 /**

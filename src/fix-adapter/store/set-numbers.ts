@@ -1,5 +1,5 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { hasNotRunOut, type SqlRow, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { hasNotRunOut, type SqlRow, statement } from '../../gateway/store/statement.ts';
 import { dropCopyNumbers } from '../drop-copy/table.ts';
 import { auditOf, type ChangeAuthor, unnamedAuthor } from './audit.ts';
 import { markPassedOver } from './marks.ts';

@@ -1,7 +1,7 @@
-import type { Database } from '../../gateway/db/database.ts';
-import { isDuplicate, isGuardFalse } from '../../gateway/db/errors.ts';
-import { fenced, type Lease } from '../../gateway/db/lease.ts';
-import { guard, type SqlRow, type Statement, sql, statement } from '../../gateway/db/statement.ts';
+import type { Database } from '../../gateway/store/database.ts';
+import { isDuplicate, isGuardFalse } from '../../gateway/store/errors.ts';
+import { fenced, type Lease } from '../../gateway/store/lease.ts';
+import { guard, type SqlRow, type Statement, sql, statement } from '../../gateway/store/statement.ts';
 import { markMisnamed, markPassedOver, markUnmatched, type Unmatched } from './marks.ts';
 import { withNote } from './notes.ts';
 import {

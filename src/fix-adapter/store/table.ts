@@ -10,7 +10,7 @@ import {
   shortened,
   text,
   whole,
-} from '../../gateway/db/table.ts';
+} from '../../gateway/store/table.ts';
 
 /**
  * What is known of an order. `sending`: it has its number, and may have been written; the exchange has sent no report of

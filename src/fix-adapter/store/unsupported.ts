@@ -1,4 +1,4 @@
-import { type Statement, statement } from '../../gateway/db/statement.ts';
+import { type Statement, statement } from '../../gateway/store/statement.ts';
 import { type Finding, fixFindings, fixUnsupported, type UnsupportedType } from './table.ts';
 
 /** A message of a type that is not supported. The first of its type in a session day is a finding; others are counted. */

@@ -18,35 +18,35 @@ import { PeerMessages } from '../../kit/peer-messages.ts';
 import { passingTracer, type Tracer } from '../../kit/trace.ts';
 import { countUntrusted } from '../../kit/untrusted.ts';
 import { version } from '../../kit/version.ts';
-import { accounts } from '../accounts/store.ts';
-import { auditEntries } from '../admin/audit.ts';
-import { proposals } from '../admin/proposals/table.ts';
-import { allocations } from '../allocations/table.ts';
-import { documents } from '../applications/documents/store.ts';
-import { applications } from '../applications/table.ts';
-import { archiveState } from '../archive/table.ts';
-import { KeySeals, keySealUse } from '../auth/key-seals.ts';
-import { keyMacKeys } from '../auth/keys.ts';
-import { apiKeys, keyUses, partners } from '../auth/store.ts';
-import { acceptsUnsealedRows, type Config, type Role } from '../config.ts';
-import { type Database, openDatabase } from '../db/database.ts';
-import { leases } from '../db/lease.ts';
-import { missingMigrations } from '../db/migrate.ts';
-import type { Table } from '../db/table.ts';
-import { Writer } from '../db/writer.ts';
-import { writer, writerBeats } from '../db/writer-table.ts';
-import { feedEvents, feedPurges, feedSkips, outbox } from '../events/table.ts';
-import { keyChanges } from '../keys/store.ts';
-import { openCancels, orderSteps, orders } from '../orders/table.ts';
-import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '../reconciliation/table.ts';
-import { openRing } from '../secret-keys/open-ring.ts';
-import { secretKeys } from '../secret-keys/table.ts';
-import { EnvironmentState, environments } from '../submission/environment.ts';
-import { lookUps, objectSteps, positions, usageDays } from '../submission/table.ts';
-import { unclaimedReports } from '../submission/unclaimed-reports.ts';
-import { writeChecks } from '../telemetry/write-probe.ts';
-import { transfers, WalletSeals, walletSealUse, wallets } from '../wallet/store.ts';
-import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
+import { feedEvents, feedPurges, feedSkips, outbox } from '../delivery/events/table.ts';
+import { attempts, deliveries, endpoints } from '../delivery/webhooks/table.ts';
+import { KeySeals, keySealUse } from '../edge/auth/key-seals.ts';
+import { keyMacKeys } from '../edge/auth/keys.ts';
+import { apiKeys, keyUses, partners } from '../edge/auth/store.ts';
+import { archiveState } from '../operators/archive/table.ts';
+import { auditEntries } from '../operators/calls/audit.ts';
+import { proposals } from '../operators/calls/proposals/table.ts';
+import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '../operators/reconciliation/table.ts';
+import { openRing } from '../operators/secret-keys/open-ring.ts';
+import { secretKeys } from '../operators/secret-keys/table.ts';
+import { writeChecks } from '../operators/telemetry/write-probe.ts';
+import { keyChanges } from '../partners/keys/store.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import { leases } from '../store/lease.ts';
+import { missingMigrations } from '../store/migrate.ts';
+import type { Table } from '../store/table.ts';
+import { Writer } from '../store/writer.ts';
+import { writer, writerBeats } from '../store/writer-table.ts';
+import { accounts } from '../trading/accounts/store.ts';
+import { allocations } from '../trading/allocations/table.ts';
+import { documents } from '../trading/applications/documents/store.ts';
+import { applications } from '../trading/applications/table.ts';
+import { openCancels, orderSteps, orders } from '../trading/orders/table.ts';
+import { EnvironmentState, environments } from '../trading/submission/environment.ts';
+import { lookUps, objectSteps, positions, usageDays } from '../trading/submission/table.ts';
+import { unclaimedReports } from '../trading/submission/unclaimed-reports.ts';
+import { transfers, WalletSeals, walletSealUse, wallets } from '../trading/wallet/store.ts';
+import { acceptsUnsealedRows, type Config, type Role } from './config.ts';
 import { type Links, openLinks } from './links.ts';
 
 /** The parts that all others need. */
@@ -138,7 +138,7 @@ async function openTracer(
   log: Logger,
 ): Promise<Tracer> {
   if (otlpUrl === undefined || otlp === undefined) return passingTracer;
-  const { otlpTracer } = await import('../telemetry/otlp-tracer.ts');
+  const { otlpTracer } = await import('../operators/telemetry/otlp-tracer.ts');
   const resource = {
     'service.name': 'marina',
     'service.version': version,

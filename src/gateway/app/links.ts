@@ -3,10 +3,10 @@ import type { Logger } from '../../kit/log.ts';
 import { openNatsAccess } from '../../kit/nats-access.ts';
 import { openIdentity } from '../../kit/server-identity.ts';
 import { endOf, listsEnd, type TlsMaterial } from '../../kit/tls-material.ts';
-import { type BrokerAccess, proveAccess } from '../broker/connection.ts';
-import type { Config } from '../config.ts';
-import { openDatabaseAccess } from '../db/access.ts';
-import { openCollectorAccess } from '../telemetry/collector-access.ts';
+import { openCollectorAccess } from '../operators/telemetry/collector-access.ts';
+import { openDatabaseAccess } from '../store/access.ts';
+import { type BrokerAccess, proveAccess } from '../trading/broker/connection.ts';
+import type { Config } from './config.ts';
 
 export type Links = Awaited<ReturnType<typeof openLinks>>;
 

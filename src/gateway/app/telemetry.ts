@@ -1,10 +1,10 @@
 import { mostPartnersNamed } from '../../kit/metrics.ts';
 import { tokenExpiries } from '../../kit/operator-tokens.ts';
-import { DatabaseProbe } from '../telemetry/database-clock.ts';
-import { type Figure, Gauges } from '../telemetry/gauges.ts';
-import { Health } from '../telemetry/health.ts';
-import { createOpsServer } from '../telemetry/ops-server.ts';
-import { WriteProbe } from '../telemetry/write-probe.ts';
+import { DatabaseProbe } from '../operators/telemetry/database-clock.ts';
+import { type Figure, Gauges } from '../operators/telemetry/gauges.ts';
+import { Health } from '../operators/telemetry/health.ts';
+import { createOpsServer } from '../operators/telemetry/ops-server.ts';
+import { WriteProbe } from '../operators/telemetry/write-probe.ts';
 import type { Base } from './base.ts';
 import { expiries, listExpiries } from './links.ts';
 import type { Servers } from './partners.ts';

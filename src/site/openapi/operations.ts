@@ -1,5 +1,5 @@
 import { type DescField, getOption } from '@bufbuild/protobuf';
-import type { HttpBinding, OperationRules } from '../../gateway/transport/operations.ts';
+import type { HttpBinding, OperationRules } from '../../gateway/edge/operations.ts';
 import { Feature, field as fieldOption, Scope, ScopeSchema } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
 import { ApiError, type ErrorCode } from '../../kit/errors.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { status as grpcStatus } from '@grpc/grpc-js';
-import { rpcStatus } from '../../gateway/transport/rpc.ts';
+import { rpcStatus } from '../../gateway/edge/rpc.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../kit/errors.ts';
 import { type Html, html } from '../html.ts';
 import { operationHref } from '../links.ts';

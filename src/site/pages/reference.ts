@@ -1,5 +1,5 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
-import type { OperationRules } from '../../gateway/transport/operations.ts';
+import type { OperationRules } from '../../gateway/edge/operations.ts';
 import { Feature, FeatureSchema } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
 import { ApiError } from '../../kit/errors.ts';

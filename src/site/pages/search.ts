@@ -1,5 +1,5 @@
 import { status as grpcStatus } from '@grpc/grpc-js';
-import { rpcStatus } from '../../gateway/transport/rpc.ts';
+import { rpcStatus } from '../../gateway/edge/rpc.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../kit/errors.ts';
 import { commentOf, firstSentence } from '../comments.ts';
 import { objectHref, operationHref, referencePath } from '../links.ts';

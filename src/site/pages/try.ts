@@ -1,5 +1,5 @@
 import { type DescField, getOption } from '@bufbuild/protobuf';
-import type { OperationRules } from '../../gateway/transport/operations.ts';
+import type { OperationRules } from '../../gateway/edge/operations.ts';
 import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
 import type { Example } from '../examples.ts';

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import type { OperationRules } from '../../gateway/transport/operations.ts';
+import type { OperationRules } from '../../gateway/edge/operations.ts';
 import { enumNames } from '../../kit/enums.ts';
 import { isTimestamp } from '../openapi/schemas.ts';
 import type { Addresses } from '../reference.ts';

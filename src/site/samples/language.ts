@@ -1,5 +1,5 @@
 import { getOption } from '@bufbuild/protobuf';
-import type { OperationRules } from '../../gateway/transport/operations.ts';
+import type { OperationRules } from '../../gateway/edge/operations.ts';
 import { message as messageOption } from '../../gen/marina/options/v1/options_pb.ts';
 import type { Example } from '../examples.ts';
 import type { Addresses } from '../reference.ts';

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../../migrations/index.ts';
-import { migrate } from '../../../src/gateway/db/migrate.ts';
+import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { Cluster, type GatewayProcess } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';

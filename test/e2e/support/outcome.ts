@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
-import { compileEncoder } from '../../../src/gateway/json/encoder.ts';
+import { compileEncoder } from '../../../src/gateway/edge/json/encoder.ts';
 import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { type Call, operations } from './calls.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { statement } from '../../../src/gateway/db/statement.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
 import { Call, WireFault } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { callTimeout, type TestGateway, type TestPartner } from '../../support/gateway.ts';

@@ -10,7 +10,7 @@ const wallet = 'test/unit/wallet-rules.test.ts';
 export const edgeBugs: readonly SeededBug[] = [
   {
     name: 'a cursor one behind what was removed is not refused',
-    file: 'src/gateway/events/handlers.ts',
+    file: 'src/gateway/delivery/events/handlers.ts',
     find: 'if (after !== undefined && after < purgedVersion) {',
     replace: 'if (after !== undefined && after + 1n < purgedVersion) {',
     test: 'test/integration/events.test.ts',
@@ -18,7 +18,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'uploads of several applications do not see each other begin',
-    file: 'src/gateway/applications/documents/sender.ts',
+    file: 'src/gateway/trading/applications/documents/sender.ts',
     find: "        // Otherwise two documents of a partner would not count each other.\n        touches: ['documents under way'],",
     replace: '        touches: [],',
     test: documents,
@@ -26,7 +26,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'a document counts as under way for less than its send may take',
-    file: 'src/gateway/applications/documents/sender.ts',
+    file: 'src/gateway/trading/applications/documents/sender.ts',
     find: 'const leaseMs = submitTimeoutMs + clockSkewMs + leaseMarginMs;',
     replace: 'const leaseMs = submitTimeoutMs / 2 + clockSkewMs;',
     test: documents,
@@ -34,7 +34,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'the slots of a read whose time ran out stay in use',
-    file: 'src/gateway/broker/read-queue.ts',
+    file: 'src/gateway/trading/broker/read-queue.ts',
     find: '        ofPartner.release();\n        ofAll.release();\n        continue;',
     replace: '        continue;',
     test: 'test/unit/read-queue.test.ts',
@@ -42,7 +42,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'a short page that says more follows is believed',
-    file: 'src/gateway/broker/records.ts',
+    file: 'src/gateway/trading/broker/records.ts',
     find: 'length <= limit && (!hasMore || length === limit)',
     replace: 'length <= limit && (!hasMore || length > 0)',
     test: records,
@@ -50,7 +50,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'a page that repeats the last record of the one before it is believed',
-    file: 'src/gateway/broker/records.ts',
+    file: 'src/gateway/trading/broker/records.ts',
     find: 'one === before && id < beforeId',
     replace: 'one === before && id <= beforeId',
     test: records,
@@ -58,7 +58,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is posted is not compared',
-    file: 'src/gateway/wallet/rules.ts',
+    file: 'src/gateway/trading/wallet/rules.ts',
     find: 'one.reservedKobo === other.reservedKobo &&\n    one.postedKobo === other.postedKobo',
     replace: 'one.reservedKobo === other.reservedKobo',
     test: wallet,
@@ -66,7 +66,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'a restore that lost one submission is taken for none',
-    file: 'src/gateway/submission/recovery.ts',
+    file: 'src/gateway/trading/submission/recovery.ts',
     find: 'if (ours.length > 0 && !gate.isOpen)',
     replace: 'if (ours.length > 1 && !gate.isOpen)',
     test: restored,
@@ -74,7 +74,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'an orderly stop does not wait for attempts',
-    file: 'src/gateway/webhooks/dispatcher.ts',
+    file: 'src/gateway/delivery/webhooks/dispatcher.ts',
     find: 'while (this.#attempts.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);',
     replace: 'void end;',
     test: 'test/integration/webhook-stop.test.ts',
@@ -82,7 +82,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is being read of a key is kept though the key was forgotten',
-    file: 'src/gateway/auth/authenticate.ts',
+    file: 'src/gateway/edge/auth/authenticate.ts',
     find: '    this.#absent.delete(keyId);\n    this.#asking.delete(keyId);\n  }\n\n  /** Drops all',
     replace: '    this.#absent.delete(keyId);\n  }\n\n  /** Drops all',
     test: authentication,
@@ -90,7 +90,7 @@ export const edgeBugs: readonly SeededBug[] = [
   },
   {
     name: "what is being read of a partner's keys is kept though they were forgotten",
-    file: 'src/gateway/auth/authenticate.ts',
+    file: 'src/gateway/edge/auth/authenticate.ts',
     find: 'this.#asking.clear();',
     replace: '',
     test: authentication,

@@ -12,7 +12,7 @@ const work = 'test/integration/optimistic-work.test.ts';
 export const mechanismBugs: readonly SeededBug[] = [
   {
     name: 'of several changes that come together only the last makes an event',
-    file: 'src/gateway/submission/change.ts',
+    file: 'src/gateway/trading/submission/change.ts',
     find: 'this.events.push(this.after);',
     replace: 'this.events.splice(0, 1, this.after);',
     test: reconciler,
@@ -20,7 +20,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is settled is looked at all the same',
-    file: 'src/gateway/submission/change.ts',
+    file: 'src/gateway/trading/submission/change.ts',
     find: 'if (isUnsettled(row.state)) return row;',
     replace: "if (row.state !== '') return row;",
     test: sent,
@@ -28,7 +28,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'an order in a state that this version does not know is changed',
-    file: 'src/gateway/submission/record.ts',
+    file: 'src/gateway/trading/submission/record.ts',
     find: 'kind.table.isKnown(row) ? decide(row, extra) : decideUnknown?.(row, extra)',
     replace: 'decide(row, extra)',
     test: otherVersion,
@@ -36,7 +36,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'reports are applied before those that were passed over',
-    file: 'src/gateway/submission/report-applier.ts',
+    file: 'src/gateway/trading/submission/report-applier.ts',
     find: 'if (isBehind(row)) return this.#lookUpLater(row, own);',
     replace: 'if (isBehind(row) && row.id === undefined) return this.#lookUpLater(row, own);',
     test: otherVersion,
@@ -44,7 +44,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'an object that is restored takes nothing of its partner',
-    file: 'src/gateway/submission/recovery.ts',
+    file: 'src/gateway/trading/submission/recovery.ts',
     find: '          kind.take?.(row, partner);\n',
     replace: '',
     test: restored,
@@ -52,7 +52,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'a note leaves out what the partner calls the order',
-    file: 'src/gateway/orders/table.ts',
+    file: 'src/gateway/trading/orders/table.ts',
     find: "'priceKobo', 'clientReference'] as const",
     replace: "'priceKobo'] as const",
     test: 'test/unit/notes.test.ts',
@@ -60,7 +60,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what an allocation reserved is not given back',
-    file: 'src/gateway/allocations/kind.ts',
+    file: 'src/gateway/trading/allocations/kind.ts',
     find: 'if (settlement !== undefined) this.#transfer',
     replace: "if (settlement === 'post') this.#transfer",
     test: allocations,
@@ -68,7 +68,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'a field that has no value any more keeps the one it had',
-    file: 'src/gateway/db/table.ts',
+    file: 'src/gateway/store/table.ts',
     find: 'if (before[field] === after[field]) continue;',
     replace: 'if (before[field] === after[field] || after[field] === null) continue;',
     test: work,
@@ -76,7 +76,7 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'a page begins with the last object of the one before it',
-    file: 'src/gateway/submission/list.ts',
+    file: 'src/gateway/trading/submission/list.ts',
     find: 'AND id < ',
     replace: 'AND id <= ',
     test: flows,

@@ -8,7 +8,7 @@ const work = 'test/integration/optimistic-work.test.ts';
 export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'a partner is taken to be as it was',
-    file: 'src/gateway/db/database.ts',
+    file: 'src/gateway/store/database.ts',
     find: '      partnerGuard(state),\n',
     replace: '',
     test: work,
@@ -16,7 +16,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: "a partner's limits are compared as numbers that are not exact",
-    file: 'src/gateway/db/partner-transaction.ts',
+    file: 'src/gateway/store/partner-transaction.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: '`${column} <=> ?`',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
@@ -26,7 +26,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is proven of a day is that no less was used of it',
-    file: 'src/gateway/submission/table.ts',
+    file: 'src/gateway/trading/submission/table.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'COALESCE(${used}, 0) = ?',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
@@ -36,7 +36,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is proven of a wallet is that it is there',
-    file: 'src/gateway/wallet/store.ts',
+    file: 'src/gateway/trading/wallet/store.ts',
     find: 'wallets.where(isStored ? (isSealed ? head : { ...head, seal }) : { partnerId })',
     replace: 'wallets.where({ partnerId })',
     test: values,
@@ -44,7 +44,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is proven of an order is that it is there',
-    file: 'src/gateway/submission/record.ts',
+    file: 'src/gateway/trading/submission/record.ts',
     find: 'table.isRow(expected)',
     replace: 'table.where({ partnerId, id: expected.id } as never)',
     test: work,
@@ -52,7 +52,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'it is not proven that a query finds what it is expected to',
-    file: 'src/gateway/db/facts.ts',
+    file: 'src/gateway/store/facts.ts',
     find: 'expected: { value: isExpected, guards: [guard] },',
     replace: 'expected: { value: isExpected, guards: [guard].slice(1) },',
     test: values,
@@ -60,7 +60,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'it is not proven that trading goes on',
-    file: 'src/gateway/submission/environment.ts',
+    file: 'src/gateway/trading/submission/environment.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'guards: [statement(`(SELECT trading_paused_at IS NULL FROM ${row})`)],',
     replace: 'guards: [],',
@@ -69,7 +69,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'several facts are proven by the first of them',
-    file: 'src/gateway/db/facts.ts',
+    file: 'src/gateway/store/facts.ts',
     find: 'guards.push(...expected.guards);',
     replace: 'if (guards.length === 0) guards.push(...expected.guards);',
     test: values,
@@ -77,7 +77,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'a condition that is neither true nor false counts as true',
-    file: 'src/gateway/db/statement.ts',
+    file: 'src/gateway/store/statement.ts',
     find: 'IS NOT TRUE',
     replace: 'IS FALSE',
     test: work,
@@ -85,7 +85,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'the partner is not locked before the conditions are looked at',
-    file: 'src/gateway/db/database.ts',
+    file: 'src/gateway/store/database.ts',
     find: '[lockPartnerAtOnce(partnerId), ...new Set(',
     replace: '[...new Set(',
     test: work,
@@ -93,7 +93,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'a transaction that cannot be committed fails those of other partners in the same group',
-    file: 'src/gateway/db/group-commit.ts',
+    file: 'src/gateway/store/group-commit.ts',
     find: 'if (isUndone(error)) await',
     replace: 'if (group.length === 0) await',
     test: 'test/integration/group-commit.test.ts',
@@ -101,7 +101,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'transactions that may have been committed are tried again',
-    file: 'src/gateway/db/group-commit.ts',
+    file: 'src/gateway/store/group-commit.ts',
     find: 'return !(error instanceof ApiError) || isUndoneByServer(error.cause ?? error);',
     replace: 'return true;',
     test: 'test/unit/group-commit.test.ts',
@@ -109,7 +109,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is refused on expected values is not decided again',
-    file: 'src/gateway/db/database.ts',
+    file: 'src/gateway/store/database.ts',
     find: '} catch {\n      return undefined; // The decision under the lock',
     replace: '} catch (error) {\n      throw error; // Whatever',
     test: work,
@@ -117,7 +117,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is decided again is decided on expected values',
-    file: 'src/gateway/db/database.ts',
+    file: 'src/gateway/store/database.ts',
     find: 'work.decide(work.fact.value(ownRows), partner)',
     replace: 'work.decide(work.fact.expected?.value ?? work.fact.value(ownRows), partner)',
     test: work,
@@ -125,7 +125,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what was wrong is expected again at once',
-    file: 'src/gateway/db/database.ts',
+    file: 'src/gateway/store/database.ts',
     find: 'this.#cache.doubt(partnerId);',
     replace: 'this.#cache.values(partnerId);',
     test: work,
@@ -133,7 +133,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'a COMMIT that may have happened is taken for a condition that is not true',
-    file: 'src/gateway/db/database.ts',
+    file: 'src/gateway/store/database.ts',
     find: '      if (!isOptimismWrong((error as ApiError).cause ?? error)) throw error;\n',
     replace: '',
     test: errors,
@@ -141,7 +141,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'a statement that is wrong is taken for a condition that is not true',
-    file: 'src/gateway/db/errors.ts',
+    file: 'src/gateway/store/errors.ts',
     find: 'return errno === lockedByAnother ||',
     replace: 'return errno > 1_000 ||',
     test: work,
@@ -149,7 +149,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what was saved is remembered as it was before',
-    file: 'src/gateway/db/partner-transaction.ts',
+    file: 'src/gateway/store/partner-transaction.ts',
     find: 'shared.set(name, one.remembered?.(value) ?? value);',
     replace: 'shared.set(name, this.before.shared.get(one.name) ?? value);',
     test: values,
@@ -157,7 +157,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'work does not see what work before it in the transaction counted',
-    file: 'src/gateway/db/partner-transaction.ts',
+    file: 'src/gateway/store/partner-transaction.ts',
     find: 'return added === undefined ? value : (((value as bigint) + added.amount) as Value);',
     replace: 'return added === undefined ? value : value;',
     test: 'test/unit/day-limits.test.ts',
@@ -165,7 +165,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what refused work did to shared values stays',
-    file: 'src/gateway/db/partner-transaction.ts',
+    file: 'src/gateway/store/partner-transaction.ts',
     find: '      this.#changed = changed;\n      this.#added = added;\n',
     replace: '',
     test: values,

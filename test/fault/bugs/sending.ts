@@ -7,7 +7,7 @@ const flows = 'test/integration/submission.test.ts';
 export const sendingBugs: readonly SeededBug[] = [
   {
     name: 'the order is sent before it is stored',
-    file: 'src/gateway/submission/submit.ts',
+    file: 'src/gateway/trading/submission/submit.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'crash(`${kind.name}.before-store`);',
     replace:
@@ -18,7 +18,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a send without an answer is tried again',
-    file: 'src/gateway/broker/connection.ts',
+    file: 'src/gateway/trading/broker/connection.ts',
     find: "return { outcome: 'unclear', evidence: evidenceOf(error) };",
     replace:
       "if (notAfterMs > Date.now() - 500) return this.send(name, request, notAfterMs - 600 + 1_000, about, read);\n      return { outcome: 'unclear', evidence: evidenceOf(error) };",
@@ -27,7 +27,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'the reconciler sends what the exchange does not have',
-    file: 'src/gateway/submission/reconcile.ts',
+    file: 'src/gateway/trading/submission/reconcile.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'crash(`${kind.name}-reconcile.looked-up`);',
     replace:
@@ -38,7 +38,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'an unclear outcome is taken for one that never left',
-    file: 'src/gateway/broker/connection.ts',
+    file: 'src/gateway/trading/broker/connection.ts',
     find: "return { outcome: 'unclear', evidence: evidenceOf(error) };",
     replace: "return { outcome: 'never-left', evidence: evidenceOf(error) };",
     test: lost,
@@ -46,7 +46,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'versions leave gaps',
-    file: 'src/gateway/db/partner-transaction.ts',
+    file: 'src/gateway/store/partner-transaction.ts',
     find: 'this.#version += BigInt(count);',
     replace: 'this.#version += BigInt(count + (count > 0 ? 1 : 0));',
     test: lost,
@@ -54,7 +54,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'the feed shows what is behind a gap',
-    file: 'src/gateway/events/feed.ts',
+    file: 'src/gateway/delivery/events/feed.ts',
     find: 'if (version !== versionAfter(last, gaps)) return true;',
     replace: 'if (version <= last) return true;',
     test: 'test/integration/events.test.ts',
@@ -62,7 +62,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'an event is not written to the feed with its change',
-    file: 'src/gateway/events/outbox.ts',
+    file: 'src/gateway/delivery/events/outbox.ts',
     find: 'return [outbox.insert(...rows), copyToFeed(areThese(rows))];',
     replace: 'return [outbox.insert(...rows)];',
     test: lost,
@@ -70,7 +70,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a lease is believed without its fence',
-    file: 'src/gateway/db/lease.ts',
+    file: 'src/gateway/store/lease.ts',
     find: "statement('SELECT fence FROM leases WHERE name = ? AND fence = ? FOR UPDATE', lease.name, lease.fence)",
     replace: "statement('SELECT fence FROM leases WHERE name = ? FOR UPDATE', lease.name)",
     test: 'test/integration/lease.test.ts',
@@ -78,7 +78,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: "a replay repeats the order's state instead of the first answer",
-    file: 'src/gateway/submission/submit.ts',
+    file: 'src/gateway/trading/submission/submit.ts',
     find: "if (firstAnswer !== 'rejected') return;",
     replace: "if (row.state !== 'rejected') return;",
     test: 'test/integration/order-outcomes.test.ts',
@@ -86,7 +86,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a fill is applied twice',
-    file: 'src/gateway/orders/rules.ts',
+    file: 'src/gateway/trading/orders/rules.ts',
     find: 'if (report.number <= order.lastReport) return undefined;',
     replace: 'if (report.number < order.lastReport - 1n) return undefined;',
     test: 'test/unit/order-rules.test.ts',
@@ -94,7 +94,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'the outcome of a send is written over what reports have made of the order',
-    file: 'src/gateway/submission/submit.ts',
+    file: 'src/gateway/trading/submission/submit.ts',
     find: '(current) =>\n      applySent(kind, current, sent,',
     replace: '() =>\n      applySent(kind, stored, sent,',
     test: lost,
@@ -102,7 +102,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is counted against the day is never given back',
-    file: 'src/gateway/orders/kind.ts',
+    file: 'src/gateway/trading/orders/kind.ts',
     find: "partner.add(usage(partnerId, countedDay, 'orders'), countedKobo(after) - countedKobo(before));",
     replace: 'void before;',
     test: lost,
@@ -110,7 +110,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'the key is looked for before the lock only',
-    file: 'src/gateway/submission/submit.ts',
+    file: 'src/gateway/trading/submission/submit.ts',
     find: 'if (isUsed) return',
     replace: 'if (isUsed && draft === undefined) return',
     test: flows,

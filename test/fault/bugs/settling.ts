@@ -13,7 +13,7 @@ const files = 'test/unit/transport-files.test.ts';
 export const settlingBugs: readonly SeededBug[] = [
   {
     name: 'only the first removal of old events is noted',
-    file: 'src/gateway/events/retention.ts',
+    file: 'src/gateway/delivery/events/retention.ts',
     find: 'ON DUPLICATE KEY UPDATE purged_version = GREATEST(purged_version, VALUES(purged_version))',
     replace: 'ON DUPLICATE KEY UPDATE purged_version = purged_version',
     test: events,
@@ -21,7 +21,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'market orders are never similar',
-    file: 'src/gateway/db/table.ts',
+    file: 'src/gateway/store/table.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'wanted === null ? `${columnName(field)} IS NULL`',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
@@ -31,7 +31,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'absence is proven by when the record answered',
-    file: 'src/gateway/submission/reconcile.ts',
+    file: 'src/gateway/trading/submission/reconcile.ts',
     find: '      const askedAt = clock.realNow();\n      const answer = await kind.lookUp(row);',
     replace: '      const answer = await kind.lookUp(row);\n      const askedAt = clock.realNow();',
     test: reconciler,
@@ -39,7 +39,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'an order is refused at the first look-up that does not find it',
-    file: 'src/gateway/submission/reconcile.ts',
+    file: 'src/gateway/trading/submission/reconcile.ts',
     find: 'missingSince !== null && isProven(absence)',
     replace: 'isProven(absence)',
     test: reconciler,
@@ -47,7 +47,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a broker without a fence takes nothing late',
-    file: 'src/gateway/submission/reconcile.ts',
+    file: 'src/gateway/trading/submission/reconcile.ts',
     find: 'createdAt + behindMs + lateMs',
     replace: 'createdAt + behindMs',
     test: reconciler,
@@ -55,7 +55,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'files take no place',
-    file: 'src/gateway/transport/pipeline.ts',
+    file: 'src/gateway/edge/pipeline.ts',
     find: '    if (operation.file !== undefined) context.hold(limits.takeFile(caller));\n',
     replace: '',
     test: files,
@@ -63,7 +63,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'an error during COMMIT is taken for a rollback',
-    file: 'src/gateway/db/errors.ts',
+    file: 'src/gateway/store/errors.ts',
     find: 'errno === errorDuringCommit ||',
     replace: '',
     test: errors,
@@ -71,7 +71,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'an account that a look-up tells is not compared with those of other partners',
-    file: 'src/gateway/applications/kind.ts',
+    file: 'src/gateway/trading/applications/kind.ts',
     find: 'looked.found ? { ...looked, answer: await this.#vet(looked.answer) } : looked',
     replace: 'looked',
     test: reconciler,
@@ -79,7 +79,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a lost order is not looked for before its report is passed over',
-    file: 'src/gateway/submission/report-session.ts',
+    file: 'src/gateway/trading/submission/report-session.ts',
     find: '    await findLost();\n',
     replace: '',
     test: reports,
@@ -87,7 +87,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a cancel is clear though the record could not be read',
-    file: 'src/gateway/orders/cancel.ts',
+    file: 'src/gateway/trading/orders/cancel.ts',
     find: "return { outcome: 'unclear', evidence: \"the exchange answered, and the order's record could not be read\" };",
     replace: 'return { outcome: answer.outcome, reports: [] };',
     test: cancels,
@@ -95,7 +95,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a look-up ends a newer cancel',
-    file: 'src/gateway/orders/cancel.ts',
+    file: 'src/gateway/trading/orders/cancel.ts',
     find: 'if (order.cancelUntil !== before.cancelUntil) return undefined;',
     replace: '',
     test: cancels,
@@ -103,7 +103,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'the late end of a cancel ends a newer one',
-    file: 'src/gateway/orders/cancel.ts',
+    file: 'src/gateway/trading/orders/cancel.ts',
     find: 'const isLatest = order.cancelUntil === sent.cancelUntil;',
     replace: 'const isLatest = order.cancelUntil !== null;',
     test: cancels,
@@ -111,7 +111,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a document is released before a late one can have come',
-    file: 'src/gateway/applications/documents/sender.ts',
+    file: 'src/gateway/trading/applications/documents/sender.ts',
     find: '+ aheadMs + lateMs;',
     replace: '+ aheadMs;',
     test: releases,
@@ -119,7 +119,7 @@ export const settlingBugs: readonly SeededBug[] = [
   },
   {
     name: 'the times of reports that a look-up brings are no evidence',
-    file: 'src/gateway/submission/record.ts',
+    file: 'src/gateway/trading/submission/record.ts',
     find: 'if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs, after.createdAt - clock.now());',
     replace: 'void clocks;',
     test: reconciler,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Database } from '../../../src/gateway/db/database.ts';
-import { statement } from '../../../src/gateway/db/statement.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
 import { adminClient } from '../../support/admin.ts';
 import type { GatewayProcess, Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';

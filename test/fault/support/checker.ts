@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { statement } from '../../../src/gateway/db/statement.ts';
-import { orders, type StoredOrder } from '../../../src/gateway/orders/table.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
+import { orders, type StoredOrder } from '../../../src/gateway/trading/orders/table.ts';
 import { Call, type ExchangeOrder, type ReceivedMessage } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'nats';
-import { statement } from '../../../src/gateway/db/statement.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
 import type { CrashPoint } from '../../../src/kit/crash.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database } from '../../../src/gateway/db/database.ts';
-import { statement } from '../../../src/gateway/db/statement.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const pollIntervalMs = 50;

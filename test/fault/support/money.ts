@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { walkLedger } from '../../../src/gateway/admin/ledger.ts';
-import { allocations as allocationTable, type StoredAllocation } from '../../../src/gateway/allocations/table.ts';
-import { statement } from '../../../src/gateway/db/statement.ts';
+import { walkLedger } from '../../../src/gateway/operators/calls/ledger.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
+import {
+  allocations as allocationTable,
+  type StoredAllocation,
+} from '../../../src/gateway/trading/allocations/table.ts';
 import { AllocationOutcome } from '../../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { type BrokerAllocation, Call } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';

@@ -2,9 +2,9 @@
  * Freezes itself in a partner's transaction, after it has the partner's lock: arguments are the database's URL and the
  * partner. Once it goes on, it writes another name, and says how that ended.
  */
-import { openDatabase } from '../../../src/gateway/db/database.ts';
-import { lockPartner } from '../../../src/gateway/db/partner-transaction.ts';
-import { statement } from '../../../src/gateway/db/statement.ts';
+import { openDatabase } from '../../../src/gateway/store/database.ts';
+import { lockPartner } from '../../../src/gateway/store/partner-transaction.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
 
 const [url = '', partnerId = ''] = process.argv.slice(2);
 const database = await openDatabase({ url, environment: 'sandbox', poolSize: 2 });

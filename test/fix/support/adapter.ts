@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fixMigrations } from '../../../migrations/fix/index.ts';
 import { type FixAdapter, startFixAdapter } from '../../../src/fix-adapter/adapter.ts';
 import { readFixConfig } from '../../../src/fix-adapter/config.ts';
-import { migrate } from '../../../src/gateway/db/migrate.ts';
+import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Submissions } from '../../../src/gen/marina/broker/v1/submissions_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../../src/kit/grpc-client.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect } from '../../../src/gateway/db/data-source.ts';
-import { Database } from '../../../src/gateway/db/database.ts';
-import { statement } from '../../../src/gateway/db/statement.ts';
-import type { StoredOrder } from '../../../src/gateway/orders/table.ts';
+import { connect } from '../../../src/gateway/store/data-source.ts';
+import { Database } from '../../../src/gateway/store/database.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
+import type { StoredOrder } from '../../../src/gateway/trading/orders/table.ts';
 import { freePort } from '../../../src/sandbox/ports.ts';
 import { checkFeed, checkUsage, storedOrders } from '../../fault/support/checker.ts';
 import { Load } from '../../fault/support/load.ts';

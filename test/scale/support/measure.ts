@@ -1,5 +1,5 @@
 import type { Connection } from 'mysql2/promise';
-import { mySqlSettings } from '../../../src/gateway/db/data-source.ts';
+import { mySqlSettings } from '../../../src/gateway/store/data-source.ts';
 import { guardStart, repeated } from '../../support/statement-shapes.ts';
 import { specialOf } from './bounds.ts';
 import { type Place, placesOf } from './places.ts';

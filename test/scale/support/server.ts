@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Connection, createConnection } from 'mysql2/promise';
-import { migrate } from '../../../src/gateway/db/migrate.ts';
+import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
 import { startMariaDb } from '../../../src/sandbox/servers.ts';
 import { seed } from './seed.ts';

@@ -1,7 +1,7 @@
 import type { DescField } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
-import type { OperationRules } from '../../../../src/gateway/transport/operations.ts';
+import type { OperationRules } from '../../../../src/gateway/edge/operations.ts';
 import { enumNames } from '../../../../src/kit/enums.ts';
 import { goodFields } from '../../../support/documents.ts';
 

@@ -1,7 +1,7 @@
 import type { DescField } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
-import type { OperationRules } from '../../../../src/gateway/transport/operations.ts';
+import type { OperationRules } from '../../../../src/gateway/edge/operations.ts';
 import { enumNames } from '../../../../src/kit/enums.ts';
 import type { WireRequest } from '../../../e2e/support/wire.ts';
 import type { FuzzCase } from './cases.ts';

@@ -1,0 +1,54 @@
+import type { Clock } from '../../../kit/clock.ts';
+import type { IdMaker } from '../../../kit/ids.ts';
+import type { SendResult } from './rules.ts';
+import type { Sender } from './sender.ts';
+import type { KeysOf } from './signature.ts';
+import type { Endpoint } from './table.ts';
+
+/** A test event that was sent, and what came of it. */
+export interface SentTest extends SendResult {
+  /** Its `webhook-id`. */
+  readonly id: string;
+}
+
+interface TesterParts {
+  readonly sender: Pick<Sender, 'send'>;
+  readonly keysOf: KeysOf;
+  readonly clock: Clock;
+  readonly ids: Pick<IdMaker, 'event'>;
+}
+
+const mostAtOnce = 10;
+
+/** Sends test events to endpoints. They are signed like any other event, and are in no feed and no list of deliveries. */
+export class WebhookTester {
+  #underWay = 0;
+
+  constructor(private readonly parts: TesterParts) {}
+
+  /**
+   * Sends a test once and waits for the outcome, at most 10 s. Undefined if this process waits for ten others. `note` is
+   * called with the id before anything is sent; if it throws, nothing is.
+   */
+  async send(endpoint: Endpoint, note?: (id: string, now: number) => Promise<unknown>): Promise<SentTest | undefined> {
+    if (this.#underWay >= mostAtOnce) return undefined;
+    this.#underWay += 1;
+    try {
+      const { sender, keysOf, clock, ids } = this.parts;
+      const id = ids.event();
+      const now = clock.now();
+      await note?.(id, now);
+      const timestamp = new Date(Math.floor(now / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
+      const event = { object: 'webhook_test', id, type: 'webhook.test', timestamp };
+      const { partnerId, url } = endpoint;
+      const body = Buffer.from(JSON.stringify(event));
+      const sent = await sender.send({
+        ...{ endpointId: `${partnerId} test`, url, id, body },
+        keys: keysOf(endpoint, clock.now()),
+      });
+      return { ...sent, id };
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import type { Clock } from '../../../kit/clock.ts';
+import type { TypedService } from '../../../kit/grpc-service.ts';
+import type { IdMaker } from '../../../kit/ids.ts';
+import type { Operator } from '../../../kit/operator-tokens.ts';
+import type { Database } from '../../store/database.ts';
+import type { Fact } from '../../store/facts.ts';
+import { type Statement, statement } from '../../store/statement.ts';
+import { AdminError } from './errors.ts';
+
+/** A call, as its handler and the audit see it. */
+export interface AdminCall {
+  readonly operator: Operator;
+  /** Service and method, as in `Trading.PauseTrading`. */
+  readonly action: string;
+}
+
+export interface AdminParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+}
+
+/** Handlers by a service's descriptor: request in, initial values of the answer out. The signal ends a stream. */
+export type AdminCalls<S extends TypedService> = {
+  readonly [K in keyof S['method']]: S['method'][K] extends DescMethodUnary
+    ? (
+        request: MessageShape<S['method'][K]['input']>,
+        call: AdminCall,
+      ) => Promise<MessageInitShape<S['method'][K]['output']>>
+    : (
+        request: MessageShape<S['method'][K]['input']>,
+        call: AdminCall,
+        signal: AbortSignal,
+      ) => AsyncIterable<MessageInitShape<S['method'][K]['output']>>;
+};
+
+/** A service of the operators' port, with its handlers. */
+export interface AdminService {
+  readonly service: TypedService;
+  readonly calls: Readonly<Record<string, unknown>>;
+}
+
+/** Joins a service with its handlers. It does not compile if one is missing. */
+export function adminService<S extends TypedService>(service: S, calls: AdminCalls<S>): AdminService {
+  return { service, calls };
+}
+
+/** Throws NOT_FOUND if there is no such partner. */
+export async function requirePartner(database: Database, partnerId: string): Promise<void> {
+  const [row] = await database.read(statement('SELECT id FROM partners WHERE id = ?', partnerId));
+  if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
+}
+
+/** Makes a change under the partner's lock; false if there was none. `ended` is called also if the outcome is unknown. */
+export async function changeOwned<Value>(
+  database: Database,
+  partnerId: string,
+  touches: string,
+  fact: Fact<Value>,
+  decide: (value: Value) => readonly Statement[],
+  ended?: () => void,
+): Promise<boolean> {
+  await requirePartner(database, partnerId);
+  try {
+    return await database.inPartner(partnerId, {
+      touches: [touches],
+      fact,
+      decide: (value) => {
+        const writes = decide(value);
+        return { writes, result: writes.length > 0 };
+      },
+    });
+  } finally {
+    ended?.();
+  }
+}
+
+/** The length of a list without a given limit. */
+export const usuallyListed = 25;
+
+/** A page of a list. `limit` 0 means the usual length. `read` reads at most so many. */
+export async function listed<Row>(limit: number, read: (most: number) => Promise<Row[]>, usual = usuallyListed) {
+  const most = limit || usual;
+  const rows = await read(most + 1);
+  return { rows: rows.slice(0, most), hasMore: rows.length > most, most };
+}
+
+/** An instant in an answer; undefined if there is none. */
+export function toTimestamp(ms: number | null | undefined): Timestamp | undefined {
+  return ms == null ? undefined : timestampFromMs(ms);
+}

@@ -1,0 +1,197 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import type { Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
+import {
+  type AcknowledgeBreakRequest,
+  BreakKind,
+  BreakKindSchema,
+  type ListReconciliationBreaksRequest,
+  type ListReconciliationsRequest,
+  type ReconcileDayRequest,
+  type ReconciliationBreakSchema,
+  type ReconciliationSchema,
+  type ReconciliationState,
+  ReconciliationStateSchema,
+} from '../../../../gen/marina/admin/v1/reconciliation_pb.ts';
+import { type Clock, isDate, lagosDay } from '../../../../kit/clock.ts';
+import { enumWords } from '../../../../kit/enums.ts';
+import type { Cursors } from '../../../../kit/paging.ts';
+import type { Database } from '../../../store/database.ts';
+import { startRun } from '../../reconciliation/run-store.ts';
+import {
+  type BreakFilter,
+  breaksById,
+  firstPartner,
+  listBreaks,
+  listRuns,
+  newestRun,
+} from '../../reconciliation/store.ts';
+import {
+  reconciliationBreaks,
+  reconciliationRuns,
+  type StoredBreak,
+  type StoredRun,
+} from '../../reconciliation/table.ts';
+import { audit } from '../audit.ts';
+import { type AdminCall, type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+import { AdminError, invalidField } from '../errors.ts';
+
+type ReconciliationCalls = Pick<
+  AdminCalls<typeof Diagnostics>,
+  'reconcileDay' | 'listReconciliations' | 'listReconciliationBreaks' | 'acknowledgeBreak'
+>;
+
+interface ReconciliationParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  /** Wakes the process that compares days. */
+  readonly wake: () => void;
+}
+
+const states = enumWords<typeof ReconciliationState>(ReconciliationStateSchema);
+export const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
+
+/** How long a call waits for a day's result, and how often it asks. */
+const longestWaitMs = 15_000;
+const pollMs = 200;
+/** A list with a kind looks at this many breaks of other kinds at most. */
+const mostRead = 1_000;
+
+/** The operators' calls about the reconciliation with the broker's statements. */
+export function reconciliationCalls({ database, clock, cursors, wake }: ReconciliationParts): ReconciliationCalls {
+  async function reconcileDay({ day, reason }: ReconcileDayRequest, call: AdminCall) {
+    await checkDay(day);
+    const now = clock.now();
+    const entry = audit(call, now, { subject: day, detail: { day, reason } });
+    const started = await startRun(database, day, { startedBy: call.operator, now }, [entry]);
+    if (started === undefined) throw new Error(`no reconciliation of ${day} was started`);
+    wake();
+    return { reconciliation: toRun(await ended(started)) };
+  }
+
+  /** The run when its next try has ended, or as it is after the longest wait. */
+  async function ended(started: StoredRun): Promise<StoredRun> {
+    const end = performance.now() + longestWaitMs;
+    let run = started;
+    const isOver = () => run.number !== started.number || (run.tries > started.tries && run.state !== 'running');
+    const isRunning = started.state === 'running';
+    while (!(isOver() || (isRunning && run.state !== 'running')) && performance.now() < end) {
+      await delay(pollMs);
+      const [row] = await database.read(newestRun(started.day));
+      if (row !== undefined) run = reconciliationRuns.all.read(row);
+    }
+    return run;
+  }
+
+  async function checkDay(day: string): Promise<void> {
+    if (!isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
+    if (day > lagosDay(clock.now())) throw invalidField('day', 'must not be after today.');
+    const [first] = await database.read(firstPartner());
+    const firstDay = first && lagosDay((first.created_at as Date).getTime());
+    if (firstDay === undefined || day < firstDay) {
+      throw invalidField('day', `must not be before the gateway's first${firstDay ? `, ${firstDay}` : ''}.`);
+    }
+  }
+
+  async function listReconciliations({ day, limit, cursor }: ListReconciliationsRequest) {
+    if (day !== '' && !isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
+    const issuedFor = ['reconciliations', day];
+    const before = cursor === '' ? undefined : cursors.read(issuedFor, cursor).split(' ');
+    const most = limit || usuallyListed;
+    const position = before && ([before[0] ?? '', Number(before[1])] as const);
+    const rows = await database.read(listRuns(day, position, most + 1));
+    const runs = rows.map(reconciliationRuns.all.read);
+    const page = cursors.page(issuedFor, runs, most, (run) => `${run.day} ${run.number}`);
+    return { reconciliations: page.data.map(toRun), nextCursor: page.nextCursor };
+  }
+
+  async function listReconciliationBreaks({ limit, cursor, kind, ...filter }: ListReconciliationBreaksRequest) {
+    checkFilter(filter);
+    const word = kind === BreakKind.UNSPECIFIED ? undefined : breakKinds.find(kind);
+    if (kind !== BreakKind.UNSPECIFIED && word === undefined) throw invalidField('kind', 'is not known.');
+    const issuedFor = ['breaks', filter.day, filter.partnerId, String(filter.openOnly), word ?? ''];
+    const most = limit || usuallyListed;
+    let after = cursor === '' ? undefined : positionIn(cursors.read(issuedFor, cursor));
+    const breaks: StoredBreak[] = [];
+    for (let read = 0; read < mostRead; ) {
+      const wanted = most - breaks.length + 1;
+      const rows = (await database.read(listBreaks(filter, after, wanted))).map(reconciliationBreaks.all.read);
+      for (const row of rows) {
+        if (breaks.length === most) return { breaks: breaks.map(toBreak), nextCursor: issue(issuedFor, after) };
+        after = [row.day, row.id];
+        if (word === undefined || row.kind === word) breaks.push(row);
+      }
+      if (rows.length < wanted) return { breaks: breaks.map(toBreak), nextCursor: undefined };
+      read += rows.length;
+    }
+    return { breaks: breaks.map(toBreak), nextCursor: issue(issuedFor, after) };
+  }
+
+  function issue(issuedFor: readonly string[], after: readonly [string, string] | undefined): string | undefined {
+    return after && cursors.issue(issuedFor, after.join(' '));
+  }
+
+  async function acknowledgeBreak({ id, reason, ours, brokers }: AcknowledgeBreakRequest, call: AdminCall) {
+    if (reason.trim() === '') throw invalidField('reason', 'must say why.');
+    const now = clock.now();
+    const row = await database.transaction<StoredBreak | undefined>([breaksById([id])], ([rows = []]) => {
+      const [found] = rows;
+      const before = found && reconciliationBreaks.all.read(found);
+      if (before === undefined) return { writes: [], result: undefined };
+      if ((ours ?? before.ours) !== before.ours || (brokers ?? before.brokers) !== before.brokers) {
+        throw new AdminError(status.FAILED_PRECONDITION, 'the break has other values by now: list it again');
+      }
+      if (before.acknowledgedAt !== null) return { writes: [], result: before };
+      const by = { acknowledgedBy: call.operator, acknowledgedAt: now, acknowledgedReason: reason };
+      const after = { ...before, ...by, isOpen: false };
+      const { partnerId, kind, day, objectId, account } = before;
+      const detail = { id, reason, kind, day, object_id: objectId, account };
+      const entry = { ...(partnerId === '' ? {} : { partnerId }), subject: id, detail };
+      return { writes: [...reconciliationBreaks.update(before, after), audit(call, now, entry)], result: after };
+    });
+    if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such break');
+    return { break: toBreak(row) };
+  }
+
+  return { reconcileDay, listReconciliations, listReconciliationBreaks, acknowledgeBreak };
+}
+
+/** Throws if a filter is not one. */
+export function checkFilter({ day }: Pick<BreakFilter, 'day'>): void {
+  if (day !== '' && !isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
+}
+
+function positionIn(text: string): readonly [day: string, id: string] {
+  const [day = '', id = ''] = text.split(' ');
+  return [day, id];
+}
+
+function toRun(run: StoredRun): MessageInitShape<typeof ReconciliationSchema> {
+  const { day, number, state, startedBy, startedAt, endedAt, tries, problem, records, objects, breaks } = run;
+  return {
+    id: `${day}-${number}`,
+    ...{ day, tries, problem, records, objects, breaks },
+    state: states.value(state),
+    startedBy: startedBy ?? '',
+    startedAt: toTimestamp(startedAt),
+    endedAt: toTimestamp(endedAt),
+    periodFrom: toTimestamp(run.periodFrom),
+    periodTo: toTimestamp(run.periodTo),
+  };
+}
+
+function toBreak(row: StoredBreak): MessageInitShape<typeof ReconciliationBreakSchema> {
+  const { id, day, kind, partnerId, objectId, account, symbol, ours, brokers, isUnsettled } = row;
+  return {
+    ...{ id, day, partnerId, objectId, account, symbol, ours, brokers, isUnsettled },
+    kind: breakKinds.value(kind),
+    firstSeenAt: toTimestamp(row.firstSeenAt),
+    lastSeenAt: toTimestamp(row.lastSeenAt),
+    goneAt: toTimestamp(row.goneAt),
+    acknowledgedBy: row.acknowledgedBy ?? '',
+    acknowledgedAt: toTimestamp(row.acknowledgedAt),
+    acknowledgedReason: row.acknowledgedReason ?? '',
+  };
+}

@@ -1,0 +1,153 @@
+import { status } from '@grpc/grpc-js';
+import { Keys, type RevokeKeyRequest } from '../../../gen/marina/admin/v1/keys_pb.ts';
+import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_pb.ts';
+import { areTooWide, normalAddresses, tooWide } from '../../../kit/addresses.ts';
+import { enumWords } from '../../../kit/enums.ts';
+import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
+import type { KeySeals } from '../../edge/auth/key-seals.ts';
+import { makeKey } from '../../edge/auth/keys.ts';
+import { insertKey, revokeKey } from '../../edge/auth/store.ts';
+import { activeChildren, mostActiveKeys, mostGenerations } from '../../partners/keys/rules.ts';
+import {
+  countActiveKeys,
+  findShownKey,
+  listKeyLines,
+  listKeys,
+  type ShownKey,
+  toKeyLine,
+  toShownKey,
+} from '../../partners/keys/store.ts';
+import { reading } from '../../store/facts.ts';
+import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
+import { audit } from './audit.ts';
+import {
+  type AdminCall,
+  type AdminParts,
+  adminService,
+  changeOwned,
+  listed,
+  requirePartner,
+  toTimestamp,
+} from './call.ts';
+import { AdminError, invalidField } from './errors.ts';
+
+const scopeWords = enumWords<typeof Scope>(ScopeSchema);
+
+interface KeyAdminParts extends AdminParts {
+  /** The keys of the MACs of API keys. */
+  readonly keyMacKeys: SecretKeys;
+  readonly keySeals: KeySeals;
+}
+
+/** The operators' calls on partners' keys. `ended` notifies all replicas that a key has ended. */
+export function keyService(
+  { database, clock, ids, keyMacKeys, keySeals }: KeyAdminParts,
+  ended: (keyId: string) => void,
+) {
+  return adminService(Keys, {
+    async createKey({ partnerId, reason, ...request }, call) {
+      const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
+      const addresses = normalAddresses(request.addresses);
+      if (addresses.length === 0 && database.environment === 'live') {
+        throw invalidField('addresses', 'is required: a live key needs at least one.');
+      }
+      const everywhere = addresses.findIndex((address) => address.endsWith('/0'));
+      if (everywhere >= 0 && database.environment === 'live') {
+        throw invalidField(`addresses[${everywhere}]`, 'must not be all addresses: a live key works from some only.');
+      }
+      if (database.environment === 'live' && areTooWide(addresses)) throw invalidField('addresses', tooWide);
+      const { id, key: secret, secretHash, macKey } = makeKey(database.environment, keyMacKeys, ids.keyHead());
+      const createdAt = clock.now();
+      await changeOwned(database, partnerId, 'keys', reading(countActiveKeys(partnerId)), ([counted]) => {
+        if (Number(counted?.[0]?.active) >= mostActiveKeys) {
+          throw new AdminError(status.FAILED_PRECONDITION, `the partner has ${mostActiveKeys} keys: revoke one first`);
+        }
+        const after = { scopes: scopes.map((scope) => scopeWords.word(scope)), addresses };
+        return [
+          insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }, keySeals),
+          audit(call, createdAt, { partnerId, subject: id, detail: { reason }, after }),
+        ];
+      });
+      return { key: { id, scopes, addresses, createdAt: toTimestamp(createdAt) }, secret };
+    },
+
+    async listKeys({ partnerId, beforeKeyId, limit }) {
+      await requirePartner(database, partnerId);
+      const { rows, hasMore } = await listed(limit, (most) =>
+        database.read(listKeys(partnerId, beforeKeyId || undefined, most)),
+      );
+      return { keys: rows.map((row) => toMessage(toShownKey(row))), hasMore };
+    },
+
+    async revokeKey(request, call) {
+      const ending = new Set([request.keyId]);
+      try {
+        const revokedKeyIds = await (request.withChildren ? revokeWithDescendants : revokeOne)(request, call, ending);
+        return { changed: revokedKeyIds.length > 0, revokedKeyIds };
+      } finally {
+        // Called also if the outcome is unknown: the next use of a key then asks the database.
+        for (const id of ending) ended(id);
+      }
+    },
+  });
+
+  /** Revokes one key without waiting for its partner's lock. */
+  function revokeOne({ keyId, reason }: RevokeKeyRequest, call: AdminCall): Promise<string[]> {
+    const find = statement('SELECT partner_id, revoked_at FROM api_keys WHERE id = ? FOR UPDATE', keyId);
+    return database.transaction([find], ([rows]) => {
+      const partnerId = ownerIn(rows);
+      if (rows?.[0]?.revoked_at !== null) return { writes: [], result: [] };
+      return { writes: revocation(call, { partnerId, keyId, detail: { reason } }), result: [keyId] };
+    });
+  }
+
+  /** Revokes a key and its descendants, under its partner's lock, so that no other can be made meanwhile. */
+  async function revokeWithDescendants(
+    { keyId, reason }: RevokeKeyRequest,
+    call: AdminCall,
+    ending: Set<string>,
+  ): Promise<string[]> {
+    const partnerId = ownerIn(await database.read(statement('SELECT partner_id FROM api_keys WHERE id = ?', keyId)));
+    return database.inPartner(partnerId, {
+      touches: ['keys'],
+      fact: reading(findShownKey(partnerId, keyId), listKeyLines(partnerId, mostGenerations)),
+      decide: ([own = [], lines = []]) => {
+        const revoked = activeChildren(keyId, lines.map(toKeyLine));
+        if (own[0]?.revoked_at === null) revoked.unshift(keyId);
+        for (const id of revoked) ending.add(id);
+        // The entry of a descendant names the key that it descends from.
+        const writes = revoked.flatMap((id) => {
+          const detail = id === keyId ? { reason } : { reason, child_of: keyId };
+          return revocation(call, { partnerId, keyId: id, detail });
+        });
+        return { writes, result: revoked };
+      },
+    });
+  }
+
+  /** Ends a key and writes the audit entry. */
+  function revocation(
+    call: AdminCall,
+    { partnerId, keyId, detail }: { partnerId: string; keyId: string; detail: Record<string, unknown> },
+  ): Statement[] {
+    const at = clock.now();
+    const entry = { partnerId, subject: keyId, detail, before: { revoked: false }, after: { revoked: true } };
+    return [revokeKey(partnerId, keyId, at), audit(call, at, entry)];
+  }
+}
+
+/** The partner of a key that was found. Throws if there is none. */
+function ownerIn([key]: readonly SqlRow[] = []): string {
+  if (key === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such key');
+  return String(key.partner_id);
+}
+
+function toMessage({ id, scopes, addresses, createdAt, usedAt, revokedAt, createdBy }: ShownKey) {
+  return {
+    ...{ id, scopes: [...scopes], addresses: [...addresses] },
+    createdAt: toTimestamp(createdAt),
+    lastUsedAt: toTimestamp(usedAt),
+    revokedAt: toTimestamp(revokedAt),
+    createdByKeyId: createdBy ?? '',
+  };
+}

@@ -1,0 +1,143 @@
+import type { RemovedRows } from '../../../store/removal.ts';
+import { type Statement, statement } from '../../../store/statement.ts';
+import { defineTable, instant, longText, optional, type RowOf, text } from '../../../store/table.ts';
+
+/**
+ * What operators propose and others decide. A proposal changes nothing before it is approved; then it is applied in the
+ * transaction that records the approval.
+ */
+export const proposals = defineTable({
+  name: 'proposals',
+  columns: {
+    partnerId: text(24),
+    id: text(24),
+    /** The call that proposed it, as service and method. */
+    action: text(64),
+    /** The object that it changes. */
+    objectId: text(24),
+    /** One that is stored as open has expired once `expiresAt` is over. A worker stores that it has (`expiry`). */
+    state: text<'open' | 'applied' | 'declined' | 'expired'>(16),
+    /** What is proposed, as the action writes it: JSON. */
+    request: longText(),
+    /** The object when it was proposed: JSON. */
+    seen: longText(),
+    evidence: longText(),
+    reference: text(200),
+    proposedBy: text(64),
+    proposedAt: instant(),
+    expiresAt: instant(),
+    decidedBy: optional(text(64)),
+    decidedAt: optional(instant()),
+    decisionReason: optional(text(200)),
+  },
+  primary: ['partnerId', 'id'],
+  indexes: {
+    proposals_state: ['state', 'id'],
+    proposals_object: ['partnerId', 'objectId', 'id'],
+  },
+  unique: { proposals_id: ['id'] },
+});
+
+export type StoredProposal = RowOf<typeof proposals>;
+
+const shortly = proposals.only('id', 'objectId', 'proposedBy', 'proposedAt', 'expiresAt');
+
+/** Finds a proposal by its id, whoever's it is. */
+export function proposalById(id: string): Statement {
+  return proposals.find({ id }, proposals.all, undefined, 'proposals_id');
+}
+
+/** Finds the open proposals about some objects of a partner. `now` is business time. */
+export function openProposalsOf(partnerId: string, objectIds: readonly string[], now: number): Statement {
+  const isOpen = statement('AND expires_at > ?', new Date(now));
+  return proposals.find({ partnerId, objectId: objectIds, state: 'open' }, shortly, isOpen, 'proposals_object');
+}
+
+export const toOpenProposal = shortly.read;
+
+/** A list of proposals, newest first. */
+export interface ProposalList {
+  readonly state: 'open' | 'applied' | 'declined' | 'expired' | undefined;
+  /** The object, with its partner. */
+  readonly object: { readonly partnerId: string; readonly objectId: string } | undefined;
+  /** Only those with a lower id. */
+  readonly before: string | undefined;
+}
+
+/** A page of proposals. `now` is business time. */
+export function listProposals(wanted: ProposalList, now: number, most: number): Statement {
+  const { state, before } = wanted;
+  const [isInTime, isOver] = [statement('expires_at > ?', new Date(now)), statement('expires_at <= ?', new Date(now))];
+  // So that there is always a condition.
+  const isBefore = before === undefined ? statement("id > ''") : statement('id < ?', before);
+  if (state !== 'expired') return pageOf(wanted, state, [...(state === 'open' ? [isInTime] : []), isBefore], most);
+  // Those that are stored as expired, and those that will be. Each part is read in the order of an index.
+  const parts = [pageOf(wanted, 'expired', [isBefore], most), pageOf(wanted, 'open', [isOver, isBefore], most)];
+  return statement(
+    `${parts.map(({ sql }) => `(${sql})`).join(' UNION ALL ')} ORDER BY id DESC LIMIT ${most}`,
+    ...parts.flatMap(({ values }) => values),
+  );
+}
+
+/** Those that are stored in a state, newest first. */
+function pageOf(
+  { object }: ProposalList,
+  stored: ProposalList['state'],
+  more: readonly Statement[],
+  most: number,
+): Statement {
+  const conditions = [
+    ...(object === undefined
+      ? []
+      : [statement('partner_id = ?', object.partnerId), statement('object_id = ?', object.objectId)]),
+    ...(stored === undefined ? [] : [statement('state = ?', stored)]),
+    ...more,
+  ];
+  const index = object !== undefined ? 'proposals_object' : stored !== undefined ? 'proposals_state' : 'proposals_id';
+  const where = conditions.map(({ sql }) => sql).join(' AND ');
+  return statement(
+    `SELECT ${proposals.all.list} FROM proposals FORCE INDEX (${index}) WHERE ${where} ORDER BY id DESC LIMIT ${most}`,
+    ...conditions.flatMap(({ values }) => values),
+  );
+}
+
+/** Counts the open proposals, at most so many, and finds the oldest. `now` is business time. */
+export function countOpenProposals(now: number, most: number): Statement {
+  return statement(
+    `SELECT COUNT(*) AS count, MIN(proposed_at) AS oldest FROM (
+      SELECT proposed_at FROM proposals FORCE INDEX (proposals_state) WHERE state = 'open' AND expires_at > ?
+      LIMIT ${most}) AS waiting`,
+    new Date(now),
+  );
+}
+
+/** The proposals that are stored as open although their time is over, for the worker that stores that they have expired. */
+export const overdueProposals: RemovedRows = {
+  name: 'proposal-expiry',
+  keptMs: 0,
+  // Each is open for equally long, so the oldest is the first that is over.
+  oldest: statement(
+    "SELECT expires_at AS oldest FROM proposals FORCE INDEX (proposals_state) WHERE state = 'open' ORDER BY id LIMIT 1",
+  ),
+};
+
+export const proposalKey = proposals.only('partnerId', 'id');
+
+/** Finds proposals that are stored as open and whose time is over, oldest first. `now` is business time. */
+export function findOverdueProposals(now: number, most: number): Statement {
+  return statement(
+    `SELECT ${proposalKey.list} FROM proposals FORCE INDEX (proposals_state) WHERE state = 'open' AND expires_at <= ?
+      ORDER BY id LIMIT ${most}`,
+    new Date(now),
+  );
+}
+
+/** Stores that proposals of a partner have expired, unless they are decided since. `now` is business time. */
+export function expireProposals(partnerId: string, ids: readonly string[], now: number): Statement {
+  const { sql, values } = proposals.where({ partnerId, id: ids });
+  return statement(
+    `UPDATE proposals FORCE INDEX (PRIMARY) SET state = 'expired' WHERE ${sql} AND state = 'open' AND expires_at <= ?`,
+    ...values,
+    new Date(now),
+  );
+}

@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto';
+import { create, type DescMessage, type DescMethod, type Message, type MessageInitShape } from '@bufbuild/protobuf';
+import { Metadata, type ServerCredentials, status } from '@grpc/grpc-js';
+import {
+  BadRequestSchema,
+  file_google_rpc_error_details,
+  RetryInfoSchema,
+} from '../../../gen/google/rpc/error_details_pb.ts';
+import { Counts } from '../../../kit/counts.ts';
+import { ApiError } from '../../../kit/errors.ts';
+import { LineSampler } from '../../../kit/line-sampler.ts';
+import type { Logger } from '../../../kit/log.ts';
+import { identifyOperators, type Operator, type OperatorToken } from '../../../kit/operator-tokens.ts';
+import { isVisibleLine, isVisibleText } from '../../../kit/visible-text.ts';
+import type { Live } from '../../../kit/watched-files.ts';
+import { ConnectionLimits } from '../../edge/bounds.ts';
+import { compileFieldRules, type TextProblem } from '../../edge/field-rules.ts';
+import { type Arrival, type GrpcStatus, type RichStatus, richStatus } from '../../edge/grpc/arrival.ts';
+import { isCompressed } from '../../edge/grpc/listener.ts';
+import { compressed } from '../../edge/grpc/refusals.ts';
+import {
+  GrpcServer,
+  type Respond,
+  type ServedMethod,
+  type StreamCall,
+  type UnaryCall,
+} from '../../edge/grpc/server.ts';
+import { rpcPath } from '../../edge/operations.ts';
+import { decodeProtobuf, type ErrorDetail, encodeProtobuf, rpcStatus } from '../../edge/rpc.ts';
+import { deliver, OpenStreams, slowEndMs } from '../../edge/streams.ts';
+import type { AdminCall, AdminService } from './call.ts';
+import { AdminError } from './errors.ts';
+
+interface AdminServerOptions {
+  readonly services: readonly AdminService[];
+  readonly tokens: Live<readonly OperatorToken[]>;
+  readonly log: Logger;
+  /** Called at a call's end, with its service and method and the name of its gRPC status. */
+  readonly onCalled: (call: string, code: string) => void;
+  /** Without them the port uses plain text. */
+  readonly credentials: ServerCredentials | undefined;
+  /** How a client's address is logged; undefined: not at all. */
+  readonly shownAddress: (address: string) => string | undefined;
+}
+
+type Answer = MessageInitShape<DescMessage>;
+type Handle<Answered> = (request: Message, call: AdminCall, signal?: AbortSignal) => Answered;
+
+const mostMessageBytes = 64 * 1024;
+const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
+/** How long calls may go on over a connection whose certificate may be revoked. */
+const reconnectMs = 1_000;
+/** Open streams of all operators together, and of one operator, over all of its tokens. */
+const maxStreams = 20;
+const maxStreamsOfOne = 5;
+
+/** The operators' port: gRPC with reflection and health. It checks the token before reading the message, then fields. */
+export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
+  const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
+  const identify = identifyOperators(options.tokens, Date.now);
+  const streams = new OpenStreams();
+  const connections = new ConnectionLimits(connectionBounds);
+  const openStreams = new Counts();
+  const served = services.flatMap(({ service, calls }) =>
+    service.methods.map((method): ServedMethod => {
+      const handle = calls[method.localName] as Handle<unknown>;
+      const what = { method, maxBytes: mostMessageBytes };
+      return method.methodKind === 'server_streaming'
+        ? { ...what, serveStream: streamServer(method, handle as Handle<AsyncIterable<Answer>>) }
+        : { ...what, serve: unaryServer(method, handle as Handle<Promise<Answer>>) };
+    }),
+  );
+  const methods = new Map(served.map(({ method }) => [rpcPath(method), method]));
+  const server = new GrpcServer({
+    methods: served,
+    moreFiles: [file_google_rpc_error_details],
+    authorize,
+    connections,
+    credentials: options.credentials,
+    callsPerConnection: 100,
+    connectionMegabytes: 16,
+  });
+
+  /** Checks the token before any byte of the message is read. */
+  async function authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
+    const method = methods.get(arrival.path);
+    const visit = begin(method, arrival);
+    try {
+      visit.identify();
+    } catch (error) {
+      return visit.refused(error);
+    }
+    if (method === undefined) return undefined;
+    if (isCompressed(arrival)) return compressed;
+    connections.note(arrival.peer);
+    return undefined;
+  }
+
+  function unaryServer(method: DescMethod, handle: Handle<Promise<Answer>>) {
+    const read = requestReader(method);
+    return async (arrival: Arrival, call: UnaryCall, respond: Respond) => {
+      const visit = begin(method, arrival);
+      try {
+        const caller = visit.identify();
+        const answer = await handle(read(call.request), caller);
+        call.sendMetadata(visit.metadata());
+        respond(null, encode(method, answer));
+        visit.answered();
+      } catch (error) {
+        respond(visit.refused(error));
+      } finally {
+        arrival.answered();
+      }
+    };
+  }
+
+  function streamServer(method: DescMethod, handle: Handle<AsyncIterable<Answer>>) {
+    const read = requestReader(method);
+    return async (arrival: Arrival, call: StreamCall) => {
+      const visit = begin(method, arrival);
+      const ending = streams.open();
+      let isGone = false;
+      call.on('cancelled', () => {
+        isGone = true;
+        ending.abort(new Error('the operator left'));
+      });
+      let ended = () => {};
+      try {
+        const caller = visit.identify();
+        // Names that differ in capitals only are of one person.
+        const name = caller.operator.toLowerCase();
+        if (openStreams.of(name) >= maxStreamsOfOne)
+          throw tooManyStreams(`of ${maxStreamsOfOne} open streams of an operator`);
+        if (openStreams.total >= maxStreams) throw tooManyStreams(`of ${maxStreams} open streams of all operators`);
+        ended = openStreams.add(name);
+        const request = read(call.request);
+        call.sendMetadata(visit.metadata());
+        const write = (answer: Answer) => {
+          visit.identify(); // Its token may have expired, or be removed, since the stream began.
+          return new Promise<void>((resolve) => call.write(encode(method, answer), () => resolve()));
+        };
+        await deliver(handle(request, caller, ending.signal), ending, write);
+        call.end();
+        visit.answered();
+      } catch (error) {
+        if (isGone) visit.answered();
+        else call.emit('error', visit.refused(error));
+      } finally {
+        ended();
+        streams.ended(ending);
+        arrival.answered(slowEndMs);
+      }
+    };
+  }
+
+  /** A call from its start until its end is logged. `method` is undefined if it does not exist. */
+  function begin(method: DescMethod | undefined, arrival: Arrival) {
+    const { peer } = arrival;
+    const action = method === undefined ? 'unknown' : `${method.parent.name}.${method.name}`;
+    const requestId = randomUUID();
+    const startedAt = performance.now();
+    const clientAddress = shownAddress(peer);
+    let operator: Operator | undefined;
+    const facts = () => {
+      const durationMs = Math.round(performance.now() - startedAt);
+      return { requestId, operator, clientAddress, action, durationMs };
+    };
+    return {
+      identify: (): AdminCall => {
+        operator = identify(arrival.values('authorization'));
+        if (operator === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
+        return { operator, action };
+      },
+      metadata: () => {
+        const answered = new Metadata();
+        answered.set('x-request-id', requestId);
+        return answered;
+      },
+      answered: () => {
+        log.info(facts(), 'an operator called');
+        options.onCalled(action, 'OK');
+      },
+      refused: (error: unknown) => {
+        const refusal = toRefusal(error, requestId);
+        if (operator !== undefined || strangersCalls.take(peer)) {
+          log.warn({ err: error, ...facts(), code: status[refusal.code] }, 'an operator call failed');
+        }
+        options.onCalled(action, status[refusal.code] ?? 'UNKNOWN');
+        return refusal;
+      },
+    };
+  }
+
+  return {
+    listen: (port: number, host: string) => server.listen(port, host),
+    /** Closes all connections within a moment, so that each client shows its certificate again. */
+    reconnect: () => server.reconnect(reconnectMs),
+    /** Reports NOT_SERVING, ends streams, waits at most `graceMs` for calls in progress, and closes. */
+    close: (graceMs: number) => {
+      streams.close();
+      return server.close(graceMs);
+    },
+  };
+}
+
+/** Reads and checks a call's message. Throws an error that names the field at fault. */
+function requestReader(method: DescMethod): (bytes: Buffer) => Message {
+  const check = compileFieldRules(method.input, method.input.fields, visibleText);
+  return (bytes) => {
+    const message = decodeProtobuf(method.input, bytes);
+    check(message);
+    return message;
+  };
+}
+
+/** Texts of several lines. Any other one is a name, a reason, a reference or an id. */
+const textsOfLines: ReadonlySet<string> = new Set(['marina.admin.v1.ProposeSettlementRequest.evidence']);
+
+/** Refuses what operators cannot see in an audit entry, a list or a log line. */
+const visibleText: TextProblem = (field) => {
+  const hasLines = textsOfLines.has(`${field.parent.typeName}.${field.name}`);
+  const isVisible = hasLines ? isVisibleText : isVisibleLine;
+  const allowed = hasLines ? 'characters that can be seen, in lines' : 'one line of characters that can be seen';
+  return (text) => (isVisible(text) && text.isWellFormed() ? undefined : `must be ${allowed}.`);
+};
+
+function encode({ output }: DescMethod, answer: Answer): Buffer {
+  return encodeProtobuf(output, create(output, answer));
+}
+
+function tooManyStreams(which: string): ApiError {
+  return new ApiError('rate_limited', { message: `The limit ${which} is used up. Close one first.` });
+}
+
+/** An operator's error status. A `google.rpc.BadRequest` names a field at fault. */
+function toRefusal(error: unknown, requestId: string): RichStatus {
+  const { code, message, param } = describe(error);
+  if (param === undefined) return richStatus(code, message, requestId, waitOf(error));
+  const fieldViolations = [{ field: param, description: message.toWellFormed() }];
+  const detail = { desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) };
+  return richStatus(code, message, requestId, [detail]);
+}
+
+/** How long to wait, by the catalogue of errors. */
+function waitOf(error: unknown): ErrorDetail[] {
+  const seconds = error instanceof ApiError ? error.retryAfterSeconds : undefined;
+  if (seconds === undefined) return [];
+  return [{ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay: { seconds: BigInt(seconds) } }) }];
+}
+
+function describe(error: unknown): { code: status; message: string; param?: string } {
+  if (error instanceof AdminError) return { code: error.status, message: error.message, param: error.param };
+  if (error instanceof ApiError) {
+    // An unreadable message is at fault as a whole.
+    const param = error.param ?? (error.code === 'invalid_request' ? '' : undefined);
+    return { code: rpcStatus(error), message: error.message, param };
+  }
+  return { code: status.INTERNAL, message: 'something went wrong; the log has more' };
+}

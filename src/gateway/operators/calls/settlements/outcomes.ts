@@ -1,0 +1,211 @@
+import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import {
+  type AllocationOutcome,
+  type ApplicationOutcome,
+  type OrderOutcome,
+  type SettledAllocationState,
+  SettledAllocationStateSchema,
+  type SettledApplicationState,
+  SettledApplicationStateSchema,
+  type SettledOrderState,
+  SettledOrderStateSchema,
+  type SettledTrade as SettledTradeMessage,
+  type SettlementOutcome,
+  SettlementOutcomeSchema,
+} from '../../../../gen/marina/admin/v1/settlements_pb.ts';
+import {
+  type AllocationRejectReason,
+  AllocationRejectReasonSchema,
+} from '../../../../gen/marina/gateway/v1/allocations_pb.ts';
+import {
+  type ApplicationRejectReason,
+  ApplicationRejectReasonSchema,
+} from '../../../../gen/marina/gateway/v1/applications_pb.ts';
+import { type OrderRejectReason, OrderRejectReasonSchema } from '../../../../gen/marina/gateway/v1/orders_pb.ts';
+import { instantRange, toMilliseconds } from '../../../../kit/clock.ts';
+import { enumWords } from '../../../../kit/enums.ts';
+import { type Fact, found, noFact, together } from '../../../store/facts.ts';
+import { settleAllocation } from '../../../trading/allocations/settlement/rules.ts';
+import type { StoredAllocation } from '../../../trading/allocations/table.ts';
+import { settleApplication } from '../../../trading/applications/settlement/rules.ts';
+import type { StoredApplication } from '../../../trading/applications/table.ts';
+import { type SettledTrade, settleOrder } from '../../../trading/orders/settlement/rules.ts';
+import { findTradeSteps, mostTradeSteps, type StoredOrder, toTradeStep } from '../../../trading/orders/table.ts';
+import { type KnownTrade, type TradeStep, tradesOf } from '../../../trading/orders/trades/rules.ts';
+import type { Settling } from '../../../trading/submission/rules.ts';
+import type { Submission } from '../../../trading/submission/table.ts';
+import { invalidField } from '../errors.ts';
+import {
+  allocationsWithReference,
+  type EnteredTrade,
+  enteredBefore,
+  enteredTrades,
+  isOfAnother,
+  type Link,
+  linkOf,
+  type Namesake,
+  ordersWithId,
+} from './claims.ts';
+
+/** A proposed outcome, ready to be decided on an object's row. */
+export interface Outcome {
+  /** The kind of its object, by the prefix of its id. */
+  readonly prefix: string;
+  /** What else the decision depends on: the order's steps with trades, and what belongs to other objects already. */
+  fact(partnerId: string, objectId: string): Fact<unknown>;
+  /** The keys of what else it touches. */
+  readonly touches: readonly string[];
+  /** `facts` is the value of `fact`. `now` and `proposedAt`, when it was proposed, are business time. */
+  settle<Row extends Submission>(row: Row, facts: unknown, now: number, proposedAt: number): Settling<Row>;
+}
+
+const orderStates = enumWords<typeof SettledOrderState>(SettledOrderStateSchema);
+const applicationStates = enumWords<typeof SettledApplicationState>(SettledApplicationStateSchema);
+const allocationStates = enumWords<typeof SettledAllocationState>(SettledAllocationStateSchema);
+const orderReasons = enumWords<typeof OrderRejectReason>(OrderRejectReasonSchema);
+const applicationReasons = enumWords<typeof ApplicationRejectReason>(ApplicationRejectReasonSchema);
+const allocationReasons = enumWords<typeof AllocationRejectReason>(AllocationRejectReasonSchema);
+
+/** An outcome as a proposal keeps it. */
+export function writeOutcome(outcome: SettlementOutcome): string {
+  return toJsonString(SettlementOutcomeSchema, outcome);
+}
+
+/** Reads a proposal's outcome. Throws if a later version proposed something that this one does not know. */
+export function readOutcome(text: string): Outcome {
+  return toOutcome(fromJsonString(SettlementOutcomeSchema, text));
+}
+
+/** Checks an outcome as far as that is possible without the object. Throws INVALID_ARGUMENT. */
+export function toOutcome({ order, application, allocation }: SettlementOutcome): Outcome {
+  const outcomes = [
+    ...(order === undefined ? [] : [ofOrder(order)]),
+    ...(application === undefined ? [] : [ofApplication(application)]),
+    ...(allocation === undefined ? [] : [ofAllocation(allocation)]),
+  ];
+  const [outcome] = outcomes;
+  if (outcome !== undefined && outcomes.length === 1) return outcome;
+  throw invalidField('outcome', 'must have exactly one of `order`, `application` and `allocation`.');
+}
+
+/** What the settlement of an order depends on. */
+interface OrderSettlementFacts {
+  readonly steps: readonly TradeStep[] | undefined;
+  readonly entered: readonly EnteredTrade[] | undefined;
+  readonly namesakes: readonly Namesake[];
+}
+
+function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: OrderOutcome): Outcome {
+  const settlement = {
+    state: orderStates.find(state),
+    rejectReason: orderReasons.find(rejectReason),
+    endedAt: instantOf(endedAt, 'outcome.order.ended_at'),
+    exchangeOrderId,
+    trades: trades.map(toTrade),
+  };
+  checkTradeIds(trades);
+  return {
+    prefix: 'ord',
+    touches: [],
+    fact: (partnerId, orderId) =>
+      together({
+        steps: trades.length === 0 ? noFact : stepsWithTrades(partnerId, orderId),
+        entered: trades.length === 0 ? noFact : enteredTrades(partnerId, orderId),
+        namesakes: ordersWithId(partnerId, exchangeOrderId),
+      }),
+    settle(row, facts, now, proposedAt) {
+      const { steps, entered, namesakes } = facts as OrderSettlementFacts;
+      const known = knownTrades(steps);
+      if (known === undefined) return { problem: `its history has more than ${mostTradeSteps} trades` };
+      const order = row as Submission as StoredOrder;
+      const problem = enteredBefore(trades, entered ?? []) ?? isOfAnother(order, namesakes);
+      if (problem !== undefined) return { problem };
+      return settleOrder(order, settlement, known, now, proposedAt) as Settling<never>;
+    },
+  };
+}
+
+function ofApplication({ state, reference, account, rejectReason }: ApplicationOutcome): Outcome {
+  const word = applicationStates.find(state);
+  if (word === undefined) throw invalidField('outcome.application.state', 'is required.');
+  const settlement = {
+    state: word,
+    reference: given(reference),
+    account: given(account),
+    rejectReason: applicationReasons.find(rejectReason),
+  };
+  return {
+    prefix: 'app',
+    touches: account === '' ? [] : [`account ${account}`],
+    fact: () => linkOf(account),
+    settle(row, facts, now) {
+      const link = facts as Link | undefined;
+      if (link !== undefined && link.partnerId !== row.partnerId)
+        return { problem: "the account is another partner's" };
+      const opener = link?.applicationId ?? row.id;
+      if (opener !== row.id) return { problem: `the account was opened for ${opener}` };
+      return settleApplication(row as Submission as StoredApplication, settlement, now) as Settling<never>;
+    },
+  };
+}
+
+function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: AllocationOutcome): Outcome {
+  const word = allocationStates.find(state);
+  if (word === undefined) throw invalidField('outcome.allocation.state', 'is required.');
+  const settlement = {
+    state: word,
+    brokerReference: given(brokerReference),
+    rejectReason: allocationReasons.find(rejectReason),
+    decidedAt: instantOf(decidedAt, 'outcome.allocation.decided_at'),
+  };
+  return {
+    prefix: 'alc',
+    touches: [],
+    fact: (partnerId) => allocationsWithReference(partnerId, settlement.brokerReference),
+    settle(row, facts, now) {
+      const allocation = row as Submission as StoredAllocation;
+      const namesakes = facts as readonly Pick<StoredAllocation, 'id' | 'account'>[];
+      const other = namesakes.find(({ id, account }) => id !== allocation.id && account === allocation.account);
+      if (other !== undefined) return { problem: `the broker has booked ${other.id} under this reference` };
+      return settleAllocation(allocation, settlement, now) as Settling<never>;
+    },
+  };
+}
+
+function stepsWithTrades(partnerId: string, orderId: string): Fact<readonly TradeStep[]> {
+  return found(findTradeSteps(partnerId, orderId), (rows) => rows.map(toTradeStep));
+}
+
+/** The trades of an order's history; undefined: there are too many. */
+function knownTrades(steps: readonly TradeStep[] = []): ReadonlyMap<number, KnownTrade> | undefined {
+  return steps.length > mostTradeSteps ? undefined : tradesOf(steps);
+}
+
+function toTrade({ step, quantity, priceKobo, at }: SettledTradeMessage, index: number): SettledTrade {
+  const traded = instantOf(at, `outcome.order.trades[${index}].at`);
+  if (traded === undefined) throw invalidField(`outcome.order.trades[${index}].at`, 'is required.');
+  return { step: step === 0 ? undefined : step, quantity, priceKobo, at: traded };
+}
+
+/** A trade that is entered twice would count twice. */
+function checkTradeIds(trades: readonly SettledTradeMessage[]): void {
+  const ids = new Set<string>();
+  for (const [index, { step, exchangeTradeId }] of trades.entries()) {
+    const field = `outcome.order.trades[${index}].exchange_trade_id`;
+    if (step === 0 && exchangeTradeId === '') throw invalidField(field, 'is required for a trade that has no step.');
+    if (ids.has(exchangeTradeId)) throw invalidField(field, 'is that of another trade of the outcome.');
+    if (exchangeTradeId !== '') ids.add(exchangeTradeId);
+  }
+}
+
+function instantOf(at: Timestamp | undefined, field: string): number | undefined {
+  if (at === undefined) return undefined;
+  const ms = toMilliseconds(at);
+  if (ms < instantRange.least || ms > instantRange.most) throw invalidField(field, 'must be from 2000 to 2199.');
+  return ms;
+}
+
+function given(text: string): string | undefined {
+  return text === '' ? undefined : text;
+}

@@ -1,0 +1,191 @@
+import { status } from '@grpc/grpc-js';
+import {
+  type ProposeSettlementRequest,
+  type SettlementOutcome,
+  Settlements,
+} from '../../../../gen/marina/admin/v1/settlements_pb.ts';
+import { isGuardFalse } from '../../../store/errors.ts';
+import { found, together } from '../../../store/facts.ts';
+import { statement } from '../../../store/statement.ts';
+import { Change } from '../../../trading/submission/change.ts';
+import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
+import type { Recorder } from '../../../trading/submission/record.ts';
+import { isBehind, type Submission } from '../../../trading/submission/table.ts';
+import { audit } from '../audit.ts';
+import { type AdminCall, type AdminParts, type AdminService, adminService } from '../call.ts';
+import { AdminError, invalidField } from '../errors.ts';
+import { changesSince, proposalLifeMs, type Seen } from '../proposals/rules.ts';
+import { type Approval, findObject, type ProposedAction, toProposal } from '../proposals/service.ts';
+import { proposals, type StoredProposal } from '../proposals/table.ts';
+import { type Outcome, readOutcome, toOutcome, writeOutcome } from './outcomes.ts';
+import { seenOf } from './seen.ts';
+
+interface SettlementParts extends AdminParts {
+  readonly kinds: Kinds;
+  readonly recorder: Pick<Recorder, 'change'>;
+}
+
+const action = 'Settlements.ProposeSettlement';
+
+/** The operators' call that proposes settlements, and what approving one does. */
+export function settlements(parts: SettlementParts): {
+  readonly service: AdminService;
+  readonly action: ProposedAction;
+} {
+  return {
+    service: adminService(Settlements, {
+      proposeSettlement: (request, call) => new Proposing(parts, request, call).propose(),
+    }),
+    action: { name: action, apply: (approval) => apply(parts, approval) },
+  };
+}
+
+class Proposing {
+  constructor(
+    private readonly parts: SettlementParts,
+    private readonly request: ProposeSettlementRequest,
+    private readonly call: AdminCall,
+  ) {}
+
+  async propose() {
+    const { database, kinds, clock } = this.parts;
+    const { objectId, outcome: message } = this.request;
+    if (message === undefined) throw invalidField('outcome', 'is required.');
+    const outcome = toOutcome(message);
+    if (!objectId.startsWith(`${outcome.prefix}_`)) throw invalidField('outcome', "must be of the object's kind.");
+    const object = await findObject(database, kinds, objectId);
+    const kind = kinds.ofId(objectId);
+    if (object === undefined || kind === undefined) throw noSuchObject();
+    const { partnerId } = object;
+    // Only the newest can be in time, because it was refused while another one was open.
+    const newest = statement('ORDER BY id DESC LIMIT 1');
+    const open = proposals.find({ partnerId, objectId, state: 'open' }, proposals.all, newest, 'proposals_object');
+    const { row, created } = await database.inPartner(partnerId, {
+      touches: [objectId, ...outcome.touches],
+      fact: together({
+        row: found(kind.table.find({ partnerId, id: objectId }), ([row]) => row && kind.table.all.read(row)),
+        open: found(open, (rows) => rows.map(proposals.all.read)),
+        facts: outcome.fact(partnerId, objectId),
+      }),
+      decide: ({ row, open, facts }) => {
+        const before = open.find(({ expiresAt }) => expiresAt > clock.now());
+        if (before !== undefined) return { writes: [], result: { row: this.#sameAs(before, message), created: false } };
+        if (row === undefined) throw noSuchObject();
+        check(kind, row, outcome, facts, { now: clock.now(), proposedAt: clock.now() });
+        const made = this.#make(partnerId, row, message);
+        const { evidence, reference, request } = made;
+        const detail = { proposal: made.id, request: JSON.parse(request) as unknown, evidence, reference };
+        const entry = { partnerId, subject: objectId, detail, before: { ...seenOf(row) } };
+        return {
+          writes: [proposals.insert(made), audit(this.call, made.proposedAt, entry)],
+          result: { row: made, created: true },
+        };
+      },
+    });
+    return { proposal: toProposal(row, clock.now()), created };
+  }
+
+  #make(partnerId: string, row: Submission, outcome: SettlementOutcome): StoredProposal {
+    const { ids, clock } = this.parts;
+    const { objectId, evidence, reference } = this.request;
+    const now = clock.now();
+    return {
+      ...{ partnerId, id: ids.object('prp'), action, objectId, state: 'open', evidence, reference },
+      request: writeOutcome(outcome),
+      seen: JSON.stringify(seenOf(row)),
+      proposedBy: this.call.operator,
+      ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
+      ...{ decidedBy: null, decidedAt: null, decisionReason: null },
+    };
+  }
+
+  /** The open proposal, if it is this one. A call whose answer was lost may be repeated. */
+  #sameAs(open: StoredProposal, outcome: SettlementOutcome): StoredProposal {
+    const { evidence, reference } = this.request;
+    const isSame =
+      open.proposedBy === this.call.operator &&
+      open.evidence === evidence &&
+      open.reference === reference &&
+      open.request === writeOutcome(outcome);
+    if (isSame) return open;
+    throw new AdminError(
+      status.ALREADY_EXISTS,
+      `the proposal ${open.id} of ${open.proposedBy} about it is open: decline it first`,
+    );
+  }
+}
+
+/** Applies an approved settlement. The object changes in the transaction that records the approval. */
+async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, mayApply, record }: Approval) {
+  const { partnerId, id, objectId } = proposal;
+  const kind = kinds.ofId(objectId);
+  if (kind === undefined) throw noSuchObject();
+  let outcome: Outcome;
+  try {
+    outcome = readOutcome(proposal.request);
+  } catch (error) {
+    const message = 'another version proposed it: call a replica of that version';
+    throw new AdminError(status.FAILED_PRECONDITION, message, { cause: error });
+  }
+  // The decision may be made more than once, on cached values and again under the lock: the last one counts.
+  let decided: 'applied' | 'before' | undefined;
+  const fact = together({
+    proposal: found(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
+    facts: outcome.fact(partnerId, objectId),
+  });
+  const decide = (row: Submission, current: { proposal: StoredProposal | undefined; facts: unknown }) => {
+    if (current.proposal === undefined) throw new Error(`${id} is not stored`);
+    if (!mayApply(current.proposal)) {
+      decided = 'before';
+      return undefined;
+    }
+    const changed = changesSince(JSON.parse(proposal.seen) as Seen, seenOf(row));
+    if (changed !== '') {
+      const message = `the object changed after this was proposed: ${changed}. Decline it, and propose what still holds`;
+      throw new AdminError(status.FAILED_PRECONDITION, message);
+    }
+    const changes = check(kind, row, outcome, current.facts, { now: clock.now(), proposedAt: proposal.proposedAt });
+    const change = new Change(kind, row, clock.now()).settle(changes);
+    decided = 'applied';
+    return change.write(...record(current.proposal, seenOf(row), seenOf(change.after)));
+  };
+  const touches = [id, ...outcome.touches];
+  const after: Submission = await recorder
+    .change(kind, partnerId, objectId, decide, { fact, touches })
+    .catch((error: unknown) => {
+      // Another partner's transaction linked the account after this one had read who has it.
+      if (!isGuardFalse(error)) throw error;
+      throw new AdminError(status.FAILED_PRECONDITION, "the account is another partner's", { cause: error });
+    });
+  if (decided === undefined) throw otherVersion();
+  return { changed: decided === 'applied', objectState: after.state };
+}
+
+/** When a settlement is checked and when it was proposed, in business time. */
+interface Instants {
+  readonly now: number;
+  readonly proposedAt: number;
+}
+
+/** The changes of a settlement. Throws FAILED_PRECONDITION if the object cannot have this outcome. */
+function check(kind: AnyKind, row: Submission, outcome: Outcome, facts: unknown, { now, proposedAt }: Instants) {
+  if (!kind.table.isKnown(row)) throw otherVersion();
+  if (isBehind(row)) {
+    const message = 'reports about it were not applied yet: they are looked up first';
+    throw new AdminError(status.FAILED_PRECONDITION, message);
+  }
+  const settling = outcome.settle(row, facts, now, proposedAt);
+  if ('problem' in settling) throw new AdminError(status.FAILED_PRECONDITION, settling.problem);
+  return settling.changes;
+}
+
+function noSuchObject(): AdminError {
+  return new AdminError(status.NOT_FOUND, 'there is no such object');
+}
+
+function otherVersion(): AdminError {
+  return new AdminError(
+    status.FAILED_PRECONDITION,
+    'another version of the gateway stored a state that this one does not know: call a replica of that version',
+  );
+}

@@ -1,0 +1,188 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { AllocationOutcome } from '../../../gen/marina/broker/v1/allocations_pb.ts';
+import { Side } from '../../../gen/marina/broker/v1/orders_pb.ts';
+import {
+  type GetStatementResponse,
+  StatementOrderState,
+  StatementSection,
+} from '../../../gen/marina/broker/v1/statements_pb.ts';
+import { daysBefore } from '../../../kit/clock.ts';
+import { crash } from '../../../kit/crash.ts';
+import type { Statement } from '../../store/statement.ts';
+import { StatementError, type StatementPage, type StatementPlace } from '../../trading/broker/statements.ts';
+import type { Progress } from './progress.ts';
+import { reconciliationItems, type StoredItem } from './table.ts';
+
+/** The part of the broker that gives statements. */
+export interface Statements {
+  page(place: StatementPlace, timeoutMs?: number): Promise<StatementPage>;
+}
+
+/** What is read of a statement, in this order; at last what the day before ended with. */
+const parts = [
+  { section: StatementSection.ORDERS, isBefore: false },
+  { section: StatementSection.TRADES, isBefore: false },
+  { section: StatementSection.ALLOCATIONS, isBefore: false },
+  { section: StatementSection.POSITIONS, isBefore: false },
+  { section: StatementSection.CASH, isBefore: false },
+  { section: StatementSection.POSITIONS, isBefore: true },
+  { section: StatementSection.CASH, isBefore: true },
+] as const;
+
+/** How long a page may take. */
+const pageTimeoutMs = 20_000;
+
+/** How far the statement is read. */
+interface Position {
+  readonly part: number;
+  readonly cursor: string;
+  readonly key: string;
+}
+
+const start: Position = { part: 0, cursor: '', key: '' };
+
+/** The broker has not closed the day. */
+export class IncompleteDayError extends Error {
+  override readonly name = 'IncompleteDayError';
+}
+
+/**
+ * Reads the statement of the run's day into the database, page by page. Throws a `StatementError` or an `IncompleteDayError`.
+ * Answers whether the statement of the day before is there, from which positions and money follow.
+ */
+export async function fetchStatement(
+  progress: Progress,
+  broker: Statements,
+  mostRecords: number,
+): Promise<boolean | undefined> {
+  let position = progress.run.position === '' ? start : (JSON.parse(progress.run.position) as Position);
+  while (!progress.isInterrupted) {
+    const part = parts[position.part];
+    if (part === undefined) return true;
+    const page = await readPage(progress, broker, part, position);
+    if (page === undefined) return false;
+    const { answer, fromMs, toMs, lastKey } = page;
+    const items = itemsOf(answer, progress.run.day, part.isBefore);
+    // A page without records counts too, so that a statement of empty pages ends.
+    const records = progress.run.records + BigInt(Math.max(1, items.length));
+    if (records > mostRecords) throw new StatementError('nonsense', `it has more than ${mostRecords} records`);
+    position =
+      answer.nextCursor === ''
+        ? { part: position.part + 1, cursor: '', key: '' }
+        : { part: position.part, cursor: answer.nextCursor, key: lastKey };
+    const period = part.isBefore ? {} : { periodFrom: fromMs, periodTo: toMs };
+    await progress.save({ ...period, records, position: JSON.stringify(position) }, insert(items));
+    crash('reconciliation.page-saved');
+  }
+  return undefined;
+}
+
+/** Reads a page. Undefined if it is of the day before, which the broker has no complete statement of. */
+async function readPage(
+  { run }: Progress,
+  broker: Statements,
+  { section, isBefore }: (typeof parts)[number],
+  { cursor, key }: Position,
+): Promise<StatementPage | undefined> {
+  const day = isBefore ? daysBefore(run.day, 1) : run.day;
+  try {
+    const page = await broker.page({ day, section, cursor, afterKey: key }, pageTimeoutMs);
+    if (!page.answer.isComplete && isBefore) return undefined;
+    if (!page.answer.isComplete) throw new IncompleteDayError('the broker has not closed the day');
+    const isFirst = run.periodTo === null || isBefore;
+    if (!isFirst && (page.fromMs !== run.periodFrom || page.toMs !== run.periodTo)) {
+      throw new StatementError('nonsense', 'the statement makes no sense: its period changed while it was read');
+    }
+    return page;
+  } catch (error) {
+    if (isBefore && error instanceof StatementError && error.problem === 'no_statement') return undefined;
+    throw error;
+  }
+}
+
+function insert(items: readonly StoredItem[]): Statement[] {
+  return items.length === 0 ? [] : [reconciliationItems.insert(...items)];
+}
+
+const orderStates: Readonly<Record<number, string>> = {
+  [StatementOrderState.OPEN]: 'open',
+  [StatementOrderState.FILLED]: 'filled',
+  [StatementOrderState.CANCELLED]: 'cancelled',
+  [StatementOrderState.EXPIRED]: 'expired',
+  [StatementOrderState.REJECTED]: 'rejected',
+};
+const outcomes: Readonly<Record<number, string>> = {
+  [AllocationOutcome.BOOKED]: 'booked',
+  [AllocationOutcome.REJECTED]: 'rejected',
+};
+
+/** The records of a page as they are kept. A value of a later version of the broker has its number. */
+export function itemsOf(answer: GetStatementResponse, day: string, isBefore: boolean): StoredItem[] {
+  const blank = { day, objectId: '', itemId: '', symbol: '', side: '' as const, state: '', reference: '' };
+  const none = { ...blank, quantity: 0n, amountKobo: null, otherKobo: null, at: null };
+  return [
+    ...answer.orders.map(
+      (order): StoredItem => ({
+        ...none,
+        section: 'order',
+        objectId: order.clientOrderId,
+        account: order.account,
+        symbol: order.symbol,
+        side: sideOf(order.side),
+        state: orderStates[order.state] ?? String(order.state),
+        quantity: order.quantity,
+        otherKobo: order.filledQuantity,
+        reference: order.exchangeOrderId,
+      }),
+    ),
+    ...answer.trades.map(
+      (trade): StoredItem => ({
+        ...none,
+        section: 'trade',
+        objectId: trade.clientOrderId,
+        itemId: `${trade.account} ${trade.id}`,
+        account: trade.account,
+        symbol: trade.symbol,
+        side: sideOf(trade.side),
+        quantity: trade.quantity,
+        amountKobo: trade.cashChangeKobo ?? null,
+        otherKobo: trade.priceKobo,
+        at: trade.executedAt === undefined ? null : timestampMs(trade.executedAt),
+      }),
+    ),
+    ...answer.allocations.map(
+      (allocation): StoredItem => ({
+        ...none,
+        section: 'allocation',
+        objectId: allocation.clientAllocationId,
+        account: allocation.account,
+        state: outcomes[allocation.outcome] ?? String(allocation.outcome),
+        amountKobo: allocation.amountKobo,
+        reference: allocation.brokerReference,
+      }),
+    ),
+    ...answer.positions.map(
+      ({ account, symbol, quantity }): StoredItem => ({
+        ...none,
+        section: isBefore ? 'position_before' : 'position',
+        itemId: `${account} ${symbol}`,
+        ...{ account, symbol, quantity },
+      }),
+    ),
+    ...answer.cash.map(
+      ({ account, balanceKobo, otherChangesKobo }): StoredItem => ({
+        ...none,
+        section: isBefore ? 'cash_before' : 'cash',
+        itemId: account,
+        account,
+        amountKobo: balanceKobo,
+        otherKobo: otherChangesKobo ?? null,
+      }),
+    ),
+  ];
+}
+
+function sideOf(side: Side): '' | 'buy' | 'sell' {
+  if (side === Side.BUY) return 'buy';
+  return side === Side.SELL ? 'sell' : '';
+}

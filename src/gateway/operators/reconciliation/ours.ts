@@ -1,0 +1,185 @@
+import { groupBy } from '../../../kit/group.ts';
+import type { Database } from '../../store/database.ts';
+import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
+import type { RowOf, Selection } from '../../store/table.ts';
+import { allocations } from '../../trading/allocations/table.ts';
+import { orderSteps, orders } from '../../trading/orders/table.ts';
+import { isUnsettled } from '../../trading/submission/rules.ts';
+import { byId, objectSteps } from '../../trading/submission/table.ts';
+import { afterStep, newHistory, type OrderHistory, type Period } from './order-history.ts';
+import type { OurAllocation, OurOrder } from './rules.ts';
+
+export type { Period };
+
+/** How far the clocks of gateway and broker may differ. */
+export const clockMarginMs = 600_000;
+
+const comparedOrder = orders.only(
+  ...(['partnerId', 'id', 'account', 'symbol', 'side', 'quantity', 'exchangeOrderId'] as const),
+  ...(['state', 'filledQuantity', 'createdAt', 'updatedAt'] as const),
+);
+const comparedAllocation = allocations.only(
+  ...(['partnerId', 'id', 'account', 'amountKobo', 'brokerReference', 'state', 'createdAt', 'updatedAt'] as const),
+);
+export type ComparedOrder = Pick<RowOf<typeof orders>, 'partnerId' | 'id' | 'createdAt' | 'updatedAt'>;
+
+const orderStep = orderSteps.only(
+  ...(['orderId', 'sequence', 'kind', 'at', 'state', 'reportNumber', 'upstreamAt', 'quantity', 'priceKobo'] as const),
+  ...(['tradeSequence', 'filledChange', 'valueChangeKobo'] as const),
+);
+const allocationStep = objectSteps.only('objectId', 'sequence', 'at', 'state', 'upstreamAt');
+
+const stepsTogether = 2_000;
+
+/** A page of a partner's objects that changed since an instant, by when they changed. */
+export interface ChangedSince {
+  readonly partnerId: string;
+  readonly updatedAt: number;
+  /** The last object before the page; empty: there is none. */
+  readonly id: string;
+}
+
+/** Reads the gateway's side of a day: orders and allocations as they were at the end of a period. It changes nothing. */
+export class OurObjects {
+  constructor(
+    private readonly database: Database,
+    private readonly period: Period,
+  ) {}
+
+  async ordersById(ids: readonly string[]): Promise<ReadonlyMap<string, OurOrder>> {
+    return this.#orders(await this.#byId(orders, comparedOrder, ids));
+  }
+
+  async allocationsById(ids: readonly string[]): Promise<ReadonlyMap<string, OurAllocation>> {
+    return this.#allocations(await this.#byId(allocations, comparedAllocation, ids));
+  }
+
+  /**
+   * Orders that changed since an instant and were there by the end of the period, with the position of the last that changed; no
+   * position: there are no more. Of a later order nothing more is read.
+   */
+  async changedOrders(since: ChangedSince, most: number) {
+    const rows = await this.#changed(orders, comparedOrder, since, most);
+    const early = rows.filter((row) => this.#isEarly(row));
+    return { ours: await this.#orders(early), count: early.length, next: nextOf(rows, since, most) };
+  }
+
+  async changedAllocations(since: ChangedSince, most: number) {
+    const rows = await this.#changed(allocations, comparedAllocation, since, most);
+    const early = rows.filter((row) => this.#isEarly(row));
+    return { ours: await this.#allocations(early), count: early.length, next: nextOf(rows, since, most) };
+  }
+
+  /** Whether an object was there by the end of the period: the broker reported nothing of a later one. */
+  #isEarly({ createdAt }: { readonly createdAt: number }): boolean {
+    return createdAt < this.period.to + clockMarginMs;
+  }
+
+  async #byId<Row>(table: { readonly name: string }, selection: Selection<Row>, ids: readonly string[]) {
+    if (ids.length === 0) return [];
+    const query = statement(`SELECT ${selection.list} FROM ${byId({ table })} WHERE id IN (?)`, ids);
+    const [rows = []] = await this.database.readAll([query]);
+    return rows.map(selection.read);
+  }
+
+  async #changed<Row extends { readonly createdAt: number }>(
+    { name }: { readonly name: string },
+    selection: Selection<Row>,
+    { partnerId, updatedAt, id }: ChangedSince,
+    most: number,
+  ): Promise<Row[]> {
+    const at = new Date(updatedAt);
+    const rows = await this.database.read(
+      statement(
+        `SELECT ${selection.list} FROM ${name} FORCE INDEX (${name}_updated_at)
+          WHERE partner_id = ? AND ((updated_at = ? AND id > ?) OR updated_at > ?) ORDER BY updated_at, id LIMIT ${most}`,
+        ...[partnerId, at, id, at],
+      ),
+    );
+    return rows.map(selection.read);
+  }
+
+  async #orders(rows: readonly ReturnType<typeof comparedOrder.read>[]): Promise<ReadonlyMap<string, OurOrder>> {
+    const histories = new Map(rows.map(({ id, createdAt }) => [id, newHistory(createdAt)]));
+    const ofPartners = groupBy(rows, ({ partnerId }) => partnerId);
+    for (const [partnerId, own] of ofPartners) {
+      const ids = own.map(({ id }) => id);
+      await this.#steps(orderSteps.name, 'order_id', orderStep.list, partnerId, ids, (row) => {
+        const step = orderStep.read(row);
+        const history = histories.get(step.orderId);
+        if (history !== undefined) histories.set(step.orderId, afterStep(history, step, this.period));
+      });
+    }
+    return new Map(rows.map((row) => [row.id, toOrder(row, histories.get(row.id) ?? newHistory(row.createdAt))]));
+  }
+
+  async #allocations(
+    rows: readonly ReturnType<typeof comparedAllocation.read>[],
+  ): Promise<ReadonlyMap<string, OurAllocation>> {
+    const decidedAt = new Map<string, number>();
+    for (const [partnerId, own] of groupBy(rows, ({ partnerId }) => partnerId)) {
+      const ids = own.map(({ id }) => id);
+      await this.#steps(objectSteps.name, 'object_id', allocationStep.list, partnerId, ids, (row) => {
+        const { objectId, at, state, upstreamAt } = allocationStep.read(row);
+        const isDecision = upstreamAt !== null && (state === 'booked' || state === 'rejected');
+        if (isDecision && !decidedAt.has(objectId)) decidedAt.set(objectId, upstreamAt ?? at);
+      });
+    }
+    return new Map(
+      rows.map(({ id, partnerId, account, amountKobo, brokerReference: reference, state, updatedAt }) => {
+        const at = decidedAt.get(id) ?? updatedAt;
+        const isDecided = (state === 'booked' || state === 'rejected') && at >= this.period.from && at < this.period.to;
+        const terms = { account, amountKobo, reference, state };
+        return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isDecided }];
+      }),
+    );
+  }
+
+  /** Reads the steps of some of a partner's objects, oldest first. An object may have any number of them. */
+  async #steps(
+    table: string,
+    idColumn: string,
+    list: string,
+    partnerId: string,
+    ids: readonly string[],
+    each: (row: SqlRow) => void,
+  ): Promise<void> {
+    const order = `ORDER BY ${idColumn}, sequence LIMIT ${stepsTogether}`;
+    const from = `SELECT ${list} FROM ${table} FORCE INDEX (PRIMARY) WHERE partner_id = ?`;
+    let query: Statement = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, ids);
+    for (;;) {
+      const [rows = []] = await this.database.readAll([query]);
+      for (const row of rows) each(row);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < stepsTogether) return;
+      const [id, sequence] = [String(last[idColumn]), Number(last.sequence)];
+      // No object has the empty id. Of one id alone, the database would read all steps from the first on, in each page.
+      const next = ['', ...ids.filter((one) => one > id)];
+      const condition = `((${idColumn} = ? AND sequence > ?) OR ${idColumn} IN (?))`;
+      query = statement(`${from} AND ${condition} ${order}`, partnerId, id, sequence, next);
+    }
+  }
+}
+
+function toOrder(row: ReturnType<typeof comparedOrder.read>, history: OrderHistory): OurOrder {
+  const { partnerId, account, symbol, side, quantity, exchangeOrderId, state, filledQuantity } = row;
+  const isOpen = isUnsettled(state);
+  return {
+    ...{ partnerId, account, symbol, side, quantity, exchangeOrderId },
+    state: isOpen ? state : (history.state ?? state),
+    possibleStates: history.possibleStates,
+    isUnsettled: isOpen,
+    filledQuantity: filledQuantity - history.filledLater,
+    isReported: history.isReported,
+    trades: history.trades,
+  };
+}
+
+function nextOf(
+  rows: readonly { readonly id: string; readonly updatedAt: number }[],
+  { partnerId }: ChangedSince,
+  most: number,
+): ChangedSince | undefined {
+  const last = rows.at(-1);
+  return last === undefined || rows.length < most ? undefined : { partnerId, updatedAt: last.updatedAt, id: last.id };
+}

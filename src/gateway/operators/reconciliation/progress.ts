@@ -1,0 +1,126 @@
+import { crash } from '../../../kit/crash.ts';
+import type { Database } from '../../store/database.ts';
+import { fenced, type Lease } from '../../store/lease.ts';
+import type { Statement } from '../../store/statement.ts';
+import { breakId, type Difference, goneNow, seenAgain } from './rules.ts';
+import { breaksById, ownersOf } from './store.ts';
+import { reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
+
+/** Another process has the lease by now, and goes on with the run. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+}
+
+/**
+ * Saves what a run has done. Each piece is in one transaction with the run's position, and only the holder of the lease can
+ * save it. So a killed run goes on where it was, and no piece counts twice.
+ */
+export class Progress {
+  #hasAdvanced = false;
+
+  constructor(
+    private readonly database: Database,
+    private readonly lease: Pick<Lease, 'name' | 'fence' | 'signal' | 'isHeld'>,
+    private readonly now: () => number,
+    /** As it is saved. */
+    public run: StoredRun,
+    /** Aborted when other runs may go on. */
+    private readonly turn: AbortSignal = lease.signal,
+  ) {}
+
+  /** Whether the work on the run is interrupted. A turn lasts until something was saved, so that a run always comes to its end. */
+  get isInterrupted(): boolean {
+    return this.lease.signal.aborted || (this.turn.aborted && this.#hasAdvanced);
+  }
+
+  /** Saves changes of the run, with other writes. */
+  async save(changes: Partial<StoredRun>, writes: readonly Statement[] = []): Promise<void> {
+    const after = { ...this.run, ...changes };
+    await this.database.transaction<void>([fenced(this.lease)], ([held]) => {
+      mustBeHeld(held);
+      return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
+    });
+    this.#saved(after);
+  }
+
+  /** Saves differences as breaks of the run's day, with changes of the run. */
+  async saveFound(changes: Partial<StoredRun>, found: readonly Difference[]): Promise<void> {
+    if (found.length === 0) return this.save(changes);
+    for (let at = 0; at < found.length; at += mostAtOnce) {
+      const isLast = at + mostAtOnce >= found.length;
+      await this.#saveBreaks(isLast ? changes : {}, await this.#withOwners(found.slice(at, at + mostAtOnce)));
+    }
+  }
+
+  async #saveBreaks(changes: Partial<StoredRun>, found: readonly Difference[]): Promise<void> {
+    const { day, number } = this.run;
+    const byId = new Map(found.map((one) => [breakId(day, one), one]));
+    const after = { ...this.run, ...changes };
+    await this.database.transaction<void>([breaksById([...byId.keys()]), fenced(this.lease)], ([rows = [], held]) => {
+      mustBeHeld(held);
+      const stored = new Map(rows.map(reconciliationBreaks.all.read).map((row) => [row.id, row]));
+      const now = this.now();
+      const writes = [...byId].flatMap(([id, one]) => {
+        const before = stored.get(id);
+        if (before === undefined) return [reconciliationBreaks.insert(newBreak(id, day, number, one, now))];
+        const { ours, brokers, isUnsettled } = shortened(one);
+        return reconciliationBreaks.update(before, {
+          ...seenAgain(before, { ours, brokers }, number, now),
+          isUnsettled,
+        });
+      });
+      return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
+    });
+    this.#saved(after);
+    crash('reconciliation.breaks-saved');
+  }
+
+  /** Marks breaks as gone, with changes of the run. */
+  async saveGone(changes: Partial<StoredRun>, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return this.save(changes);
+    const after = { ...this.run, ...changes };
+    await this.database.transaction<void>([breaksById(ids), fenced(this.lease)], ([rows = [], held]) => {
+      mustBeHeld(held);
+      const stored = rows.map(reconciliationBreaks.all.read);
+      const writes = stored.flatMap((row) => reconciliationBreaks.update(row, goneNow(row, this.now())));
+      return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
+    });
+    this.#saved(after);
+  }
+
+  #saved(after: StoredRun): void {
+    this.#hasAdvanced ||= after.step !== this.run.step || after.position !== this.run.position;
+    this.run = after;
+  }
+
+  /** Names the partner of a difference by its account, if it has no object of a partner. */
+  async #withOwners(found: readonly Difference[]): Promise<readonly Difference[]> {
+    const accounts = [...new Set(found.filter(({ partnerId }) => partnerId === '').map(({ account }) => account))];
+    if (accounts.length === 0) return found;
+    const [rows = []] = await this.database.readAll([ownersOf(accounts)]);
+    const owners = new Map(rows.map(({ account, partner_id: id }) => [String(account), String(id)]));
+    return found.map((one) => (one.partnerId === '' ? { ...one, partnerId: owners.get(one.account) ?? '' } : one));
+  }
+}
+
+/** How many breaks a transaction saves. */
+const mostAtOnce = 100;
+const longestSide = 300;
+
+function mustBeHeld(rows: readonly unknown[] | undefined): void {
+  if ((rows ?? []).length === 0) throw new LeaseLostError('another process compares days by now');
+}
+
+/** The sides as they are stored, so that the next run can tell whether they changed. */
+function shortened(one: Difference): Difference {
+  return { ...one, ours: one.ours.slice(0, longestSide), brokers: one.brokers.slice(0, longestSide) };
+}
+
+function newBreak(id: string, day: string, run: number, found: Difference, now: number): StoredBreak {
+  const { subject: _, ...members } = shortened(found);
+  return {
+    ...members,
+    ...{ id, day, run, isOpen: true, firstSeenAt: now, lastSeenAt: now, goneAt: null },
+    ...{ acknowledgedBy: null, acknowledgedAt: null, acknowledgedReason: null },
+  };
+}

@@ -1,0 +1,493 @@
+import { createHash } from 'node:crypto';
+import type { BreakKind } from '../../../gen/marina/admin/v1/reconciliation_pb.ts';
+import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
+import type { EnumName } from '../../../kit/enums.ts';
+
+export type BreakKindName = EnumName<typeof BreakKind>;
+
+/** A difference that a comparison found. */
+export interface Difference {
+  readonly kind: BreakKindName;
+  /** Empty when it is not known. */
+  readonly partnerId: string;
+  readonly objectId: string;
+  readonly account: string;
+  readonly symbol: string;
+  readonly ours: string;
+  readonly brokers: string;
+  readonly isUnsettled: boolean;
+  /** What tells it apart from others of its kind, object, account and symbol. */
+  readonly subject: string;
+}
+
+/** A trade on either side. */
+export interface TradeFacts {
+  /** Ours: the number of its report. The broker's: account and id. */
+  readonly key: string;
+  readonly quantity: bigint;
+  readonly priceKobo: bigint;
+  readonly at: number;
+  /** Ours: the step of the history with it. */
+  readonly step?: number;
+}
+
+/** The trades of one order. Beyond `mostTrades` only their sums are known. */
+export interface Trades {
+  readonly listed: readonly TradeFacts[];
+  readonly count: number;
+  readonly quantity: bigint;
+  readonly valueKobo: bigint;
+}
+
+/** The terms of an order, as both sides have them. */
+interface OrderTerms {
+  readonly account: string;
+  readonly symbol: string;
+  readonly side: string;
+  readonly quantity: bigint;
+  /** Null: it never had one, or it is not known. */
+  readonly exchangeOrderId: string | null;
+  /** At the end of the period. */
+  readonly filledQuantity: bigint;
+}
+
+/** An order of the gateway at the end of the period. */
+export interface OurOrder extends OrderTerms {
+  readonly partnerId: string;
+  readonly state: string;
+  readonly isUnsettled: boolean;
+  /** Other states that it can have had then, because the broker does not know when it left them or entered them. */
+  readonly possibleStates?: readonly string[];
+  /** The broker reported something about it in the period. */
+  readonly isReported: boolean;
+  /** Those of the period. */
+  readonly trades: Trades;
+}
+
+/** An order of the statement. */
+export interface StatedOrder extends OrderTerms {
+  readonly state: string;
+}
+
+export interface OurAllocation {
+  readonly partnerId: string;
+  readonly account: string;
+  readonly amountKobo: bigint;
+  readonly reference: string | null;
+  readonly state: string;
+  readonly isUnsettled: boolean;
+  /** The broker decided it in the period. */
+  readonly isDecided: boolean;
+}
+
+export interface StatedAllocation {
+  readonly account: string;
+  readonly amountKobo: bigint;
+  readonly reference: string | null;
+  readonly state: string;
+}
+
+/** How many trades of an order are compared one by one. */
+export const mostTrades = 5_000;
+
+export const noTrades: Trades = { listed: [], count: 0, quantity: 0n, valueKobo: 0n };
+
+/** The trades with one more. */
+export function withTrade({ listed, count, quantity, valueKobo }: Trades, trade: TradeFacts): Trades {
+  return {
+    listed: count < mostTrades ? [...listed, trade] : listed,
+    count: count + 1,
+    quantity: quantity + trade.quantity,
+    valueKobo: valueKobo + trade.quantity * trade.priceKobo,
+  };
+}
+
+/** What an operator's settlement made of an earlier trade. */
+export interface ChangedTrade {
+  /** The step with the trade. */
+  readonly step: number;
+  /** 0: the exchange took it back. */
+  readonly quantity: bigint;
+  readonly priceKobo: bigint;
+  readonly filledChange: bigint;
+  readonly valueChangeKobo: bigint;
+}
+
+/** The trades after one of them was changed. One of an earlier period is not among them, and changes nothing here. */
+export function withChangedTrade(trades: Trades, changed: ChangedTrade): Trades {
+  const { step, quantity, priceKobo } = changed;
+  const before = trades.listed.find((trade) => trade.step === step);
+  // Of trades beyond the listed ones only the sums are known.
+  if (before === undefined && trades.count <= mostTrades) return trades;
+  const difference =
+    before === undefined
+      ? { quantity: changed.filledChange, valueKobo: changed.valueChangeKobo }
+      : { quantity: quantity - before.quantity, valueKobo: quantity * priceKobo - before.quantity * before.priceKobo };
+  return {
+    listed: trades.listed.flatMap((trade) =>
+      trade !== before ? [trade] : quantity === 0n ? [] : [{ ...trade, quantity, priceKobo }],
+    ),
+    count: quantity === 0n ? trades.count - 1 : trades.count,
+    quantity: trades.quantity + difference.quantity,
+    valueKobo: trades.valueKobo + difference.valueKobo,
+  };
+}
+
+const nothing = 'nothing';
+
+/** Compares what the two sides have of one order. `account` is that of the statement's records, for an unknown order. */
+export function compareOrder(
+  objectId: string,
+  ours: OurOrder | undefined,
+  stated: StatedOrder | undefined,
+  trades: Trades,
+  account: { readonly account: string; readonly symbol: string },
+): Difference[] {
+  const about = (from: OrderTerms | undefined) => ({
+    partnerId: ours?.partnerId ?? '',
+    objectId,
+    account: from?.account ?? account.account,
+    symbol: from?.symbol ?? account.symbol,
+    isUnsettled: ours?.isUnsettled ?? false,
+    subject: '',
+  });
+  if (ours === undefined) {
+    const extra = stated && {
+      ...about(stated),
+      kind: 'order_extra' as const,
+      ours: nothing,
+      brokers: shownOrder(stated),
+    };
+    return [...(extra === undefined ? [] : [extra]), ...compareTrades(about(stated), noTrades, trades)];
+  }
+  const base = about(ours);
+  if (ours.isUnsettled) {
+    if (stated === undefined && trades.count === 0) return [];
+    const brokers = stated === undefined ? `${trades.count} trades` : shownOrder(stated);
+    return [{ ...base, kind: 'order_state', ours: ours.state, brokers }];
+  }
+  const found: Difference[] = [];
+  const add = (kind: BreakKindName, our: string, brokers: string) => {
+    found.push({ ...base, kind, ours: our, brokers });
+  };
+  if (stated === undefined) {
+    if (ours.isReported) add('order_missing', shownOrder(ours), nothing);
+  } else {
+    if (!states(ours).includes(stated.state)) add('order_state', ours.state, stated.state);
+    if (ours.filledQuantity !== stated.filledQuantity) {
+      add('order_filled', `${ours.filledQuantity}`, `${stated.filledQuantity}`);
+    }
+    if (termsOf(ours, stated) !== termsOf(stated, ours))
+      add('order_terms', termsOf(ours, stated), termsOf(stated, ours));
+  }
+  return [...found, ...compareTrades(base, ours.trades, trades)];
+}
+
+/** Compares the two sides' trades of one order. Trades that differ are paired, so that each makes one break. */
+function compareTrades(
+  base: Omit<Difference, 'kind' | 'ours' | 'brokers'>,
+  ours: Trades,
+  stated: Trades,
+): Difference[] {
+  if (ours.count > mostTrades || stated.count > mostTrades) {
+    if (ours.quantity === stated.quantity && ours.valueKobo === stated.valueKobo) return [];
+    return [{ ...base, kind: 'trade_terms', ours: shownSums(ours), brokers: shownSums(stated), subject: 'sums' }];
+  }
+  const { pairs, onlyOurs, onlyStated } = pairTrades(ours.listed, stated.listed);
+  return [
+    ...pairs.map(([our, theirs]) => ({
+      ...base,
+      ...{ kind: 'trade_terms' as const, ours: shownTrade(our), brokers: shownTrade(theirs), subject: theirs.key },
+    })),
+    ...onlyOurs.map((our) => ({
+      ...base,
+      ...{ kind: 'trade_missing' as const, ours: shownTrade(our), brokers: nothing, subject: our.key },
+    })),
+    ...onlyStated.map((theirs) => ({
+      ...base,
+      ...{ kind: 'trade_extra' as const, ours: nothing, brokers: shownTrade(theirs), subject: theirs.key },
+    })),
+  ];
+}
+
+interface Paired {
+  /** Trades that are the same trade, with other terms. */
+  readonly pairs: readonly (readonly [ours: TradeFacts, stated: TradeFacts])[];
+  readonly onlyOurs: readonly TradeFacts[];
+  readonly onlyStated: readonly TradeFacts[];
+}
+
+/**
+ * Finds the trades that only one side has. Trades have no common id. So those that agree in everything are taken for the same
+ * first, then those that agree in quantity and price. Of the rest, those of one instant are the same trade with other terms.
+ */
+export function pairTrades(ours: readonly TradeFacts[], stated: readonly TradeFacts[]): Paired {
+  const exact = match(ours, stated, ({ at, quantity, priceKobo }) => `${at} ${quantity} ${priceKobo}`);
+  const same = match(exact.onlyOurs, exact.onlyStated, ({ quantity, priceKobo }) => `${quantity} ${priceKobo}`);
+  const priced = match(same.onlyOurs, same.onlyStated, ({ at, quantity }) => `${at} ${quantity}`);
+  const sized = match(priced.onlyOurs, priced.onlyStated, ({ at, priceKobo }) => `${at} ${priceKobo}`);
+  const timed = match(sized.onlyOurs, sized.onlyStated, ({ at }) => `${at}`);
+  return {
+    pairs: [...priced.pairs, ...sized.pairs, ...timed.pairs],
+    onlyOurs: timed.onlyOurs,
+    onlyStated: timed.onlyStated,
+  };
+}
+
+function match(
+  ours: readonly TradeFacts[],
+  stated: readonly TradeFacts[],
+  keyOf: (trade: TradeFacts) => string,
+): Paired {
+  const waiting = new Map<string, TradeFacts[]>();
+  for (const one of stated) {
+    const key = keyOf(one);
+    const same = waiting.get(key);
+    if (same === undefined) waiting.set(key, [one]);
+    else same.push(one);
+  }
+  const taken = new Set<TradeFacts>();
+  const pairs: (readonly [TradeFacts, TradeFacts])[] = [];
+  const onlyOurs: TradeFacts[] = [];
+  for (const our of ours) {
+    const theirs = waiting.get(keyOf(our))?.shift();
+    if (theirs === undefined) onlyOurs.push(our);
+    else {
+      pairs.push([our, theirs]);
+      taken.add(theirs);
+    }
+  }
+  return { pairs, onlyOurs, onlyStated: stated.filter((one) => !taken.has(one)) };
+}
+
+/** Compares what the two sides have of one allocation. */
+export function compareAllocation(
+  objectId: string,
+  ours: OurAllocation | undefined,
+  stated: StatedAllocation | undefined,
+): Difference[] {
+  const from = ours ?? stated;
+  if (from === undefined) return [];
+  const base = {
+    ...{ partnerId: ours?.partnerId ?? '', objectId, account: from.account, symbol: '', subject: '' },
+    isUnsettled: ours?.isUnsettled ?? false,
+  };
+  if (stated === undefined) {
+    if (ours === undefined || ours.isUnsettled || !ours.isDecided) return [];
+    return [{ ...base, kind: 'allocation_missing', ours: shownAllocation(ours), brokers: nothing }];
+  }
+  if (ours === undefined)
+    return [{ ...base, kind: 'allocation_extra', ours: nothing, brokers: shownAllocation(stated) }];
+  const found: Difference[] = [];
+  if (ours.state !== stated.state) {
+    found.push({ ...base, kind: 'allocation_state', ours: ours.state, brokers: stated.state });
+  }
+  const [our, theirs] = [allocationTerms(ours, stated), allocationTerms(stated, ours)];
+  if (our !== theirs) found.push({ ...base, kind: 'allocation_terms', ours: our, brokers: theirs });
+  return found;
+}
+
+/** A record of the statement that changes or states what an account holds. */
+export interface HoldingRecord {
+  readonly section: 'trade' | 'allocation' | 'position' | 'position_before' | 'cash' | 'cash_before' | 'order';
+  readonly account: string;
+  readonly symbol: string;
+  readonly side: string;
+  readonly state: string;
+  readonly quantity: bigint;
+  readonly amountKobo: bigint | null;
+  readonly otherKobo: bigint | null;
+}
+
+interface AccountSums {
+  readonly account: string;
+  symbol: string;
+  before: bigint;
+  after: bigint;
+  traded: bigint;
+  cashBefore: bigint;
+  cashAfter: bigint;
+  cashChange: bigint;
+  /** All changes of the money are stated. */
+  isCashStated: boolean;
+}
+
+/** Follows an account's records, which come by symbol, and finds what does not follow from the day before. */
+export class Holdings {
+  #sums: AccountSums | undefined;
+
+  /** The account whose records are being added; undefined: none. */
+  get account(): string | undefined {
+    return this.#sums?.account;
+  }
+
+  /** Adds a record. Answers what is wrong with the positions and accounts that end before it. */
+  add(record: HoldingRecord): Difference[] {
+    const found = this.#sums?.account === record.account ? [] : this.end();
+    this.#sums ??= { ...emptySums, account: record.account };
+    const sums = this.#sums;
+    if (record.symbol !== sums.symbol) {
+      found.push(...positionOf(sums));
+      Object.assign(sums, { symbol: record.symbol, before: 0n, after: 0n, traded: 0n });
+    }
+    this.#addTo(sums, record);
+    return found;
+  }
+
+  /** Ends the last account. */
+  end(): Difference[] {
+    const sums = this.#sums;
+    this.#sums = undefined;
+    return sums === undefined ? [] : [...positionOf(sums), ...cashOf(sums)];
+  }
+
+  #addTo(sums: AccountSums, { section, side, state, quantity, amountKobo, otherKobo }: HoldingRecord): void {
+    const change = (kobo: bigint | null) => {
+      sums.cashChange += kobo ?? 0n;
+      sums.isCashStated &&= kobo !== null;
+    };
+    if (section === 'position_before') sums.before += quantity;
+    if (section === 'position') sums.after += quantity;
+    if (section === 'trade') {
+      sums.traded += side === 'buy' ? quantity : -quantity;
+      change(amountKobo);
+    }
+    if (section === 'allocation' && state === 'booked') change(amountKobo);
+    if (section === 'cash_before') sums.cashBefore += amountKobo ?? 0n;
+    if (section === 'cash') {
+      sums.cashAfter += amountKobo ?? 0n;
+      change(otherKobo);
+    }
+  }
+}
+
+const emptySums = {
+  ...{ symbol: '', before: 0n, after: 0n, traded: 0n, cashBefore: 0n, cashAfter: 0n, cashChange: 0n },
+  isCashStated: true,
+};
+
+function positionOf({ account, symbol, before, after, traded }: AccountSums): Difference[] {
+  if (symbol === '' || before + traded === after) return [];
+  const ours = `${before + traded} shares: ${before} the day before, and ${traded} by trades`;
+  return [{ ...ofAccount(account), kind: 'position', symbol, ours, brokers: `${after} shares` }];
+}
+
+function cashOf({ account, cashBefore, cashAfter, cashChange, isCashStated }: AccountSums): Difference[] {
+  if (!isCashStated || cashBefore + cashChange === cashAfter) return [];
+  const ours = `${cashBefore + cashChange} kobo: ${cashBefore} the day before, and ${cashChange} by the day's changes`;
+  return [{ ...ofAccount(account), kind: 'cash', ours, brokers: `${cashAfter} kobo` }];
+}
+
+function ofAccount(account: string) {
+  return { partnerId: '', objectId: '', account, symbol: '', isUnsettled: false, subject: '' };
+}
+
+/** The id of a break: the same whenever the day is compared. */
+export function breakId(day: string, { kind, objectId, account, symbol, subject }: Difference): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([day, kind, objectId, account, symbol, subject]))
+    .digest();
+  let id = '';
+  for (const byte of digest.subarray(0, 20)) id += 'abcdefghijklmnopqrstuvwxyz234567'[byte & 31];
+  return `brk_${id}`;
+}
+
+/** The members of a break that later runs change. */
+export interface BreakFacts {
+  readonly ours: string;
+  readonly brokers: string;
+  readonly isOpen: boolean;
+  readonly run: number;
+  readonly lastSeenAt: number;
+  readonly goneAt: number | null;
+  readonly acknowledgedBy: string | null;
+  readonly acknowledgedAt: number | null;
+  readonly acknowledgedReason: string | null;
+}
+
+const notAcknowledged = { acknowledgedBy: null, acknowledgedAt: null, acknowledgedReason: null };
+
+/** A break that a run found again. An acknowledgement holds only for the values that were acknowledged. */
+export function seenAgain<Row extends BreakFacts>(
+  row: Row,
+  found: Pick<BreakFacts, 'ours' | 'brokers'>,
+  run: number,
+  now: number,
+): Row {
+  const isSame = row.ours === found.ours && row.brokers === found.brokers;
+  const acknowledgement = isSame ? {} : notAcknowledged;
+  const seen = { ...row, ...found, ...acknowledgement, run, lastSeenAt: now, goneAt: null };
+  return { ...seen, isOpen: seen.acknowledgedAt === null };
+}
+
+/** A break that a complete run of its day did not find. */
+export function goneNow<Row extends BreakFacts>(row: Row, now: number): Row {
+  return row.goneAt === null ? { ...row, goneAt: now, isOpen: false } : row;
+}
+
+/** Whether a kind of break is found only with the statement of the day before. */
+export function needsDayBefore(kind: BreakKindName): boolean {
+  return kind === 'position' || kind === 'cash';
+}
+
+/** How far the worker goes back for days that were missed. */
+export const mostDaysBack = 7;
+
+/** The last day whose evening has come. `at` is the minute of the Lagos day. */
+export function lastDueDay(now: number, minute: number): string {
+  const startOfDay = nextLagosMidnight(now) - dayMs;
+  return lagosDay(now >= startOfDay + minute * 60_000 ? now : now - dayMs);
+}
+
+/** The days that the worker must compare, oldest first: those whose evening has come, not before `firstDay`. */
+export function dueDays(now: number, minute: number, firstDay: string): string[] {
+  const last = Date.parse(`${lastDueDay(now, minute)}T00:00:00Z`);
+  const days = Array.from({ length: mostDaysBack }, (_, back) =>
+    new Date(last - back * dayMs).toISOString().slice(0, 10),
+  );
+  return days.filter((day) => day >= firstDay).reverse();
+}
+
+/** When a day is compared. `minute`: of the Lagos day. */
+export function eveningOf(day: string, minute: number): number {
+  return nextLagosMidnight(Date.parse(`${day}T00:00:00Z`)) - dayMs + minute * 60_000;
+}
+
+const dayMs = 86_400_000;
+
+/** The states that our order can have in a statement. */
+function states({ state, possibleStates = [] }: OurOrder): string[] {
+  return [state, ...possibleStates].map(statedState);
+}
+
+/** Our state by the statement's names. An unsettled or refused order has none of them. */
+export function statedState(state: string): string {
+  return state === 'pending' || state === 'partially_filled' ? 'open' : state;
+}
+
+function shownOrder(order: OrderTerms & { readonly state: string }): string {
+  const { state, side, quantity, symbol, account, filledQuantity } = order;
+  return `${state}, ${side} ${quantity} ${symbol} for ${account}, ${filledQuantity} filled`;
+}
+
+function termsOf({ account, symbol, side, quantity, exchangeOrderId }: OrderTerms, other: OrderTerms): string {
+  const isCompared = exchangeOrderId !== null && other.exchangeOrderId !== null;
+  return `${side} ${quantity} ${symbol} for ${account}${isCompared ? `, exchange's id ${exchangeOrderId}` : ''}`;
+}
+
+function shownTrade({ quantity, priceKobo, at }: TradeFacts): string {
+  return `${quantity} shares at ${priceKobo} kobo, ${new Date(at).toISOString()}`;
+}
+
+function shownSums({ count, quantity, valueKobo }: Trades): string {
+  return `${count} trades of ${quantity} shares and ${valueKobo} kobo`;
+}
+
+function shownAllocation({ state, amountKobo, account }: StatedAllocation): string {
+  return `${state}, ${amountKobo} kobo to ${account}`;
+}
+
+function allocationTerms({ account, amountKobo, reference }: StatedAllocation, other: StatedAllocation): string {
+  const isCompared = reference !== null && other.reference !== null;
+  return `${amountKobo} kobo to ${account}${isCompared ? `, reference ${reference}` : ''}`;
+}

@@ -1,0 +1,70 @@
+import { type Clock, lagosDay } from '../../../kit/clock.ts';
+import { Wakeup, type Worker } from '../../../kit/worker.ts';
+import type { Database } from '../../store/database.ts';
+import { type Lease, underLease } from '../../store/lease.ts';
+import { dueDays } from './rules.ts';
+import { startRun } from './run-store.ts';
+import { Runner, type RunnerOptions } from './runner.ts';
+import { daysWithRuns, firstPartner, nextRun } from './store.ts';
+import { reconciliationRuns } from './table.ts';
+
+interface WorkerOptions extends RunnerOptions {
+  readonly holder: string;
+  /** The minute of the Lagos day at which it is compared. */
+  readonly minute: number;
+}
+
+/** How long a run that another process asked for can stay unknown when the notification is lost. */
+const pollMs = 1_000;
+
+/** Compares days with the broker's statements, each evening and when an operator asks. One process does it. */
+export class ReconciliationWorker {
+  readonly worker: Worker;
+  readonly #wakeup = new Wakeup();
+  readonly #runner: Runner;
+
+  constructor(private readonly options: WorkerOptions) {
+    const { database, holder } = options;
+    this.#runner = new Runner(options);
+    this.worker = underLease(database, 'reconciliation', holder, (lease) => this.#work(lease));
+  }
+
+  /** An operator asked for a run. */
+  wake(): void {
+    this.#wakeup.wake();
+  }
+
+  async #work(lease: Lease): Promise<void> {
+    const { database, clock } = this.options;
+    while (!lease.signal.aborted) {
+      await this.#startDueDays();
+      const [row] = await database.read(nextRun(clock.now()));
+      if (row === undefined) await this.#wakeup.wait(pollMs, lease.signal);
+      else await this.#runner.run(reconciliationRuns.all.read(row), lease);
+    }
+  }
+
+  /** Starts a run of each day that is due and has none. */
+  async #startDueDays(): Promise<void> {
+    const { database, clock, minute } = this.options;
+    for (const day of await missingDays(database, clock, minute)) {
+      await startRun(database, day, { startedBy: null, now: clock.now(), onlyFirst: true });
+    }
+  }
+}
+
+/** The days whose evening has come and that have no run. */
+async function missingDays(
+  database: Pick<Database, 'read' | 'readAll'>,
+  clock: Clock,
+  minute: number,
+): Promise<string[]> {
+  const now = clock.now();
+  const all = dueDays(now, minute, '');
+  const [rows = []] = await database.readAll([daysWithRuns(all)]);
+  if (rows.length === all.length) return [];
+  const [first] = await database.read(firstPartner());
+  if (first === undefined) return [];
+  const known = new Set(rows.map(({ day }) => String(day)));
+  return dueDays(now, minute, lagosDay((first.created_at as Date).getTime())).filter((day) => !known.has(day));
+}

@@ -1,0 +1,70 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  ListRequestsResponseSchema,
+  RequestProtocol,
+  type RequestRecord,
+  RequestRecordSchema,
+  type Sandbox,
+} from '../../../gen/marina/gateway/v1/sandbox_pb.ts';
+import { toSecond } from '../../../kit/clock.ts';
+import type { Cursors } from '../../../kit/paging.ts';
+import type { HandlersOf } from '../../edge/auth/call.ts';
+
+/** A request that is kept for its partner. */
+export interface KeptRequest {
+  /** Grows with each request of the process. */
+  readonly number: number;
+  readonly requestId: string;
+  /** In business time. */
+  readonly at: number;
+  readonly protocol: 'rest' | 'grpc' | 'connect';
+  readonly method: string;
+  readonly path: string;
+  readonly operation: string | undefined;
+  readonly keyId: string;
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly objectId: string | undefined;
+  readonly durationMs: number;
+  readonly requestBody: string | undefined;
+  readonly answerBody: string | undefined;
+}
+
+export interface RequestToolParts {
+  readonly cursors: Cursors;
+  /** The requests of a partner before one, the newest first. */
+  readonly requests: { list(partnerId: string, before: number | undefined, most: number): readonly KeptRequest[] };
+}
+
+const protocols: Record<KeptRequest['protocol'], RequestProtocol> = {
+  rest: RequestProtocol.REST,
+  grpc: RequestProtocol.GRPC,
+  connect: RequestProtocol.CONNECT,
+};
+
+/** The call with which a partner sees its own requests in a sandbox. */
+export function requestToolHandlers({
+  cursors,
+  requests,
+}: RequestToolParts): Pick<HandlersOf<typeof Sandbox>, 'listRequests'> {
+  return {
+    async listRequests({ limit = 25, cursor }, { caller: { partnerId } }) {
+      const issuedFor = ['requests', partnerId];
+      const before = cursor === undefined ? undefined : Number(cursors.read(issuedFor, cursor));
+      const found = requests.list(partnerId, before, limit + 1);
+      const { data, ...page } = cursors.page(issuedFor, found, limit, ({ number }) => String(number));
+      return create(ListRequestsResponseSchema, { ...page, data: data.map(toMessage) });
+    },
+  };
+}
+
+function toMessage({ requestId, at, protocol, keyId, objectId, durationMs, ...kept }: KeptRequest): RequestRecord {
+  const { method, path, operation, status, code, requestBody, answerBody } = kept;
+  return create(RequestRecordSchema, {
+    id: requestId,
+    at: toSecond(at),
+    protocol: protocols[protocol],
+    ...{ method, path, operation, key: keyId, status, code, about: objectId, requestBody, answerBody },
+    durationMs: BigInt(Math.round(durationMs)),
+  });
+}

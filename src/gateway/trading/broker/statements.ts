@@ -1,0 +1,215 @@
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { AllocationOutcome } from '../../../gen/marina/broker/v1/allocations_pb.ts';
+import { Side } from '../../../gen/marina/broker/v1/orders_pb.ts';
+import {
+  type GetStatementResponse,
+  type StatementAllocation,
+  type StatementOrder,
+  StatementOrderState,
+  StatementSection,
+  Statements,
+  type StatementTrade,
+} from '../../../gen/marina/broker/v1/statements_pb.ts';
+import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
+import { ApiError } from '../../../kit/errors.ts';
+import { type BrokerOptions, Connection, codeOf, evidenceOf } from './connection.ts';
+
+/** Why there is no page: the broker gives no statements, has none of the day, could not be asked, or broke its promises. */
+export type StatementProblem = 'not_offered' | 'no_statement' | 'unavailable' | 'nonsense';
+
+/** A statement that could not be read. */
+export class StatementError extends Error {
+  override readonly name = 'StatementError';
+
+  constructor(
+    readonly problem: StatementProblem,
+    message: string,
+    options: { readonly cause?: unknown } = {},
+  ) {
+    super(message, options);
+  }
+}
+
+/** Which page to read. */
+export interface StatementPlace {
+  /** The Lagos day, YYYY-MM-DD. */
+  readonly day: string;
+  readonly section: StatementSection;
+  /** Empty: the first page. */
+  readonly cursor: string;
+  /** The key of the last record before this page; empty: there is none. */
+  readonly afterKey: string;
+}
+
+/** A page that makes sense. */
+export interface StatementPage {
+  readonly answer: GetStatementResponse;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** The key of its last record, or of the one before. */
+  readonly lastKey: string;
+}
+
+/** The most records of a page. */
+export const statementPageSize = 500;
+
+/** Reads the broker's statements, over a connection of its own, so that a slow page holds nothing up. */
+export class StatementsBroker {
+  readonly #connection: Connection<typeof Statements>;
+
+  constructor(options: BrokerOptions) {
+    this.#connection = new Connection(Statements, 'broker', options);
+  }
+
+  /** Reads a page. Throws a `StatementError`. */
+  async page(place: StatementPlace, timeoutMs?: number): Promise<StatementPage> {
+    const { day, section, cursor } = place;
+    const answer = await this.#connection
+      .call('getStatement', { day, section, cursor, limit: statementPageSize }, { timeoutMs })
+      .catch((error: unknown) => {
+        throw problemOf(error);
+      });
+    const wrong = wrongIn(answer, place);
+    if (wrong !== undefined) throw new StatementError('nonsense', `the statement makes no sense: ${wrong}`);
+    return {
+      answer,
+      fromMs: at(answer.from),
+      toMs: at(answer.to),
+      lastKey: keysOf(answer, section).at(-1) ?? place.afterKey,
+    };
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}
+
+const longestCursor = 200;
+const dayMs = 86_400_000;
+/** Nothing in a statement is older. */
+const firstTime = Date.parse('2000-01-01T00:00:00Z');
+const id = /^[\x21-\x7e]{1,64}$/;
+const idOrNone = /^[\x21-\x7e]{0,64}$/;
+const recordId = /^[A-Za-z0-9-]{1,64}$/;
+const accountCode = /^[A-Z0-9-]{1,64}$/;
+const symbolCode = /^[A-Z0-9.-]{1,20}$/;
+const cursorText = /^[\x20-\x7e]*$/;
+
+function problemOf(error: unknown): StatementError {
+  if (error instanceof ApiError) {
+    return new StatementError('nonsense', 'the statement makes no sense: a text is not printable', { cause: error });
+  }
+  const code = codeOf(error);
+  if (code === status.UNIMPLEMENTED) {
+    return new StatementError('not_offered', 'the broker gives no statements', { cause: error });
+  }
+  if (code === status.NOT_FOUND) {
+    return new StatementError('no_statement', 'the broker has no statement of the day', { cause: error });
+  }
+  return new StatementError('unavailable', `the broker did not answer: ${evidenceOf(error)}`, { cause: error });
+}
+
+/** What is wrong with a page; undefined: nothing. */
+export function wrongIn(answer: GetStatementResponse, place: StatementPlace): string | undefined {
+  const { day, nextCursor, from, to } = answer;
+  if (day !== place.day) return 'it is of another day';
+  if (from === undefined || to === undefined) return 'it does not state its period';
+  if (!isPeriod(day, at(from), at(to))) return 'its period is not that of the day';
+  if (nextCursor.length > longestCursor || !cursorText.test(nextCursor)) return 'its cursor is not one';
+  if (nextCursor !== '' && nextCursor === place.cursor) return 'its cursor leads to the same page again';
+  const keys = keysOf(answer, place.section);
+  if (keys.length > statementPageSize) return 'a page has too many records';
+  const { orders, trades, allocations, positions, cash } = answer;
+  const all = orders.length + trades.length + allocations.length + positions.length + cash.length;
+  if (all > keys.length) return 'a page has records of another section';
+  let before = place.afterKey;
+  for (const key of keys) {
+    if (key <= before) return 'records are not in their order';
+    before = key;
+  }
+  return recordsAreWrong(answer, at(to)) ? 'a record is impossible' : undefined;
+}
+
+/** The keys of a section's records, which sort as the section does. */
+export function keysOf(answer: GetStatementResponse, section: StatementSection): string[] {
+  switch (section) {
+    case StatementSection.ORDERS:
+      return answer.orders.map(({ clientOrderId }) => clientOrderId);
+    case StatementSection.TRADES:
+      return answer.trades.map((trade) => `${trade.account} ${trade.id}`);
+    case StatementSection.ALLOCATIONS:
+      return answer.allocations.map(({ clientAllocationId }) => clientAllocationId);
+    case StatementSection.POSITIONS:
+      return answer.positions.map(({ account, symbol }) => `${account} ${symbol}`);
+    case StatementSection.CASH:
+      return answer.cash.map(({ account }) => account);
+    default:
+      return [];
+  }
+}
+
+/** Whether a period can be that of a day: it ends with the day or within it, and began at most 24 hours before the day. */
+function isPeriod(day: string, from: number, to: number): boolean {
+  const end = nextLagosMidnight(Date.parse(`${day}T00:00:00Z`));
+  const start = end - dayMs;
+  return from >= start - dayMs && from <= start && to > start && to <= end && lagosDay(to - 1) === day;
+}
+
+function recordsAreWrong(
+  { orders, trades, allocations, positions, cash }: GetStatementResponse,
+  periodTo: number,
+): boolean {
+  return !(
+    orders.every(isOrder) &&
+    trades.every((trade) => isTrade(trade) && trade.executedAt !== undefined && isBefore(trade.executedAt, periodTo)) &&
+    allocations.every((one) => isAllocation(one) && (one.at === undefined || isBefore(one.at, periodTo))) &&
+    positions.every(({ account, symbol }) => accountCode.test(account) && symbolCode.test(symbol)) &&
+    cash.every(({ account }) => accountCode.test(account))
+  );
+}
+
+function isOrder(order: StatementOrder): boolean {
+  return (
+    id.test(order.clientOrderId) &&
+    idOrNone.test(order.exchangeOrderId) &&
+    accountCode.test(order.account) &&
+    symbolCode.test(order.symbol) &&
+    order.quantity > 0n &&
+    order.filledQuantity >= 0n &&
+    // A later version of the broker may have more sides.
+    order.side !== Side.UNSPECIFIED &&
+    order.state !== StatementOrderState.UNSPECIFIED
+  );
+}
+
+function isTrade(trade: StatementTrade): boolean {
+  return (
+    recordId.test(trade.id) &&
+    idOrNone.test(trade.clientOrderId) &&
+    accountCode.test(trade.account) &&
+    symbolCode.test(trade.symbol) &&
+    (trade.side === Side.BUY || trade.side === Side.SELL) &&
+    trade.quantity > 0n &&
+    trade.priceKobo > 0n
+  );
+}
+
+function isAllocation(allocation: StatementAllocation): boolean {
+  return (
+    id.test(allocation.clientAllocationId) &&
+    accountCode.test(allocation.account) &&
+    allocation.amountKobo > 0n &&
+    allocation.outcome !== AllocationOutcome.UNSPECIFIED &&
+    idOrNone.test(allocation.brokerReference)
+  );
+}
+
+/** Whether a record's time can be that of something until the end of a period. One before the period is a break, if it is wrong. */
+function isBefore(time: Timestamp, periodTo: number): boolean {
+  return timestampMs(time) >= firstTime && timestampMs(time) < periodTo;
+}
+
+function at(time: GetStatementResponse['from']): number {
+  return time === undefined ? 0 : timestampMs(time);
+}

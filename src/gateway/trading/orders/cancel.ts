@@ -1,0 +1,200 @@
+import type { Report } from '../../../gen/marina/broker/v1/orders_pb.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { crash } from '../../../kit/crash.ts';
+import { ApiError } from '../../../kit/errors.ts';
+import type { Origin } from '../../../kit/origin.ts';
+import type { Call } from '../../edge/auth/call.ts';
+import { whilePermitted } from '../../edge/auth/call.ts';
+import type { ClockAgreement } from '../broker/clock.ts';
+import type { Broker } from '../broker/orders.ts';
+import type { Change } from '../submission/change.ts';
+import type { Recorder } from '../submission/record.ts';
+import { isUnsettled } from '../submission/rules.ts';
+import type { OrderKind } from './kind.ts';
+import { orderStates } from './rules.ts';
+import type { StoredOrder } from './table.ts';
+
+const { isFinal } = orderStates;
+type OrderChange = Change<StoredOrder, Report>;
+
+/** The outcome of a cancel, with the reports about the order until then. */
+type Ended =
+  | { readonly outcome: 'cancelled'; readonly reports: readonly Report[] }
+  | { readonly outcome: 'too-late'; readonly reports: readonly Report[] }
+  | { readonly outcome: 'unclear'; readonly evidence: string };
+
+/** Longer than any setting gives a cancel. */
+const longestCancelMs = 300_000;
+
+export interface CancellerParts {
+  readonly kind: OrderKind;
+  readonly broker: Broker;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly submitTimeoutMs: number;
+  /** How far clocks may be from each other. */
+  readonly clockSkewMs: number;
+  /** Whether the broker's clock and ours agree. */
+  readonly clocks: { agreement(): Promise<ClockAgreement> };
+}
+
+/**
+ * Cancels orders the way they are placed: the attempt is stored, the cancel is sent once, the outcome is recorded. While
+ * one cancel of an order is under way, no second one is sent.
+ */
+export class Canceller {
+  readonly #underWay = new Map<string, Promise<StoredOrder>>();
+
+  constructor(private readonly parts: CancellerParts) {}
+
+  /** Throws `order_not_cancelable` or `cancel_unconfirmed`, or an error if the caller lost its permission. */
+  cancel(order: StoredOrder, call: Pick<Call, 'log' | 'origin' | 'permission'>): Promise<StoredOrder> {
+    return whilePermitted(call.permission, (check) => {
+      const underWay = this.#underWay.get(order.id);
+      if (underWay !== undefined) return underWay;
+      const cancelling = this.#cancel(order, call, check).finally(() => this.#underWay.delete(order.id));
+      this.#underWay.set(order.id, cancelling);
+      return cancelling;
+    });
+  }
+
+  async #cancel(
+    read: StoredOrder,
+    { log, origin }: Pick<Call, 'log' | 'origin'>,
+    check: () => void,
+  ): Promise<StoredOrder> {
+    const { kind, recorder } = this.parts;
+    crash('cancel.before-store');
+    const stored = await recorder.changeCached(kind, read, (order) => {
+      check();
+      return this.#begin(order);
+    });
+    if (stored.state === 'cancelled') return stored;
+    if (!kind.table.isKnown(stored)) throw isFinal(stored.state) ? tooLate(stored) : unknownToThisVersion();
+    crash('cancel.stored');
+    const outcome = await this.#send(stored, origin);
+    crash('cancel.sent');
+    let order: StoredOrder;
+    try {
+      order = await recorder.changeCached(kind, stored, (current) => this.#end(current, stored, outcome));
+    } catch (error) {
+      log.error({ err: error, objectId: read.id }, 'the outcome of a cancel could not be recorded');
+      throw new ApiError('cancel_unconfirmed', { cause: error });
+    }
+    crash('cancel.recorded');
+    if (order.state === 'cancelled') return order;
+    // The outcome of the cancel is unknown, but a report may have settled the order meanwhile.
+    if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate(order);
+    throw new ApiError('cancel_unconfirmed');
+  }
+
+  /**
+   * Sends the cancel, and reads the reports about the order until then: trades from before its end may still
+   * come by the stream, and reports are applied in the order of their numbers.
+   */
+  async #send({ id, lastReport }: StoredOrder, origin: Origin): Promise<Ended> {
+    const { broker } = this.parts;
+    const answer = await broker.cancelOrder(id, origin);
+    if (answer.outcome === 'unclear') return answer;
+    try {
+      const record = await broker.lookUpOrder(id, lastReport, origin);
+      return { outcome: answer.outcome, reports: record.found ? record.answer : [] };
+    } catch {
+      return { outcome: 'unclear', evidence: "the exchange answered, and the order's record could not be read" };
+    }
+  }
+
+  /**
+   * Settles a cancel with an unknown outcome by the exchange's record of the order: the order is cancelled there, it has ended
+   * otherwise, or it goes on, and then the cancel was not taken and may be sent again. Sends nothing. Answers with the
+   * order before and after. An order whose cancel may still be under way is left alone, and one that this version does not
+   * know. Neither is asked about. Throws when the record gives no answer.
+   */
+  async reconcileNow(
+    partnerId: string,
+    id: string,
+  ): Promise<{ before: StoredOrder; after: StoredOrder; lookUp: 'found' | 'missing' | undefined }> {
+    const { kind, broker, recorder, clock, clocks, clockSkewMs } = this.parts;
+    const before = await recorder.change(kind, partnerId, id, () => undefined);
+    const isUnclear = ({ cancelUntil }: StoredOrder) =>
+      cancelUntil !== null && !this.#mayBeUnderWay(cancelUntil, clock.realNow() - clockSkewMs);
+    if (!kind.table.isKnown(before) || !isUnclear(before)) return { before, after: before, lookUp: undefined };
+    const record = await broker.lookUpOrder(id, before.lastReport, before);
+    // By a wrong clock the time of the cancel may not be over.
+    const provesAbsence = (await clocks.agreement()) !== 'apart';
+    const after = await recorder.change(kind, partnerId, id, (order) => {
+      // Another cancel may have been sent while the record was read.
+      if (order.cancelUntil !== before.cancelUntil) return undefined;
+      const change = kind.begin(order).reports(record.found ? whole(record.answer, before, order) : []);
+      if (!record.found || !provesAbsence || isFinal(change.after.state)) return change;
+      return change.note({ cancelUntil: null }).step('reconciliation', "the exchange's record has no cancel of it");
+    });
+    return { before, after, lookUp: record.found ? 'found' : 'missing' };
+  }
+
+  /** Whether a cancel has time left. A time further ahead than any cancel's was set by a wrong clock and does not count. */
+  #mayBeUnderWay(until: number, realNow: number): boolean {
+    return until > realNow && until <= realNow + longestCancelMs;
+  }
+
+  #begin(order: StoredOrder): OrderChange | undefined {
+    const { kind, clock, submitTimeoutMs } = this.parts;
+    if (order.state === 'cancelled') return undefined;
+    if (isUnsettled(order.state)) {
+      throw new ApiError('order_not_cancelable', {
+        message: 'It is not yet known whether the exchange has the order, so it cannot be cancelled now.',
+      });
+    }
+    if (isFinal(order.state)) throw tooLate(order);
+    const realNow = clock.realNow();
+    if (order.cancelUntil !== null && this.#mayBeUnderWay(order.cancelUntil, realNow)) {
+      throw new ApiError('cancel_unconfirmed', {
+        message: 'A cancel of this order is under way. Read the order, or send the cancel again later.',
+      });
+    }
+    return kind
+      .begin(order)
+      .note({ cancelUntil: realNow + submitTimeoutMs })
+      .step('cancel', 'a cancel is sent');
+  }
+
+  /** Records the end of the cancel that was sent as `sent`. A newer one that began meanwhile stays under way. */
+  #end(order: StoredOrder, sent: StoredOrder, outcome: Ended): OrderChange {
+    const { kind, clock } = this.parts;
+    const isLatest = order.cancelUntil === sent.cancelUntil;
+    const change = isLatest ? kind.begin(order).note({ cancelUntil: null }) : kind.begin(order);
+    const reports = outcome.outcome === 'unclear' ? [] : whole(outcome.reports, sent, order);
+    if (outcome.outcome === 'cancelled') {
+      return change.step('cancel', 'the exchange confirmed the cancel').reports(reports);
+    }
+    if (outcome.outcome === 'too-late') {
+      return change.step('cancel', 'the exchange said it was too late to cancel').reports(reports);
+    }
+    // In the past, so that it may be sent again, and not null, because its outcome is unknown.
+    if (isLatest && !isFinal(order.state)) change.note({ cancelUntil: clock.realNow() });
+    return change.step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
+  }
+}
+
+/**
+ * The reports of a record that was read after the last one that an order had, for the order as it is now. None if a failover
+ * that lost commits took reports from it meanwhile: it would take these for proof that it has the earlier ones. The stream of
+ * reports brings all of them.
+ */
+function whole(reports: readonly Report[], asked: StoredOrder, { lastReport }: StoredOrder): readonly Report[] {
+  return lastReport < asked.lastReport ? [] : reports;
+}
+
+/** Another version stored a value that this one does not know: only that version can decide about a cancel. */
+function unknownToThisVersion(): ApiError {
+  return new ApiError('order_not_cancelable', {
+    message: 'The order cannot be cancelled now, because the gateway is being updated. Send the cancel again later.',
+  });
+}
+
+function tooLate({ state }: StoredOrder): ApiError {
+  const message = isFinal(state)
+    ? `The order is ${state} and can no longer be cancelled.`
+    : 'The exchange said that it is too late to cancel the order.';
+  return new ApiError('order_not_cancelable', { message });
+}

@@ -1,0 +1,99 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  CreateOrderRequestSchema,
+  EstimateOrderRequestSchema,
+  GetOrderHistoryResponseSchema,
+  ListOrdersRequestSchema,
+  ListOrdersResponseSchema,
+  OrderEstimateSchema,
+  OrderFeeSchema,
+  type Orders,
+} from '../../../gen/marina/gateway/v1/orders_pb.ts';
+import type { Instrument } from '../../../gen/marina/gateway/v1/reference_pb.ts';
+import { ApiError } from '../../../kit/errors.ts';
+import { roundKoboDecimal } from '../../../kit/money.ts';
+import type { Origin } from '../../../kit/origin.ts';
+import { shownMessage, storedFields } from '../../../kit/shown-message.ts';
+import type { HandlersOf } from '../../edge/auth/call.ts';
+import { accounts } from '../accounts/store.ts';
+import type { Broker } from '../broker/orders.ts';
+import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
+import type { Canceller } from './cancel.ts';
+import type { OrderKind, TradingContexts, WantedOrder } from './kind.ts';
+import { reasonByBand, reasonByList } from './placeable.ts';
+import { rejectSentences } from './rules.ts';
+import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
+
+interface OrderHandlerParts extends SubmissionHandlerParts {
+  readonly broker: Broker;
+  readonly canceller: Canceller;
+  readonly kind: OrderKind;
+  readonly contexts: TradingContexts;
+  /** The exchange's list of instruments; undefined if it cannot be read soon. */
+  readonly instruments: { listSoon(origin: Origin): Promise<readonly Instrument[] | undefined> };
+}
+
+/** The operations on orders. */
+export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Orders> {
+  const { database, cursors, canceller, kind } = parts;
+  const of = submissionHandlers(parts, kind, {
+    schemas: [CreateOrderRequestSchema, ListOrdersRequestSchema, ListOrdersResponseSchema],
+    shown: shownOrder,
+    toMessage: toOrderMessage,
+    notFound: 'order_not_found',
+  });
+
+  return {
+    createOrder: of.create,
+    listOrders: of.list,
+    getOrder: of.get,
+
+    async estimateOrder(request, { caller, origin }) {
+      const wanted = storedFields(EstimateOrderRequestSchema, request) as Omit<
+        WantedOrder,
+        'timeInForce' | 'clientReference'
+      >;
+      const { account, symbol } = wanted;
+      const [known] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
+      if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
+      const instrument = await parts.contexts.instrument(origin, account, symbol);
+      refuse(reasonByBand(wanted, instrument));
+      // Without the list nothing is certain of ticks and lots, and the estimate goes on.
+      const listed = (await parts.instruments.listSoon(origin))?.find((each) => each.symbol === symbol);
+      refuse(listed && reasonByList(wanted, listed));
+      const estimate = await parts.broker.estimateOrder(wanted, origin);
+      const { fees, totalKoboDecimal } = estimate;
+      return shownMessage(OrderEstimateSchema, {
+        ...wanted,
+        ...estimate,
+        fees: fees.map(({ name, amountKoboDecimal }) => create(OrderFeeSchema, { name, amountKoboDecimal })),
+        totalKobo: roundKoboDecimal(totalKoboDecimal, wanted.side === 'buy' ? 'up' : 'down'),
+      });
+    },
+
+    async cancelOrder({ id = '' }, call) {
+      const [row] = await database.read(kind.table.find({ partnerId: call.caller.partnerId, id }));
+      if (row === undefined) throw new ApiError('order_not_found');
+      return toOrderMessage(await canceller.cancel(kind.table.all.read(row), call));
+    },
+
+    async getOrderHistory(request, call) {
+      const { limit = 25, cursor } = request;
+      const { partnerId } = call.caller;
+      const { id = '' } = request;
+      const issuedFor = ['order-history', partnerId, id];
+      const after = cursor === undefined ? 0 : Number(cursors.read(issuedFor, cursor));
+      await of.find(id, call);
+      const rows = await database.read(orderHistory.page(partnerId, id, after, limit + 1));
+      const page = cursors.page(issuedFor, rows.map(orderSteps.all.read), limit, ({ sequence }) => String(sequence));
+      return create(GetOrderHistoryResponseSchema, { ...page, data: page.data.map(toStepMessage) });
+    },
+  };
+}
+
+/** Throws `order_rejected` for an order that was not stored or sent, because the exchange would reject it. */
+function refuse(rejectReason: keyof typeof rejectSentences | undefined): void {
+  if (rejectReason === undefined) return;
+  const message = `The exchange would reject the order. ${rejectSentences[rejectReason]}`;
+  throw new ApiError('order_rejected', { message, rejectReason });
+}

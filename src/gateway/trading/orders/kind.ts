@@ -1,0 +1,251 @@
+import {
+  AccountStatus,
+  type GetTradingContextResponse,
+  type Instrument,
+  type Report,
+  ReportKind,
+} from '../../../gen/marina/broker/v1/orders_pb.ts';
+import { type CreateOrderRequest, CreateOrderRequestSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
+import { type Clock, lagosDay, statedInstant } from '../../../kit/clock.ts';
+import { ApiError } from '../../../kit/errors.ts';
+import type { Origin } from '../../../kit/origin.ts';
+import { type StoredFields, storedFields } from '../../../kit/shown-message.ts';
+import { toDayLimits } from '../../edge/auth/store.ts';
+import { type Fact, sharing, together } from '../../store/facts.ts';
+import type { PartnerTransaction } from '../../store/partner-transaction.ts';
+import type { SqlRow, Statement } from '../../store/statement.ts';
+import { accounts } from '../accounts/store.ts';
+import type { Broker } from '../broker/orders.ts';
+import type { LookedUp, Sent } from '../broker/port.ts';
+import { Change } from '../submission/change.ts';
+import type { CreatedKind, Draft } from '../submission/kind.ts';
+import type { ReportedKind } from '../submission/reports.ts';
+import { checkDayLimit } from '../submission/rules.ts';
+import { isSimilarUnsettled } from '../submission/similar.ts';
+import { type ReportedStep, usage } from '../submission/table.ts';
+import { countedKobo, orderStates, shownRejectReason } from './rules.ts';
+import { applyReport } from './settled/rules.ts';
+import {
+  notedOrder,
+  openCancels,
+  orderHistory,
+  orders,
+  type ShownOrder,
+  type StoredOrder,
+  similarOrders,
+  toOrderMessage,
+} from './table.ts';
+
+/** How long an entry is used, in milliseconds, and the most entries (a partner, an account and a symbol each). */
+const usableMs = 5_000;
+const mostRemembered = 20_000;
+
+interface Remembered {
+  readonly context: GetTradingContextResponse;
+  readonly until: number;
+}
+
+/** The broker's data about an account and a symbol that an order needs, cached for a few seconds. */
+export class TradingContexts {
+  /** By partner, because an account is here only after it was found to be that partner's. */
+  readonly #remembered = new Map<string, Remembered>();
+
+  /** Grows when something is forgotten: a read that began before is not cached. */
+  #generation = 0;
+
+  constructor(private readonly broker: Pick<Broker, 'tradingContext'>) {}
+
+  /** Forgets an account of a partner, which may no longer be the partner's. */
+  forget(partnerId: string, account: string): void {
+    this.#generation += 1;
+    for (const key of this.#remembered.keys()) {
+      if (key.startsWith(`${partnerId} ${account} `)) this.#remembered.delete(key);
+    }
+  }
+
+  /**
+   * The instrument that an account of a partner may trade now, from the cache. Undefined if it must be read,
+   * or if there is a reason to refuse.
+   */
+  cached(partnerId: string, account: string, symbol: string): Instrument | undefined {
+    const found = this.#recall(`${partnerId} ${account} ${symbol}`);
+    return found?.accountStatus === AccountStatus.ACTIVE ? found.instrument : undefined;
+  }
+
+  /**
+   * The instrument an account may trade now; the account must have been found to be the partner's. Throws
+   * `account_not_at_broker`, `settlement_lockout`, `unknown_symbol`, `exchange_unavailable` or `exchange_error`.
+   */
+  async instrument(origin: Origin, account: string, symbol: string): Promise<Instrument> {
+    const key = `${origin.partnerId} ${account} ${symbol}`;
+    const { accountStatus, instrument } = this.#recall(key) ?? (await this.#read(key, account, symbol, origin));
+    if (accountStatus === AccountStatus.NOT_AT_BROKER) throw new ApiError('account_not_at_broker');
+    if (accountStatus === AccountStatus.SETTLEMENT_LOCKOUT) throw new ApiError('settlement_lockout');
+    if (instrument === undefined) throw new ApiError('unknown_symbol', { param: 'symbol' });
+    return instrument;
+  }
+
+  #recall(key: string): GetTradingContextResponse | undefined {
+    const found = this.#remembered.get(key);
+    return found !== undefined && performance.now() < found.until ? found.context : undefined;
+  }
+
+  async #read(key: string, account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse> {
+    const askedAt = performance.now();
+    const generation = this.#generation;
+    const context = await this.broker.tradingContext(account, symbol, origin);
+    if (generation !== this.#generation) return context;
+    const until = askedAt + usableMs;
+    // Of two concurrent reads, the result of the later one stays, also if its answer came first.
+    if ((this.#remembered.get(key)?.until ?? 0) > until) return context;
+    this.#remembered.delete(key);
+    this.#remembered.set(key, { context, until });
+    if (this.#remembered.size > mostRemembered) {
+      const [oldest] = this.#remembered.keys();
+      if (oldest !== undefined) this.#remembered.delete(oldest);
+    }
+    return context;
+  }
+}
+
+/** The parts of the gateway that orders need. */
+export interface OrderParts {
+  readonly broker: Broker;
+  readonly contexts: TradingContexts;
+  readonly clock: Clock;
+}
+
+/** An order a partner wants. */
+export type WantedOrder = Pick<ShownOrder, keyof StoredFields<CreateOrderRequest>>;
+
+interface OrderFacts {
+  readonly isSimilar: boolean;
+}
+
+/** How orders use the mechanism that stores, sends once, records and reconciles. */
+export class OrderKind
+  implements CreatedKind<StoredOrder, Report, CreateOrderRequest, OrderFacts>, ReportedKind<StoredOrder, Report>
+{
+  readonly name = 'order';
+  readonly prefix = 'ord';
+  readonly path = '/v1/orders';
+  readonly codes = { duplicate: 'duplicate_order', rejected: 'order_rejected', notSent: 'order_not_sent' } as const;
+  readonly table = orders;
+  readonly history = orderHistory;
+  readonly upstream = 'exchange';
+  readonly accepted = 'accepted';
+  readonly states = orderStates;
+  readonly absent = { state: 'refused', reason: 'It never reached the exchange.' } as const;
+  readonly noted = notedOrder;
+  readonly applyReport = applyReport<StoredOrder>;
+  readonly shownRejectReason = shownRejectReason;
+  readonly blank = {
+    ...{ filledQuantity: 0n, filledValueKobo: 0n, exchangeOrderId: null, filledAt: null },
+    ...{ lastReport: 0n, missedReport: 0n, cancelUntil: null },
+  };
+
+  constructor(private readonly parts: OrderParts) {}
+
+  preparationReads(partnerId: string, { account }: CreateOrderRequest): Statement[] {
+    return [accounts.find({ partnerId, account: account ?? '' })];
+  }
+
+  prepareCached(partnerId: string, request: CreateOrderRequest): Draft<StoredOrder> | undefined {
+    const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
+    const instrument = this.parts.contexts.cached(partnerId, wanted.account, wanted.symbol);
+    return instrument && this.#draft(wanted, instrument);
+  }
+
+  async prepare(origin: Origin, request: CreateOrderRequest, [accounts]: readonly SqlRow[][]) {
+    if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
+    const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
+    return this.#draft(wanted, await this.parts.contexts.instrument(origin, wanted.account, wanted.symbol));
+  }
+
+  #draft(wanted: WantedOrder, { upperPriceKobo }: Instrument): Draft<StoredOrder> {
+    // A limit purchase costs at most its limit. The day's upper price bounds every other order.
+    const countedPriceKobo = wanted.side === 'buy' ? (wanted.priceKobo ?? upperPriceKobo) : upperPriceKobo;
+    // What is decided here comes last, whatever a request holds.
+    return { ...this.blank, ...wanted, countedPriceKobo };
+  }
+
+  dated(createdAt: number) {
+    return { countedDay: lagosDay(createdAt) };
+  }
+
+  facts(row: StoredOrder): Fact<OrderFacts> {
+    return together({
+      isSimilar: isSimilarUnsettled(similarOrders(row), this.parts.clock),
+      shared: sharing(usage(row.partnerId, row.countedDay, 'orders')),
+    });
+  }
+
+  check(row: StoredOrder, { isSimilar }: OrderFacts, partner: PartnerTransaction): void {
+    if (isSimilar) throw new ApiError('similar_order_unresolved');
+    const { ordersKoboPerDay } = toDayLimits(partner.row);
+    const used = partner.get(usage(row.partnerId, row.countedDay, 'orders'));
+    checkDayLimit('order value per day', ordersKoboPerDay, used, countedKobo(row), row.createdAt);
+  }
+
+  take(row: StoredOrder, partner: PartnerTransaction): void {
+    partner.add(usage(row.partnerId, row.countedDay, 'orders'), countedKobo(row));
+  }
+
+  send(row: StoredOrder, _: CreateOrderRequest, note: Buffer): Promise<Sent<Report>> {
+    return this.parts.broker.submitOrder({ origin: row, note, ...row }, row.notAfter);
+  }
+
+  isRejection({ kind }: Report): boolean {
+    return kind === ReportKind.REJECTED;
+  }
+
+  lookUp(row: StoredOrder): Promise<LookedUp<readonly Report[]>> {
+    return this.parts.broker.lookUpOrder(row.id, row.lastReport, row);
+  }
+
+  streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]> {
+    return this.parts.broker.streamReports(afterNumber, signal);
+  }
+
+  objectIdOf({ clientOrderId }: Report): string {
+    return clientOrderId;
+  }
+
+  describeReport({ kind, exchangeOrderId }: Report) {
+    return { report: (ReportKind[kind] ?? String(kind)).toLowerCase(), reference: exchangeOrderId };
+  }
+
+  reportStep({ kind, number, at, quantity, priceKobo }: Report): ReportedStep {
+    const trade = kind === ReportKind.TRADE ? { quantity, priceKobo } : {};
+    return { reportNumber: number, upstreamAt: statedInstant(at), ...trade };
+  }
+
+  changeStep({ kind }: Report, before: StoredOrder, after: StoredOrder): ReportedStep {
+    if (kind !== ReportKind.TRADE) return {};
+    const filledChange = after.filledQuantity - before.filledQuantity;
+    return { filledChange, valueChangeKobo: after.filledValueKobo - before.filledValueKobo };
+  }
+
+  /** A final order has no open cancel. */
+  cleared({ state, cancelUntil }: StoredOrder): Partial<StoredOrder> {
+    return { cancelUntil: orderStates.isFinal(state) ? null : cancelUntil };
+  }
+
+  /** A change to build up. */
+  begin(row: StoredOrder): Change<StoredOrder, Report> {
+    return new Change(this, row, this.parts.clock.now());
+  }
+
+  settle(before: StoredOrder, after: StoredOrder, partner: PartnerTransaction): Statement[] {
+    const { partnerId, id, countedDay, cancelUntil } = after;
+    partner.add(usage(partnerId, countedDay, 'orders'), countedKobo(after) - countedKobo(before));
+    if ((before.cancelUntil === null) === (cancelUntil === null)) return [];
+    if (cancelUntil === null) return [openCancels.remove({ partnerId, orderId: id })];
+    // One that is there keeps its time.
+    return [openCancels.put({ partnerId, orderId: id, sentAt: this.parts.clock.now() }, 'orderId')];
+  }
+
+  toEvent(row: StoredOrder) {
+    return { data: { case: 'order' as const, value: toOrderMessage(row) } };
+  }
+}

@@ -1,0 +1,111 @@
+import { create, type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { ApiError, type ErrorCode } from '../../../kit/errors.ts';
+import { KeyedDigest, type Keys } from '../../../kit/key-ring.ts';
+import type { Cursors } from '../../../kit/paging.ts';
+import { storedFields } from '../../../kit/shown-message.ts';
+import type { Call } from '../../edge/auth/call.ts';
+import type { Database } from '../../store/database.ts';
+import { RowReader } from '../../store/gathering.ts';
+import type { Selection } from '../../store/table.ts';
+import type { CreatedKind } from './kind.ts';
+import { readPage } from './list.ts';
+import type { Submitter } from './submit.ts';
+import type { Submission } from './table.ts';
+
+/** The parts of the gateway that the operations on every kind need. */
+export interface SubmissionHandlerParts {
+  readonly database: Database;
+  readonly submitter: Submitter;
+  readonly cursors: Cursors;
+  /** The keys of the digests by which a repeated request is compared. */
+  readonly digestKeys: Keys;
+}
+
+/** The operations that every kind of object has: create, get, list. */
+export function submissionHandlers<
+  Row extends Submission,
+  Report,
+  Facts,
+  Shown extends { readonly id: string },
+  Message,
+  Create extends DescMessage,
+  List extends DescMessage,
+  Page extends DescMessage,
+>(
+  { database, submitter, cursors, digestKeys }: SubmissionHandlerParts,
+  kind: CreatedKind<Row, Report, MessageShape<Create>, Facts>,
+  {
+    schemas,
+    shown,
+    toMessage,
+    notFound,
+  }: {
+    /** Each field of the list request but `limit` and `cursor` is a filter. */
+    readonly schemas: readonly [create: Create, list: List, page: Page];
+    readonly shown: Selection<Shown>;
+    /** The object as partners see it. */
+    readonly toMessage: (row: Shown) => Message;
+    readonly notFound: ErrorCode;
+  },
+) {
+  const { table } = kind;
+  const [createSchema, listSchema, pageSchema] = schemas;
+  const reader = new RowReader(database, table.name, shown.list);
+
+  async function createObject(request: MessageShape<Create>, call: Call): Promise<Message> {
+    const { row, replayed } = await submitter.submit(kind, {
+      origin: call.origin,
+      keyId: call.caller.keyId,
+      idempotencyKey: call.idempotencyKey ?? '',
+      digest: requestDigest(digestKeys, createSchema, request),
+      request,
+      permission: call.permission,
+      log: () => call.log,
+    });
+    call.reply.replayed = replayed;
+    return toMessage(row as unknown as Shown);
+  }
+
+  /** Another partner's object gets the same answer, in the same time, as one that does not exist. */
+  async function find(id: string | undefined, { caller }: Call): Promise<Shown> {
+    const row = await reader.read(caller.partnerId, id ?? '');
+    if (row === undefined) throw new ApiError(notFound);
+    return shown.read(row);
+  }
+
+  /** A page of a partner's objects, newest first. A filter that is not given lets all pass. */
+  async function list(request: MessageShape<List>, { caller: { partnerId } }: Call): Promise<MessageShape<Page>> {
+    const fields: Readonly<Record<string, unknown>> = storedFields(listSchema, request);
+    const { limit, cursor, ...filters } = fields;
+    const most = Number(limit ?? 25);
+    const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== null));
+    const issuedFor = [table.name, partnerId, ...(Object.keys(filters).length > 0 ? [JSON.stringify(given)] : [])];
+    const { updatedSince, ...equal } = given;
+    const listed = {
+      equal: { partnerId, ...equal },
+      updatedSince: updatedSince === undefined ? undefined : Number(updatedSince),
+      before: cursor === null ? undefined : cursors.read(issuedFor, String(cursor)),
+    };
+    const rows = await readPage(database, kind, shown, listed, most + 1);
+    const page = cursors.page(issuedFor, rows.map(shown.read), most, ({ id }) => id);
+    return create(pageSchema, { ...page, data: page.data.map(toMessage) } as never);
+  }
+
+  const get = async ({ id }: { id?: string }, call: Call) => toMessage(await find(id, call));
+
+  return { create: createObject, find, get, list };
+}
+
+/**
+ * A keyed digest of the message after defaults and upper-casing, to compare requests without keeping them. Fields
+ * of a later version do not count, because this version would not act on them.
+ */
+function requestDigest<Schema extends DescMessage>(
+  keys: Keys,
+  schema: Schema,
+  message: MessageShape<Schema>,
+): KeyedDigest {
+  return new KeyedDigest(keys, (hmac) =>
+    hmac.update(schema.typeName).update(toBinary(schema, message, { writeUnknownFields: false })),
+  );
+}

@@ -1,0 +1,24 @@
+import { leaveVersionGaps } from '../../delivery/events/feed.ts';
+import type { Database } from '../../store/database.ts';
+import { type Rewound, rewindReports } from './report-days.ts';
+import { readPosition, savePosition } from './table.ts';
+
+/** The name of the position of the last submission in the broker's list that is known to be stored. */
+export const submissionsPosition = 'submissions';
+/** The position at which the database was last declared, or found, to be restored. */
+export const restoredName = 'restored-at-submission';
+/** The kinds of objects about which the broker sends reports. */
+const reportedKinds = ['order', 'application'];
+
+/**
+ * Declares that the database was restored from a backup, or has lost commits. Partners may have seen events that it has lost,
+ * so no version of those is used again. Reports may have been applied to rows that it has lost, so they are read again.
+ * Only while no gateway runs, or before one that starts opens its gate. It is safe to repeat, also after it was killed.
+ */
+export async function noteRestore(database: Database, at?: bigint): Promise<readonly Rewound[]> {
+  const position = (at ?? (await readPosition(database, submissionsPosition)) ?? 0).toString();
+  const rewound = await rewindReports(database, reportedKinds);
+  await leaveVersionGaps(database);
+  await database.write(savePosition(restoredName, position));
+  return rewound;
+}

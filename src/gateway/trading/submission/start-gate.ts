@@ -1,0 +1,81 @@
+import { ApiError } from '../../../kit/errors.ts';
+import type { Worker } from '../../../kit/worker.ts';
+
+/** Lost objects of a kind that could not be restored yet: those of one partner, or of an unknown one. */
+export interface HeldObjects {
+  readonly kind: string;
+  readonly partnerId?: string;
+}
+
+/** How long a request may wait for the gate. A start takes less time if the broker answers. */
+const mostWaitMs = 3_000;
+
+/**
+ * Holds back all code that stores or changes objects until this process knows that its database has every object that
+ * the broker was sent. Otherwise a partner who repeats the request of a lost order would have it sent twice.
+ */
+export class StartGate {
+  #isOpen = false;
+  readonly #waiting = new Set<() => void>();
+  #held: readonly HeldObjects[] = [];
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** What could not be restored yet. No new objects of the same kind and partner are stored, or of all partners. */
+  get held(): readonly HeldObjects[] {
+    return this.#held;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    for (const go of this.#waiting) go();
+    this.#waiting.clear();
+  }
+
+  hold(held: readonly HeldObjects[]): void {
+    this.#held = held;
+  }
+
+  /** Whether new objects of a kind can be stored for a partner now. */
+  admits(kind: string, partnerId: string): boolean {
+    return this.#isOpen && !this.#holds(kind, partnerId);
+  }
+
+  /** Waits for the gate, at most 3 s. Throws `exchange_unavailable`: then nothing is stored or sent. */
+  async pass(newOf?: { readonly kind: string; readonly partnerId: string }): Promise<void> {
+    if (!this.#isOpen) await this.#opened(mostWaitMs);
+    const isHeld = newOf !== undefined && this.#holds(newOf.kind, newOf.partnerId);
+    if (!this.#isOpen || isHeld) throw new ApiError('exchange_unavailable');
+  }
+
+  /** The worker, starting when the gate is open. */
+  behind({ name, run }: Worker): Worker {
+    return {
+      name,
+      run: async (signal) => {
+        if (!this.#isOpen) await this.#opened(undefined, signal);
+        if (!signal.aborted) await run(signal);
+      },
+    };
+  }
+
+  #holds(kind: string, partnerId: string): boolean {
+    return this.#held.some((held) => held.kind === kind && (held.partnerId ?? partnerId) === partnerId);
+  }
+
+  #opened(mostMs: number | undefined, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const go = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', go);
+        this.#waiting.delete(go);
+        resolve();
+      };
+      const timer = mostMs === undefined ? undefined : setTimeout(go, mostMs);
+      signal?.addEventListener('abort', go, { once: true });
+      this.#waiting.add(go);
+    });
+  }
+}

@@ -1,0 +1,369 @@
+import { originColumns } from '../../delivery/events/table.ts';
+import type { Database } from '../../store/database.ts';
+import type { Counter } from '../../store/facts.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';
+import {
+  bytes,
+  type Column,
+  type Columns,
+  count,
+  day,
+  defineTable,
+  exactText,
+  instant,
+  longText,
+  optional,
+  type RowOf,
+  type RowOfColumns,
+  shortened,
+  Table,
+  text,
+  whole,
+} from '../../store/table.ts';
+import { farAheadMs, type SimilarObjects } from './rules.ts';
+
+/** The first answer to the creating request: the object, or one of the two errors that a replay repeats. */
+export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
+
+/**
+ * The columns that orders, applications and allocations share: the owner, the data to compare a repeated request with, and
+ * the data to settle an unknown outcome. Instants marked real are not business time.
+ */
+const submissionColumns = {
+  partnerId: text(24),
+  id: text(24),
+  ...originColumns,
+  /** The key it was created with; null in rows older than the column. */
+  keyId: optional(text(24)),
+  /** Explains the state in a sentence. */
+  reason: optional(text(300)),
+  rejectReason: optional(text(40)),
+  createdAt: instant(),
+  updatedAt: instant(),
+  /** Null once another request may have it. */
+  idempotencyKey: optional(exactText(255)),
+  requestDigest: bytes(32),
+  firstAnswer: optional(text<FirstAnswer>(16)),
+  /** The number of steps in the history. */
+  steps: count(),
+  /** Real: the upstream must not take it after this. */
+  notAfter: instant(),
+  /** Real: when the reconciler queries it next; null once the outcome is known. */
+  checkAt: optional(instant()),
+  /** How often the reconciler has queried it. */
+  checks: count(),
+  /** Real: when the upstream's record first did not have it. */
+  missingSince: optional(instant()),
+  /** What later reports are held against since an operator settled it by evidence, as the kind writes it; null: nothing. */
+  settlement: optional(longText()),
+};
+
+type SharedColumns = typeof submissionColumns;
+
+/** Describes the table of a kind: the shared columns, those that only it has, and indexes on them. */
+export function defineSubmissions<const Own extends Columns>(
+  name: string,
+  columns: Own,
+  indexes: Readonly<Record<string, readonly (keyof (SharedColumns & Own) & string)[]>>,
+): Table<RowOfColumns<SharedColumns & Own>> {
+  return new Table<RowOfColumns<SharedColumns & Own>>({
+    name,
+    columns: { ...submissionColumns, ...columns },
+    primary: ['partnerId', 'id'],
+    indexes: { [`${name}_check_at`]: ['checkAt'], ...indexes },
+    unique: { [`${name}_id`]: ['id'], [`${name}_idempotency_key`]: ['partnerId', 'idempotencyKey'] },
+  });
+}
+
+/** The table of a kind, to be read by the objects' ids, whatever the server guesses of its size. */
+export function byId({ table: { name } }: { readonly table: { readonly name: string } }): string {
+  return `${name} FORCE INDEX (${name}_id)`;
+}
+
+type Shared = {
+  readonly [Field in keyof typeof submissionColumns]: (typeof submissionColumns)[Field] extends Column<infer Value>
+    ? Value
+    : never;
+};
+
+/** The fields of every object that is stored, sent once and recorded. */
+export interface Submission extends Shared {
+  readonly state: string;
+  /** The field that caused a rejection, by its name; never its value. */
+  readonly param?: string | null;
+  /** The numbers of the last report applied, and of the last that a version did not apply because it did not know the object. */
+  readonly lastReport?: bigint;
+  readonly missedReport?: bigint;
+}
+
+/** The objects that hold back a new one like them, as far as their states say. `hint` names an index. */
+export interface SimilarTo<Row extends Submission> {
+  readonly table: Table<Row>;
+  readonly alike: Partial<Row>;
+  readonly hint: string;
+}
+
+/** Outcome unknown. An object in a state of another version counts while the reconciler has it on its list. */
+const isUnknown = "(state = 'uncertain' OR (state <> 'sending' AND check_at IS NOT NULL))";
+
+function fromSimilar<Row extends Submission>({ table, alike, hint }: SimilarTo<Row>): Statement {
+  const { sql, values } = table.where(alike);
+  const isUnsettled = `NOT ${table.hasKnownName('state', 'sending', 'uncertain')}`;
+  return { sql: `FROM ${table.name} ${hint} WHERE ${sql} AND ${isUnsettled}`, values };
+}
+
+/**
+ * Finds an object that holds back a new one like it (`isHeldBack` in `rules`) at an instant, or, with `orLater`, when the
+ * statement runs, by the server's clock. `now` is real time.
+ */
+export function findSimilarUnsettled<Row extends Submission>(
+  similar: SimilarTo<Row>,
+  now: number,
+  orLater = false,
+): Statement {
+  const { sql, values } = fromSimilar(similar);
+  const isOverdue = orLater ? '(check_at <= ? OR check_at <= UTC_TIMESTAMP(3))' : 'check_at <= ?';
+  return statement(
+    `SELECT 1 ${sql} AND (${isUnknown} OR ${isOverdue} OR (state = 'sending' AND not_after > ?)) LIMIT 1`,
+    ...values,
+    new Date(now),
+    new Date(now + farAheadMs),
+  );
+}
+
+/** Reads the objects that hold back a new one like them, or will if their senders do not finish: one row. */
+export function readSimilarUnsettled<Row extends Submission>(similar: SimilarTo<Row>): Statement {
+  const { sql, values } = fromSimilar(similar);
+  return statement(
+    `SELECT MAX(${isUnknown}) AS has_unknown, MIN(CASE WHEN state = 'sending' THEN check_at END) AS first_lease_end,
+      MAX(CASE WHEN state = 'sending' THEN not_after END) AS last_not_after ${sql}`,
+    ...values,
+  );
+}
+
+/** The row of `readSimilarUnsettled`. */
+export function toSimilarObjects(row: SqlRow | undefined): SimilarObjects {
+  const instantOf = (stored: unknown) => (stored instanceof Date ? stored.getTime() : null);
+  return {
+    hasUnknown: Number(row?.has_unknown ?? 0) !== 0,
+    firstLeaseEnd: instantOf(row?.first_lease_end),
+    lastNotAfter: instantOf(row?.last_not_after),
+  };
+}
+
+/**
+ * A condition for the rows that the reconciler must query now. `now` is real time. A next query that is further ahead than
+ * the longest time was set by a wrong clock.
+ */
+export function mustBeLookedAt(now: number): Statement {
+  return statement('(check_at <= ? OR check_at > ?)', new Date(now), new Date(now + farAheadMs));
+}
+
+/** Whether a version that did not know the object left reports unapplied that nobody has looked up since. */
+export function isBehind({
+  missedReport = 0n,
+  lastReport = 0n,
+}: Pick<Submission, 'missedReport' | 'lastReport'>): boolean {
+  return missedReport > lastReport;
+}
+
+/** The kinds of steps in an object's history. */
+export type StepKind =
+  | 'stored'
+  | 'sent'
+  | 'report'
+  | 'reconciliation'
+  | 'cancel'
+  | 'document'
+  | 'contradiction'
+  | 'settled_by_operator';
+
+/** The columns of every history. */
+export const stepColumns = {
+  partnerId: text(24),
+  sequence: count(),
+  kind: text<StepKind>(20),
+  /** Business time. */
+  at: instant(),
+  /** The object's state after the step. */
+  state: text(20),
+  /** Never a customer's data. */
+  detail: shortened(300),
+  reportNumber: optional(whole()),
+  /** The upstream's time of it. */
+  upstreamAt: optional(instant()),
+};
+
+/** The history of applications and allocations. Orders have their own (`gateway/trading/orders/table`), because trades have prices. */
+export const objectSteps = defineTable({
+  name: 'object_steps',
+  columns: { ...stepColumns, objectId: text(24) },
+  primary: ['partnerId', 'objectId', 'sequence'],
+});
+
+/** A new step. The history numbers it. */
+export interface NewStep extends ReportedStep {
+  readonly kind: StepKind;
+  readonly at: number;
+  readonly state: string;
+  readonly detail: string;
+}
+
+/** What a step has from a report of the upstream. */
+export interface ReportedStep {
+  readonly reportNumber?: bigint | undefined;
+  readonly upstreamAt?: number | undefined;
+  readonly quantity?: bigint | undefined;
+  readonly priceKobo?: bigint | undefined;
+  /** The step of the trade that this step changes or repeats. */
+  readonly tradeSequence?: number | undefined;
+  /** How far a step with a trade changed the filled quantity, and the sum of quantity times price. */
+  readonly filledChange?: bigint | undefined;
+  readonly valueChangeKobo?: bigint | undefined;
+}
+
+/** An object with a history. */
+interface Stepped {
+  readonly partnerId: string;
+  readonly id: string;
+  readonly steps: number;
+}
+
+/** The history of one kind of object. */
+export interface History {
+  /** Appends steps; `object` is as it is after them. */
+  append(object: Stepped, steps: readonly NewStep[]): Statement[];
+  /** A page of an object's history, oldest first. */
+  page(partnerId: string, id: string, after: number, most: number): Statement;
+}
+
+/** A history that is kept in one table. `idColumn` names the object, and `more` are the table's other columns. */
+export function historyIn<Row extends { readonly sequence: number }>(
+  table: Table<Row>,
+  idField: keyof Row & string,
+  more: (step: NewStep) => object = () => ({}),
+): History {
+  return {
+    append({ partnerId, id, steps }, added) {
+      if (added.length === 0) return [];
+      const rows = added.map((step, index) => ({
+        partnerId,
+        [idField]: id,
+        sequence: steps - added.length + index + 1,
+        kind: step.kind,
+        at: step.at,
+        state: step.state,
+        detail: step.detail,
+        reportNumber: step.reportNumber ?? null,
+        upstreamAt: step.upstreamAt ?? null,
+        ...more(step),
+      }));
+      return [table.insert(...(rows as unknown as Row[]))];
+    },
+    page(partnerId, id, after, most) {
+      const tail = statement(`AND sequence > ? ORDER BY sequence LIMIT ${most}`, after);
+      return table.find({ partnerId, [idField]: id } as never, table.all, tail);
+    },
+  };
+}
+
+export const objectHistory = historyIn(objectSteps, 'objectId');
+
+/** The queries of the upstream's record about an object with an unknown outcome: their number and the last result. Real time. */
+export const lookUps = defineTable({
+  name: 'look_ups',
+  columns: {
+    partnerId: text(24),
+    objectId: text(24),
+    asked: count(),
+    firstAt: instant(),
+    lastAt: instant(),
+    outcome: text<'found' | 'missing' | 'unanswered'>(16),
+    /** Why there was no answer: an error code or a status. */
+    errorClass: optional(shortened(40)),
+  },
+  primary: ['partnerId', 'objectId'],
+});
+
+export type StoredLookUp = RowOf<typeof lookUps>;
+
+/** One query of the upstream's record about an object. Real time. */
+export interface LookUp {
+  readonly at: number;
+  readonly outcome: StoredLookUp['outcome'];
+  readonly errorClass: string | null;
+}
+
+/** Counts a query, and keeps its result instead of the one before. The partner's lock must be held. */
+export function saveLookUp({ partnerId, id }: Stepped, { at, outcome, errorClass }: LookUp): Statement {
+  const row = { partnerId, objectId: id, asked: 1, firstAt: at, lastAt: at, outcome, errorClass };
+  const { sql, values } = lookUps.put(row, 'lastAt', 'outcome', 'errorClass');
+  return { sql: `${sql}, asked = asked + 1`, values };
+}
+
+/** The time from an instant to the earliest of some steps at the upstream, in milliseconds; undefined if none has a time. */
+export function earliestAfter(at: number, steps: readonly Pick<NewStep, 'upstreamAt'>[]): number | undefined {
+  const times = steps.flatMap(({ upstreamAt }) => upstreamAt ?? []);
+  return times.length === 0 ? undefined : Math.min(...times) - at;
+}
+
+/** The positions of continuous jobs: the last report applied, the last key checked for removal, the last ledger entry checked. */
+export const positions = defineTable({
+  name: 'positions',
+  columns: { name: text(40), position: text(64) },
+  primary: ['name'],
+});
+
+/** A stored position; undefined if there is none yet. */
+export async function readPosition(database: Database, name: string): Promise<string | undefined> {
+  const [row] = await database.read(positions.find({ name }));
+  return row && positions.all.read(row).position;
+}
+
+export function savePosition(name: string, position: string): Statement {
+  return positions.put({ name, position }, 'position');
+}
+
+/** Saves a position with a mark behind it, unless one with the same mark is stored. */
+export function saveFirst(name: string, position: string, mark: string): Statement {
+  const { sql, values } = positions.insert({ name, position: `${position} ${mark}` });
+  const hasMark = "SUBSTRING_INDEX(position, ' ', -1) = SUBSTRING_INDEX(VALUES(position), ' ', -1)";
+  return statement(`${sql} ON DUPLICATE KEY UPDATE position = IF(${hasMark}, position, VALUES(position))`, ...values);
+}
+
+/** Saves a number as a position unless a larger one is stored: another process has then done everything before it. */
+export function advancePosition(name: string, position: bigint): Statement {
+  const { sql, values } = positions.insert({ name, position: position.toString() });
+  const larger = 'CAST(position AS UNSIGNED) < CAST(VALUES(position) AS UNSIGNED)';
+  return statement(`${sql} ON DUPLICATE KEY UPDATE position = IF(${larger}, VALUES(position), position)`, ...values);
+}
+
+/** What is counted by Lagos day. */
+export type UsageKind = 'orders' | 'allocations';
+
+/** What counts against a daily limit, by the Lagos day it counts for. */
+export const usageDays = defineTable({
+  name: 'usage_days',
+  columns: { partnerId: text(24), day: day(), kind: text<UsageKind>(16), usedKobo: whole() },
+  primary: ['partnerId', 'day', 'kind'],
+});
+
+/** What a partner has used of a daily limit, in kobo. */
+export function usage(partnerId: string, day: string, kind: UsageKind): Counter {
+  const row = { partnerId, day, kind };
+  const { sql, values } = usageDays.where(row);
+  const used = `(SELECT used_kobo FROM usage_days WHERE ${sql})`;
+  return {
+    name: `${kind} used on ${day}`,
+    read: usageDays.find(row),
+    value: ([read]) => (read === undefined ? 0n : toBigInt(read.used_kobo)),
+    guard: (value) => statement(`COALESCE(${used}, 0) = ?`, ...values, value),
+    add: (amount) => usageDays.addTo({ ...row, usedKobo: amount }, 'usedKobo'),
+    save: () => [],
+  };
+}
+
+/** Reads what a partner has used of every daily limit. */
+export function readDay(partnerId: string, day: string): Statement {
+  return usageDays.find({ partnerId, day });
+}

@@ -1,0 +1,31 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  ListTransfersResponseSchema,
+  type Wallet,
+  WalletTotalsSchema,
+  WalletTransferSchema,
+} from '../../../gen/marina/gateway/v1/wallet_pb.ts';
+import type { Cursors } from '../../../kit/paging.ts';
+import { shownMessage } from '../../../kit/shown-message.ts';
+import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { Database } from '../../store/database.ts';
+import { listTransfers, provenHead, toShownTransfer, type WalletSeals, wallets } from './store.ts';
+
+/** The operations on the wallet. */
+export function walletHandlers(database: Database, cursors: Cursors, seals: WalletSeals): HandlersOf<typeof Wallet> {
+  return {
+    async getWallet(_, { caller }) {
+      const [row] = await database.read(wallets.find({ partnerId: caller.partnerId }));
+      return shownMessage(WalletTotalsSchema, provenHead(caller.partnerId, row, seals));
+    },
+
+    async listTransfers({ limit = 25, cursor }, { caller: { partnerId } }) {
+      const issuedFor = ['wallet-transfers', partnerId];
+      const before = cursor === undefined ? undefined : BigInt(cursors.read(issuedFor, cursor));
+      const rows = await database.read(listTransfers(partnerId, before, limit + 1));
+      const page = cursors.page(issuedFor, rows.map(toShownTransfer), limit, ({ sequence }) => String(sequence));
+      const data = page.data.map((entry) => shownMessage(WalletTransferSchema, entry));
+      return create(ListTransfersResponseSchema, { ...page, data });
+    },
+  };
+}

@@ -1,0 +1,204 @@
+import { ApiError, UnprovenRowError } from '../../../kit/errors.ts';
+import type { Shared } from '../../store/facts.ts';
+import type { PartnerTransaction } from '../../store/partner-transaction.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';
+import { bytes, bytesUpTo, defineTable, exactText, instant, optional, text, whole } from '../../store/table.ts';
+import {
+  availableChange,
+  emptyLedger,
+  headAt,
+  isKnownType,
+  type LedgerEntry,
+  type LedgerHead,
+  movements,
+  nextEntry,
+  type Transfer,
+  type TransferTypeWord,
+} from './rules.ts';
+import { sealedSequence, WalletSeals, walletSealLength, walletSealUse } from './seals.ts';
+
+export { sealedSequence, WalletSeals, walletSealUse };
+
+/** The sums of each partner's ledger and its last entry. Amounts are in kobo. */
+export const wallets = defineTable({
+  name: 'wallets',
+  columns: {
+    partnerId: text(24),
+    lastSequence: whole(),
+    lastHash: bytes(32),
+    availableKobo: whole(),
+    reservedKobo: whole(),
+    postedKobo: whole(),
+    /** Proves the end of the ledger (`WalletSeals`); null if only versions before seals wrote it. */
+    seal: optional(bytesUpTo(walletSealLength)),
+  },
+  primary: ['partnerId'],
+});
+
+/** The end of a ledger. */
+export const ledgerHead = wallets.only(
+  ...(['partnerId', 'lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo'] as const),
+);
+
+/** The ledger: each entry with the sums after it, its hash, and the hash of the entry before. Rows are only added. */
+export const transfers = defineTable({
+  name: 'wallet_transfers',
+  columns: {
+    partnerId: text(24),
+    sequence: whole(),
+    id: text(24),
+    type: text<TransferTypeWord>(8),
+    amountKobo: whole(),
+    availableAfterKobo: whole(),
+    reservedAfterKobo: whole(),
+    postedAfterKobo: whole(),
+    allocationId: optional(text(24)),
+    account: optional(text(64)),
+    bankReference: optional(exactText(64)),
+    createdAt: instant(),
+    previousHash: bytes(32),
+    hash: bytes(32),
+  },
+  primary: ['partnerId', 'sequence'],
+  indexes: { wallet_transfers_type: ['partnerId', 'type', 'sequence'] },
+  unique: {
+    wallet_transfers_allocation: ['partnerId', 'allocationId', 'type'],
+    wallet_transfers_bank_reference: ['bankReference'],
+  },
+});
+
+const shownTransfer = transfers.only(
+  ...(['sequence', 'id', 'type', 'amountKobo', 'allocationId', 'account', 'bankReference', 'createdAt'] as const),
+);
+const knownTypes = Object.keys(movements).map((type) => `'${type}'`);
+
+/** The columns that partners see. The movement of another version's entry type follows from the sums before and after. */
+const shown = `${shownTransfer.list}, IF(type IN (${knownTypes.join(', ')}), NULL,
+  available_after_kobo - COALESCE((SELECT p.available_after_kobo FROM wallet_transfers p
+    WHERE p.partner_id = t.partner_id AND p.sequence = t.sequence - 1), 0)) AS available_change_kobo`;
+
+/** A wallet in a transaction, with the entries made in it so far. */
+export interface Wallet {
+  readonly head: LedgerHead;
+  readonly entries: readonly LedgerEntry[];
+  /** The seal as it is stored. */
+  readonly seal: Buffer | null;
+  /** Whether its end is proven, so that what follows may be sealed. */
+  readonly isSealed: boolean;
+  /** Whether its money may move. */
+  readonly isAccepted: boolean;
+}
+
+/** A partner's wallet, which all work in a transaction shares. */
+export function wallet(partnerId: string, seals: WalletSeals): Shared<Wallet> {
+  return {
+    name: 'wallet',
+    read: wallets.find({ partnerId }),
+    value: ([row]) => toWallet(partnerId, row, seals),
+    guard({ head, seal, isSealed }) {
+      const isStored = head.lastSequence > 0n;
+      // One that is not sealed is read again once `keys seal` has sealed it.
+      const { sql, values } = wallets.where(isStored ? (isSealed ? head : { ...head, seal }) : { partnerId });
+      return { sql: `${isStored ? '' : 'NOT '}EXISTS (SELECT 1 FROM wallets WHERE ${sql})`, values };
+    },
+    save: (before, { head, entries, seal, isSealed }) => [
+      transfers.insert(...entries.slice(before.entries.length).map(toRow)),
+      // A seal that does not reach the end stays: only `keys seal` proves what another version added.
+      isSealed
+        ? wallets.put({ ...head, seal: seals.make(head) }, ...changing, 'seal')
+        : wallets.put({ ...head, seal }, ...changing),
+    ],
+    remembered: (saved) => ({ ...saved, entries: [] }),
+  };
+}
+
+const changing = ['lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo'] as const;
+
+function toWallet(partnerId: string, row: SqlRow | undefined, seals: WalletSeals): Wallet {
+  if (row === undefined) {
+    return { head: emptyLedger(partnerId), entries: [], seal: null, isSealed: true, isAccepted: true };
+  }
+  const { seal, ...head } = wallets.all.read(row);
+  const proof = seals.prove(head, seal);
+  return { head, entries: [], seal, isSealed: proof === 'sealed', isAccepted: seals.accepts(proof) };
+}
+
+/** A wallet whose money may move. Throws `service_unavailable` with an `UnprovenRowError` if its row is not what a gateway wrote. */
+export function usableWallet(partner: PartnerTransaction, seals: WalletSeals): Wallet {
+  const found = partner.get(wallet(partner.id, seals));
+  checkAccepted(found);
+  return found;
+}
+
+/** The end of a ledger as it is shown. Throws as `usableWallet` does. */
+export function provenHead(partnerId: string, row: SqlRow | undefined, seals: WalletSeals): LedgerHead {
+  const found = toWallet(partnerId, row, seals);
+  checkAccepted(found);
+  return found.head;
+}
+
+function checkAccepted({ isAccepted, head: { partnerId, lastSequence } }: Wallet): void {
+  if (isAccepted) return;
+  const cause = new UnprovenRowError(`the wallet of ${partnerId} has no right seal at entry ${lastSequence}`);
+  throw new ApiError('service_unavailable', { cause });
+}
+
+/**
+ * Appends an entry after those of earlier work in the transaction. Throws if a sum would be negative or too large, or if the
+ * wallet is not proven: nothing is sealed on top of what somebody else wrote.
+ */
+export function transfer(partner: PartnerTransaction, transferred: Transfer, seals: WalletSeals): LedgerEntry {
+  const before = usableWallet(partner, seals);
+  const entry = nextEntry(before.head, transferred);
+  partner.set(wallet(partner.id, seals), { ...before, head: headAt(entry), entries: [...before.entries, entry] });
+  return entry;
+}
+
+function toRow({ availableKobo, reservedKobo, postedKobo, allocation, ...entry }: LedgerEntry) {
+  const sums = { availableAfterKobo: availableKobo, reservedAfterKobo: reservedKobo, postedAfterKobo: postedKobo };
+  return { ...entry, ...sums, allocationId: allocation };
+}
+
+/** A page of a partner's ledger as partners see it, newest first, from before an entry on. */
+export function listTransfers(partnerId: string, before: bigint | undefined, most: number): Statement {
+  const from = before === undefined ? [] : [before.toString()];
+  return statement(
+    `SELECT ${shown} FROM wallet_transfers t FORCE INDEX (PRIMARY) WHERE partner_id = ? ${from.length > 0 ? 'AND sequence < ?' : ''}
+      ORDER BY sequence DESC LIMIT ${most}`,
+    partnerId,
+    ...from,
+  );
+}
+
+/** A page of a partner's credits, newest first, from before an entry on; 0: from the newest. */
+export function listCredits(partnerId: string, before: bigint, most: number): Statement {
+  const order = `ORDER BY sequence DESC LIMIT ${most}`;
+  const tail = before > 0n ? statement(`AND sequence < ? ${order}`, before.toString()) : statement(order);
+  return transfers.find({ partnerId, type: 'credit' }, transfers.all, tail, 'wallet_transfers_type');
+}
+
+/** A page of wallets in the order of the partners' ids. */
+export function listWallets(afterPartnerId: string, most: number): Statement {
+  const list = `SELECT ${ledgerHead.list} FROM wallets WHERE partner_id > ? ORDER BY partner_id LIMIT ${most}`;
+  return statement(list, afterPartnerId);
+}
+
+/** A page of a partner's ledger, oldest first, after an entry. */
+export function listEntries(partnerId: string, after: bigint, most: number): Statement {
+  const tail = statement(`AND sequence > ? ORDER BY sequence LIMIT ${most}`, after.toString());
+  return transfers.find({ partnerId }, transfers.all, tail, 'PRIMARY');
+}
+
+/** An entry as partners see it, with its position in the ledger. */
+export function toShownTransfer(row: SqlRow) {
+  const { allocationId: allocation, ...entry } = shownTransfer.read(row);
+  const isKnown = isKnownType(entry.type);
+  const availableChangeKobo = isKnown ? availableChange(entry) : toBigInt(row.available_change_kobo);
+  return { ...entry, allocation, availableChangeKobo };
+}
+
+export function toEntry(row: SqlRow): LedgerEntry {
+  const { availableAfterKobo, reservedAfterKobo, postedAfterKobo, allocationId, ...entry } = transfers.all.read(row);
+  const sums = { availableKobo: availableAfterKobo, reservedKobo: reservedAfterKobo, postedKobo: postedAfterKobo };
+  return { ...entry, ...sums, allocation: allocationId };
+}
