@@ -9,6 +9,7 @@ import {
   readDatabaseConfig,
   readKeysConfig,
 } from './gateway/app/config.ts';
+import { UncaughtErrors } from './gateway/edge/uncaught.ts';
 import { noteRestored } from './gateway/operators/secret-keys/open-ring.ts';
 import { openDatabaseAccess } from './gateway/store/access.ts';
 import type { Reached } from './gateway/store/data-source.ts';
@@ -19,7 +20,6 @@ import { noteRestore } from './gateway/trading/submission/restored.ts';
 import { collectGarbage } from './kit/garbage.ts';
 import { createLogger } from './kit/log.ts';
 import { onStopRequest, serving } from './kit/process.ts';
-import { UncaughtErrors } from './kit/uncaught.ts';
 
 // Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
 setFlagsFromString('--heap-growing-percent=80');

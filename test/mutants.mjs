@@ -7,9 +7,8 @@ const list = (text, usual) => (text ? text.split(/[ ,]+/) : usual);
 
 export default {
   mutate: list(process.env.FILES, [
-    'src/*/rules.ts',
-    'src/gateway/trading/applications/documents/rules.ts',
-    'src/{submission,db,limits,events,webhooks,auth}/*.ts',
+    'src/gateway/**/rules.ts',
+    'src/gateway/{store,trading/submission,edge/limits,edge/auth,delivery/events,delivery/webhooks}/*.ts',
     'src/kit/addresses.ts',
   ]),
   // An empty text in place of a text: mostly a log line or SQL, which says little.

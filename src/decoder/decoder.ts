@@ -254,7 +254,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const extension = extname(import.meta.url);
 const entry = join(here, `checker-process${extension}`);
 /** The folder of the gateway's code. */
-const sources = join(here, '../..');
+const sources = dirname(here);
 
 /** The files Node itself reads when it starts. That of Debian has parts of its own code in /usr/share/nodejs. */
 const systemReads = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, it } from 'node:test';
+import { UncaughtErrors } from '../../src/gateway/edge/uncaught.ts';
 import { createLogger } from '../../src/kit/log.ts';
-import { UncaughtErrors } from '../../src/kit/uncaught.ts';
 
 /** What a handler made of errors. */
 function handled() {
@@ -34,14 +34,19 @@ describe('an error that nobody caught', () => {
     const { handle, outcomes, lines, stops } = handled();
     handle(errorIn('node:internal/http2/core'), 'uncaughtException');
     handle(errorIn('/app/node_modules/@grpc/grpc-js/build/src/server.js'), 'uncaughtException');
-    handle(errorIn(`${source}transport/grpc/listener.ts`), 'unhandledRejection');
+    handle(errorIn(`${source}gateway/edge/grpc/listener.ts`), 'unhandledRejection');
     assert.deepEqual(outcomes, ['survived', 'survived', 'survived']);
     assert.equal(stops(), 0);
     assert.match(lines[0] ?? '', /an error of a connection was not caught/);
   });
 
   it('stops the process when work of the gateway may stay unfinished', () => {
-    const cases: unknown[] = [errorIn(`${source}db/group-commit.ts`), 'a text', undefined, { message: 'an object' }];
+    const cases: unknown[] = [
+      errorIn(`${source}gateway/store/group-commit.ts`),
+      'a text',
+      undefined,
+      { message: 'an object' },
+    ];
     for (const error of cases) {
       const { handle, outcomes, stops, lines } = handled();
       handle(error, 'unhandledRejection');

@@ -1,10 +1,11 @@
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Logger } from './log.ts';
+import type { Logger } from '../../kit/log.ts';
 
-/** The folder of the gateway's own code: `src/`, or the same in the build. */
-const ownFolder = dirname(dirname(fileURLToPath(import.meta.url))) + sep;
-const transportFolder = `${ownFolder}transport${sep}`;
+/** The folder of the protocols' code, which is this one. */
+const edgeFolder = dirname(fileURLToPath(import.meta.url)) + sep;
+/** The folder of all our own code: `src/`, or the same in the build. */
+const ownFolder = dirname(dirname(edgeFolder)) + sep;
 /** More survived errors than this, in this time, mean a permanent fault. */
 const mostSurvived = 20;
 const withinMs = 60_000;
@@ -46,5 +47,5 @@ export class UncaughtErrors {
 export function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error) || error.stack === undefined) return false;
   const frames = error.stack.split('\n').filter((line) => line.trimStart().startsWith('at '));
-  return frames.length > 0 && frames.every((frame) => !frame.includes(ownFolder) || frame.includes(transportFolder));
+  return frames.length > 0 && frames.every((frame) => !frame.includes(ownFolder) || frame.includes(edgeFolder));
 }
