@@ -87,7 +87,7 @@ describe('make check, which compares the protos with the last release', () => {
 
   before(() => {
     mkdirSync(join(repository, 'proto/marina/test/v1'), { recursive: true });
-    mkdirSync(join(repository, 'src/sandbox'), { recursive: true });
+    mkdirSync(join(repository, 'src/tools'), { recursive: true });
     git(repository, 'init', '-q');
     writeFileSync(join(repository, 'buf.yaml'), 'version: v2\nmodules:\n  - path: proto\n');
     writeProto(first, second);
@@ -124,7 +124,7 @@ describe('make check, which compares the protos with the last release', () => {
 
   it('says so, and passes, when there is no history', () => {
     const copy = join(folder, 'copy');
-    mkdirSync(join(copy, 'src/sandbox'), { recursive: true });
+    mkdirSync(join(copy, 'src/tools'), { recursive: true });
     writeFileSync(join(copy, releaseFile), readFileSync(join(repository, releaseFile)));
     const { status, output } = compare(copy);
     assert.match(output, /^buf breaking: skipped, there is no git history here/);
@@ -135,6 +135,6 @@ describe('make check, which compares the protos with the last release', () => {
     writeFileSync(join(repository, releaseFile), `0.1.0 ${'1'.repeat(40)}\n`);
     const { status, output } = compare(repository);
     assert.notEqual(status, 0);
-    assert.match(output, /src\/dev\/last-release\.txt names 1{40}, which is not in the history/);
+    assert.match(output, /src\/tools\/last-release\.txt names 1{40}, which is not in the history/);
   });
 });

@@ -10,14 +10,14 @@ type Right = (typeof words)[number];
 
 /** The tables of statements whose table is in a variable, by file. A new one is added here. */
 const tablesInVariables: Record<string, readonly string[]> = {
-  'secret-keys/table.ts': ['secret_keys'],
-  'submission/key-retention.ts': ['orders', 'applications', 'allocations'],
-  'auth/store.ts': ['key_uses'],
-  'submission/table.ts': ['positions'],
-  'events/outbox.ts': ['outbox'],
+  'operators/secret-keys/table.ts': ['secret_keys'],
+  'trading/submission/key-retention.ts': ['orders', 'applications', 'allocations'],
+  'edge/auth/store.ts': ['key_uses'],
+  'trading/submission/table.ts': ['positions'],
+  'delivery/events/outbox.ts': ['outbox'],
   // What makes the statements of others has none of its own.
-  'db/statement.ts': [],
-  'db/table.ts': [],
+  'store/statement.ts': [],
+  'store/table.ts': [],
 };
 /** The tables that code reaches by these words where it knows only that there is one. */
 const tablesOf: Record<string, readonly string[]> = {
@@ -118,13 +118,13 @@ function describedTables(): Record<string, readonly string[]> {
 /** What the gateway's statements need, by table. Each table is read somewhere. */
 function readStatements(): Map<string, Set<Right>> {
   const found = new Map<string, Set<Right>>();
-  const folder = join(root, 'src');
+  const folder = join(root, 'src/gateway');
   Object.assign(tablesOf, describedTables());
   for (const [table = ''] of Object.values(tablesOf)) found.set(table, found.get(table) ?? new Set(['SELECT']));
-  for (const path of filesIn('src')) {
+  for (const path of filesIn('src/gateway')) {
     const file = path.slice(folder.length + 1);
-    // The archive has an account of its own, and the FIX adapter a database. An administrator migrates.
-    if (/^(?:gen|dev|simulator|archive|fix)\/|^db\/migrate\.ts$/.test(file)) continue;
+    // The archive has an account of its own. An administrator migrates.
+    if (/^operators\/archive\/|^store\/migrate\.ts$/.test(file)) continue;
     for (const [table, right] of rightsOf(file, readFileSync(path, 'utf8'))) {
       found.set(table, (found.get(table) ?? new Set<Right>(['SELECT'])).add(right));
     }
