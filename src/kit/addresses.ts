@@ -1,5 +1,4 @@
 import ipaddr from 'ipaddr.js';
-import { ApiError } from './errors.ts';
 
 /**
  * The network for counting an address: an IPv4 address alone, an IPv6 address with its /64, because one customer of a
@@ -110,38 +109,6 @@ export function normalAddress(text: string): string | undefined {
   return bits === wholeBits(address) ? address.toString() : `${address}/${bits}`;
 }
 
-/** A request's addresses or ranges, without duplicates. Throws `invalid_request` for the first invalid one. */
-export function normalAddresses(addresses: readonly string[]): string[] {
-  const normal = addresses.map((address, at) => {
-    const known = normalAddress(address);
-    if (known === undefined) throw badAddress(at, 'must be an IPv4 or IPv6 address or range.');
-    return known;
-  });
-  return [...new Set(normal)];
-}
-
-/** The most addresses of a live key, all its ranges together: as many as a /16 of IPv4 and a /32 of IPv6 have. */
-const maxBits = { ipv4: 16, ipv6: 96 } as const;
-
-/** Whether ranges hold more addresses together than a live key may have. Addresses that two ranges hold count twice. */
-export function areTooWide(addresses: readonly string[]): boolean {
-  const held = { ipv4: 0n, ipv6: 0n };
-  for (const entry of addresses) {
-    const [address, bits] = readRange(entry) ?? [];
-    if (address !== undefined && bits !== undefined) held[address.kind()] += 1n << BigInt(wholeBits(address) - bits);
-  }
-  return held.ipv4 > 1n << BigInt(maxBits.ipv4) || held.ipv6 > 1n << BigInt(maxBits.ipv6);
-}
-
-export const tooWide =
-  'must hold at most 65,536 IPv4 addresses (a /16), and as many IPv6 addresses as a /32, all ranges of a live key together.';
-
-/** `invalid_request` for one of a request's addresses. */
-export function badAddress(at: number, problem: string): ApiError {
-  const param = `addresses[${at}]`;
-  return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
-}
-
 /** Whether an address or range lies within one of others. */
 export function isWithin(entry: string, others: readonly string[]): boolean {
   const inner = readRange(entry);
@@ -153,7 +120,7 @@ function contains(outer: Range | undefined, [address, bits]: Range): boolean {
   return address.match(outer[0], outer[1]);
 }
 
-function readRange(text: string): Range | undefined {
+export function readRange(text: string): Range | undefined {
   const [address = '', length, ...more] = text.split('/');
   if (more.length > 0 || !isPlain(address)) return undefined;
   const parsed = ipaddr.parse(address);
@@ -169,7 +136,7 @@ function isPlain(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes('%'));
 }
 
-function wholeBits(address: ipaddr.IPv4 | ipaddr.IPv6): number {
+export function wholeBits(address: ipaddr.IPv4 | ipaddr.IPv6): number {
   return address.kind() === 'ipv4' ? 32 : 128;
 }
 
@@ -180,23 +147,4 @@ function firstAddress(address: ipaddr.IPv4 | ipaddr.IPv6, bits: number): ipaddr.
     return byte & (0xff << (8 - kept)) & 0xff;
   });
   return ipaddr.fromByteArray(bytes);
-}
-
-/**
- * The addresses from which a key may be used, as stored. An entry in another version's form stays in the list as a text
- * that matches no address, because a key without addresses may be used from everywhere.
- */
-export function addressesFrom(stored: unknown): string[] {
-  const text = String(stored);
-  const entries = listFrom(text) ?? [`unknown form: ${text}`];
-  return entries.map((entry) => (typeof entry === 'string' ? entry : JSON.stringify(entry)));
-}
-
-function listFrom(text: string): unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,4 @@
 import { type MsgHdrs, MsgHdrsImpl } from 'nats';
-import type { UntrustedReason } from './untrusted.ts';
 
 /** The most bytes of headers that are read. A gateway's messages have less than 700, and JetStream adds less than 300. */
 export const maxHeaderBytes = 2_048;
@@ -10,7 +9,7 @@ const nameForm = /^[!-9;-~]*$/;
 const utf8 = new TextDecoder();
 
 /** Why headers cannot be read. */
-type Flaw = Extract<UntrustedReason, 'nonsense' | 'too_large'>;
+type Flaw = 'nonsense' | 'too_large';
 
 /** The headers of a message whose headers are too large, or malformed. It looks as if it had none. */
 class UnreadableHeaders extends MsgHdrsImpl {

@@ -2,13 +2,13 @@ import type { PartnerLimits } from '../gateway/edge/auth/call.ts';
 import { KeySeals, keySealUse } from '../gateway/edge/auth/key-seals.ts';
 import { keyMacKeys, makeKey } from '../gateway/edge/auth/keys.ts';
 import { featureList, insertKey, insertPartner, partners } from '../gateway/edge/auth/store.ts';
+import { IdMaker } from '../gateway/edge/ids.ts';
 import { recordCredit } from '../gateway/operators/calls/wallets.ts';
 import type { Database } from '../gateway/store/database.ts';
 import { insertAccount } from '../gateway/trading/accounts/store.ts';
 import { WalletSeals, walletSealUse } from '../gateway/trading/wallet/store.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { isAddressOrRange } from '../kit/addresses.ts';
-import { IdMaker } from '../kit/ids.ts';
 import { keysFor, parseKeyRing } from '../kit/key-ring.ts';
 import { fixed } from '../kit/watched-files.ts';
 

@@ -1,5 +1,5 @@
 import { Marked, type Token, type Tokens } from 'marked';
-import { catalogue } from '../kit/errors.ts';
+import { catalogue } from '../gateway/edge/errors.ts';
 import { codeBlock } from './code-block.ts';
 import { escapeHtml, Html } from './html.ts';
 import { inLanguages, type LanguageSample } from './languages.ts';

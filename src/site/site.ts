@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { ApiError } from '../gateway/edge/errors.ts';
 import type { Answer, HttpRequest } from '../gateway/edge/http/messages.ts';
 import type { HttpProtocol } from '../gateway/edge/http/server.ts';
 import { errorAnswer } from '../gateway/edge/rest/protocol.ts';
-import { ApiError } from '../kit/errors.ts';
 import type { Content, SiteOptions } from './contents.ts';
 import { missingPath } from './missing.ts';
 

@@ -1,9 +1,9 @@
+import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { auditPayment } from '../../src/gateway/operators/calls/credit-audit.ts';
 import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
 import { sharing } from '../../src/gateway/store/facts.ts';
 import type { Statement } from '../../src/gateway/store/statement.ts';
 import { transfer, wallet } from '../../src/gateway/trading/wallet/store.ts';
-import { IdMaker } from '../../src/kit/ids.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { walletSeals } from '../support/ledger.ts';
 import type { Turns } from './run.ts';

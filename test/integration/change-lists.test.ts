@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { type SqlRow, type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { orders, type StoredOrder, shownOrder } from '../../src/gateway/trading/orders/table.ts';
 import { readPage } from '../../src/gateway/trading/submission/list.ts';
 import { lagosDay } from '../../src/kit/clock.ts';
-import { IdMaker } from '../../src/kit/ids.ts';
 import { withDatabase } from '../support/database.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { examine } from '../support/rows-read.ts';

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { BrokerClock } from '../../src/gateway/trading/broker/clock.ts';
 import { Change } from '../../src/gateway/trading/submission/change.ts';
 import { ClockWatch } from '../../src/gateway/trading/submission/clock-watch.ts';
 import { Recorder } from '../../src/gateway/trading/submission/record.ts';
 import { StartGate } from '../../src/gateway/trading/submission/start-gate.ts';
 import { ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { Metrics } from '../../src/kit/metrics.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 const minuteMs = 60_000;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { asApiError } from '../../src/gateway/edge/errors.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
 import { noFact, reading } from '../../src/gateway/store/facts.ts';
 import { type Statement, statement } from '../../src/gateway/store/statement.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';
 
@@ -41,7 +41,7 @@ describe('an error of the database in a transaction that writes', () => {
       });
     } catch (error) {
       const { cause } = error as { cause?: { name: string; errno?: number } };
-      const answer = error instanceof ApiError ? error.code : 'internal_error';
+      const answer = asApiError(error)?.code ?? 'internal_error';
       return { answer, cause: cause?.errno === undefined ? (cause?.name ?? '') : String(cause.errno), tries };
     }
     return { answer: 'done', cause: '', tries };

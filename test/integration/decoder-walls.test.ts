@@ -5,8 +5,8 @@ import { chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { ImageChecker } from '../../src/decoder/checker.ts';
 import { decoderProgram, neededWalls, tryWalls, type Wall } from '../../src/decoder/decoder.ts';
+import { ImageChecker } from '../../src/gateway/trading/applications/image-checker.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
-import { catalogue, docUrl, type ErrorCode } from '../../src/kit/errors.ts';
+import { catalogue, docUrl, type ErrorCode } from '../../src/gateway/edge/errors.ts';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { readComments } from '../../src/site/comments.ts';
 import { type Examples, examplesFile, readExamples } from '../../src/site/examples.ts';

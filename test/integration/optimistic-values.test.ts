@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { auditPayment } from '../../src/gateway/operators/calls/credit-audit.ts';
 import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
 import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
@@ -9,7 +10,6 @@ import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
 import { tradingPause } from '../../src/gateway/trading/submission/environment.ts';
 import { usage } from '../../src/gateway/trading/submission/table.ts';
 import { transfer, wallet } from '../../src/gateway/trading/wallet/store.ts';
-import { IdMaker } from '../../src/kit/ids.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { walletSeals } from '../support/ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
-import { IdMaker } from '../../src/kit/ids.ts';
 import { onlyKey, Seal, subkey } from '../../src/kit/key-ring.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';

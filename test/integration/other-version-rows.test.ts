@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { ServiceError } from '@grpc/grpc-js';
 import { connect, type NatsConnection } from 'nats';
+import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';
 import { wallets } from '../../src/gateway/trading/wallet/store.ts';
 import { PartnerState, Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
@@ -15,7 +16,6 @@ import { WalletTransferType } from '../../src/gen/marina/gateway/v1/wallet_pb.ts
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApplicationOutcome, Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
-import { IdMaker } from '../../src/kit/ids.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply, overRest } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';

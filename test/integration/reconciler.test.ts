@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { createConnection } from 'mysql2/promise';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { insertAccount } from '../../src/gateway/trading/accounts/store.ts';
 import { allocations } from '../../src/gateway/trading/allocations/table.ts';
@@ -16,7 +17,6 @@ import { lookUps, type Submission } from '../../src/gateway/trading/submission/t
 import { AllocationOutcome, AllocationRecordSchema } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import { KeyedDigest, onlyKey, Seal } from '../../src/kit/key-ring.ts';
 import { linkAccount } from '../../src/sandbox/provision.ts';
 import { whileRunning } from '../support/database.ts';

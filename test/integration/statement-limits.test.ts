@@ -6,7 +6,7 @@ import type { Database } from '../../src/gateway/store/database.ts';
 import { reading } from '../../src/gateway/store/facts.ts';
 import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { statementTimeoutMs } from '../../src/gateway/store/transaction.ts';
-import { ApiError } from '../../src/kit/errors.ts';
+import { UnavailableError } from '../../src/kit/refusal.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -63,7 +63,7 @@ describe('a statement that takes longer than the server may work on it', () => {
     const tookMs = performance.now() - beganAt;
     assert.ok(tookMs > serverTimeoutMs - 1_000);
     for (const error of errors) {
-      assert.ok(error instanceof ApiError && error.code === 'service_unavailable', String(error));
+      assert.ok(error instanceof UnavailableError, String(error));
       const { errno, name } = error.cause as { errno?: number; name: string };
       assert.ok([1969, 3024].includes(errno ?? 0), `the server's own answer, not ${name}`);
     }

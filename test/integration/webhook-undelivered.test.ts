@@ -102,7 +102,7 @@ describe('an endpoint that delivers nothing', () => {
 
 describe('the metrics', () => {
   it('name twenty partners, however many there are', async () => {
-    const { Metrics } = await import('../../src/kit/metrics.ts');
+    const { Metrics } = await import('../../src/gateway/edge/metrics.ts');
     const metrics = new Metrics();
     const names = new Set(Array.from({ length: 500 }, (_, index) => metrics.partner(`par_${index}`)));
     assert.equal(names.size, 21);

@@ -7,12 +7,12 @@ import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.
 import { Sender } from '../../src/gateway/delivery/webhooks/sender.ts';
 import { makeSecret, signingKeys } from '../../src/gateway/delivery/webhooks/signature.ts';
 import { endpoints } from '../../src/gateway/delivery/webhooks/table.ts';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { onlyKey, Seal } from '../../src/kit/key-ring.ts';
 import { createLogger } from '../../src/kit/log.ts';
-import { Metrics } from '../../src/kit/metrics.ts';
 import { passingTracer } from '../../src/kit/trace.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

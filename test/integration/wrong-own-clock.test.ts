@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { appendEvents } from '../../src/gateway/delivery/events/outbox.ts';
+import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { noFact } from '../../src/gateway/store/facts.ts';
 import { toOrderMessage } from '../../src/gateway/trading/orders/table.ts';
-import { IdMaker } from '../../src/kit/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { plainOrder } from '../support/plain-order.ts';

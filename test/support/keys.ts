@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { IdMaker, randomBase32 } from '../../src/gateway/edge/ids.ts';
 import type { Database, Environment } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import type { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { IdMaker, randomBase32 } from '../../src/kit/ids.ts';
 import { createKey as provisionKey } from '../../src/sandbox/provision.ts';
 
 /** The `MARINA_SECRET_KEY` of the gateways of tests, in hex. */

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { IdMaker } from '../../src/gateway/edge/ids.ts';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { AllocationKind } from '../../src/gateway/trading/allocations/kind.ts';
 import { DocumentSender } from '../../src/gateway/trading/applications/documents/sender.ts';
@@ -22,10 +24,8 @@ import { StuckPartners } from '../../src/gateway/trading/submission/stuck-partne
 import type { Submission } from '../../src/gateway/trading/submission/table.ts';
 import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/kit/clock.ts';
-import { IdMaker } from '../../src/kit/ids.ts';
 import { type Keys, onlyKey, Seal } from '../../src/kit/key-ring.ts';
 import { createLogger } from '../../src/kit/log.ts';
-import { Metrics } from '../../src/kit/metrics.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { openTestDatabase } from './database.ts';
 import { walletSeals } from './ledger.ts';

@@ -5,12 +5,12 @@ import { CounterStore } from '../../src/gateway/edge/limits/counter-store.ts';
 import { SharedBuckets } from '../../src/gateway/edge/limits/shared-buckets.ts';
 import { SharedSlots, type Slot } from '../../src/gateway/edge/limits/shared-slots.ts';
 import { Sharing } from '../../src/gateway/edge/limits/sharing.ts';
+import { PeerMac } from '../../src/gateway/edge/peers/mac.ts';
+import { PeerMessages } from '../../src/gateway/edge/peers/messages.ts';
+import type { Distrust } from '../../src/gateway/edge/peers/untrusted.ts';
 import { onlyKey } from '../../src/kit/key-ring.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { Nats } from '../../src/kit/nats.ts';
-import { PeerMac } from '../../src/kit/peer-mac.ts';
-import { PeerMessages } from '../../src/kit/peer-messages.ts';
-import type { Distrust } from '../../src/kit/untrusted.ts';
 import { eventually } from './eventually.ts';
 
 const log = createLogger({ name: 'slots', level: 'silent' });

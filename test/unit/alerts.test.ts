@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { Metrics } from '../../src/kit/metrics.ts';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { firingAt } from '../support/alert-rules.ts';
 import { temporaryFolder } from '../support/folders.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ErrorAnswer, Marina, type MarinaError, type MarinaOptions, NoAnswerError } from '@marina/client';
 import { leavesUnknown, settles, waitBeforeRepeat } from '../../clients/typescript/src/retries.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../src/kit/errors.ts';
+import { ApiError, catalogue, type ErrorCode } from '../../src/gateway/edge/errors.ts';
 import outcomes from '../support/client-outcomes.json' with { type: 'json' };
 
 const buy = { account: 'LAG0012345', symbol: 'ZENITHBANK', side: 'buy', quantity: 100, type: 'market' } as const;

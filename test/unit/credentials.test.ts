@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
+import { areTooWide } from '../../src/gateway/edge/auth/key-addresses.ts';
 import { makeKey, parseKey, sameHash } from '../../src/gateway/edge/auth/keys.ts';
-import { areTooWide, isAddressOrRange, isLoopback, isRegistered } from '../../src/kit/addresses.ts';
+import { isAddressOrRange, isLoopback, isRegistered } from '../../src/kit/addresses.ts';
 import { onlyKey } from '../../src/kit/key-ring.ts';
 
 const macKeys = onlyKey(randomBytes(32));

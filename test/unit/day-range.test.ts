@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { checkInRange, dayRange } from '../../src/gateway/trading/accounts/rules.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 
 describe('the days a list asks for', () => {
   // In Lagos it is 00:30 of the third.

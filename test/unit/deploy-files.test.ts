@@ -11,7 +11,7 @@ import ipaddr from 'ipaddr.js';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, readDatabaseConfig } from '../../src/gateway/app/config.ts';
 import { mayDial } from '../../src/gateway/delivery/webhooks/addresses.ts';
-import { Metrics } from '../../src/kit/metrics.ts';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { makeAuthority } from '../../src/sandbox/certificates.ts';
 import { readConfig as readSimulatorConfig } from '../../src/simulator/config.ts';
 import { listOf, onlyStep, readDockerfile, variablesOf } from '../support/dockerfile.ts';

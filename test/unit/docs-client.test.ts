@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { docUrl } from '../../src/kit/errors.ts';
+import { docUrl } from '../../src/gateway/edge/errors.ts';
 import { answered, type Marina, MarinaError, marinaClient } from '../../src/site/snippets/client.mts';
 
 interface Answer {

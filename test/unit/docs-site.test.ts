@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApiError, catalogue } from '../../src/gateway/edge/errors.ts';
 import type { HttpRequest } from '../../src/gateway/edge/http/messages.ts';
-import { ApiError, catalogue } from '../../src/kit/errors.ts';
 import { highlight } from '../../src/site/highlight.ts';
 import { html } from '../../src/site/html.ts';
 import { servicePath } from '../../src/site/links.ts';

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { describeConfig } from '../../src/gateway/app/config.ts';
+import { ApiError, catalogue, docUrl, type ErrorCode } from '../../src/gateway/edge/errors.ts';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { rpcStatus } from '../../src/gateway/edge/rpc.ts';
-import { ApiError, catalogue, docUrl, type ErrorCode } from '../../src/kit/errors.ts';
-import { Metrics } from '../../src/kit/metrics.ts';
 import { magicAmounts, magicFirstNames, magicLastNames } from '../../src/simulator/back-office/magic.ts';
 import { magicSymbols } from '../../src/simulator/magic.ts';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { refusalOf } from '../../src/gateway/edge/errors.ts';
 import {
   beginSend,
   checkTakesDocuments,
@@ -8,7 +9,6 @@ import {
   mostUnderWay,
   type Outcome,
 } from '../../src/gateway/trading/applications/documents/rules.ts';
-import { refusalOf } from '../../src/kit/errors.ts';
 import { fc } from '../support/properties.ts';
 
 const leaseMs = 1_000;

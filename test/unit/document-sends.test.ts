@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { refusalOf } from '../../src/gateway/edge/errors.ts';
 import {
   areAllDelivered,
   checkNotInFlight,
@@ -10,7 +11,6 @@ import {
   mayStillArrive,
   mostUnderWay,
 } from '../../src/gateway/trading/applications/documents/rules.ts';
-import { refusalOf } from '../../src/kit/errors.ts';
 
 const file = Buffer.alloc(32, 1);
 const other = Buffer.alloc(32, 2);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { CommitUnknownError } from '../../src/gateway/store/errors.ts';
 import { GroupCommit } from '../../src/gateway/store/group-commit.ts';
 import { ofList, type Statement, statement } from '../../src/gateway/store/statement.ts';
-import { ApiError } from '../../src/kit/errors.ts';
+import { UnavailableError } from '../../src/kit/refusal.ts';
 
 describe('transactions that are committed together', () => {
   /** Commits so many transactions at once, and answers what ran and the outcome of each. */
@@ -106,7 +106,7 @@ describe('transactions that are committed together', () => {
   it('are each tried alone when the server ended a statement that took too long', async () => {
     const { runs, rejected } = await commitAll(5, async (statements) => {
       const cause = Object.assign(new Error('too long'), { errno: 1969, sqlState: '70100' });
-      if (statements.some(({ values }) => values[0] === 3)) throw new ApiError('service_unavailable', { cause });
+      if (statements.some(({ values }) => values[0] === 3)) throw new UnavailableError({ cause });
     });
     assert.equal(runs.length, 6);
     assert.equal(rejected, 1);
@@ -114,7 +114,7 @@ describe('transactions that are committed together', () => {
 
   it('are never tried again when it is not known whether they were committed', async () => {
     const { runs, rejected } = await commitAll(5, async () => {
-      throw new ApiError('service_unavailable', { cause: new CommitUnknownError('lost') });
+      throw new UnavailableError({ cause: new CommitUnknownError('lost') });
     });
     assert.equal(runs.length, 1);
     assert.equal(rejected, 5);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { Instruments } from '../../src/gateway/partners/reference/instruments.ts';
 import { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
 import type { RecordsBroker } from '../../src/gateway/trading/broker/records.ts';
 import { type ListedInstrument, ListedInstrumentSchema } from '../../src/gen/marina/broker/v1/reference_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import { patient } from '../support/patience.ts';
 
 const originOf = (partnerId: string) => ({ partnerId, requestId: null, traceParent: null });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { compileDecoder } from '../../src/gateway/edge/json/decoder.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { EventSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
@@ -12,7 +13,6 @@ import {
   OrderSide,
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 
 const decodeOrder = compileDecoder(CreateOrderRequestSchema);
 const decodePage = compileDecoder(ListOrdersResponseSchema);

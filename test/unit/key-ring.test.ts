@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { Cursors } from '../../src/gateway/edge/paging.ts';
 import {
   checkSuccessor,
   KeyedDigest,
@@ -12,7 +13,6 @@ import {
   subkey,
 } from '../../src/kit/key-ring.ts';
 import { identifyOperators, newOperatorToken, parseOperatorTokens } from '../../src/kit/operator-tokens.ts';
-import { Cursors } from '../../src/kit/paging.ts';
 import { fixed } from '../../src/kit/watched-files.ts';
 
 const [one, two] = ['11'.repeat(32), '22'.repeat(32)];

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../src/gateway/edge/auth/call.ts';
+import { ApiError, refusalOf } from '../../src/gateway/edge/errors.ts';
 import { CallerLimits } from '../../src/gateway/edge/limits/caller-limits.ts';
-import { ApiError, refusalOf } from '../../src/kit/errors.ts';
 import { slotsOfOne } from '../support/slots.ts';
 
 const caller = (partnerId: string) => ({ partnerId }) as Caller;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { catalogue, type ErrorCode } from '../../src/gateway/edge/errors.ts';
 import { EventSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
-import { catalogue, type ErrorCode } from '../../src/kit/errors.ts';
 import { commentOf, readComments } from '../../src/site/comments.ts';
 import { eventTypes } from '../../src/site/pages/events.ts';
 import { gatewayOperations } from '../../src/tools/gateway-contract.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { noFact } from '../../src/gateway/store/facts.ts';
 import { PartnerQueue, type WaitingWork } from '../../src/gateway/store/group-commit.ts';
-import { ApiError } from '../../src/kit/errors.ts';
+import { UnavailableError } from '../../src/kit/refusal.ts';
 
 /** A queue whose transactions end when they are told to. Each has the names of the work in it. */
 function startQueue() {
@@ -94,8 +94,8 @@ describe("a partner's work", () => {
     transactions.at(-1)?.end();
     const refused = (await settled).filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
     assert.deepEqual(
-      refused.map(({ reason }) => reason instanceof ApiError && reason.code),
-      ['service_unavailable'],
+      refused.map(({ reason }) => reason instanceof UnavailableError),
+      [true],
       'one began, 500 waited, one was refused',
     );
   });

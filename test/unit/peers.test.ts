@@ -11,8 +11,8 @@ import {
 import { bucketFrom, draw, isOfNow } from '../../src/gateway/edge/limits/shared-buckets.ts';
 import { SharedPause } from '../../src/gateway/edge/limits/shared-pause.ts';
 import { reservationsFrom } from '../../src/gateway/edge/limits/shared-slots.ts';
+import { PeerMac } from '../../src/gateway/edge/peers/mac.ts';
 import { onlyKey } from '../../src/kit/key-ring.ts';
-import { PeerMac } from '../../src/kit/peer-mac.ts';
 
 const mac = new PeerMac(onlyKey(Buffer.alloc(32, 1)));
 const now = { atLeast: 1_000, atMost: 1_000 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Permission } from '../../src/gateway/edge/auth/call.ts';
 import { whilePermitted } from '../../src/gateway/edge/auth/call.ts';
-import { ApiError } from '../../src/kit/errors.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 
 /** A permission of which something is heard before each of the first checks. */
 function heardOf(times: number, renew: () => void = () => {}) {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import type { Slot } from '../../src/gateway/edge/limits/shared-slots.ts';
+import type { Origin } from '../../src/gateway/edge/origin.ts';
 import { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
-import { ApiError } from '../../src/kit/errors.ts';
-import type { Origin } from '../../src/kit/origin.ts';
 import { eventually } from '../support/eventually.ts';
 import { slotsOfOne } from '../support/slots.ts';
 

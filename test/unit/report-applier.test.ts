@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { ReportApplier } from '../../src/gateway/trading/submission/report-applier.ts';
 import { DatabaseDiffersError } from '../../src/gateway/trading/submission/report-position.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import { fc } from '../support/properties.ts';
 
 interface Report {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApiError, UnprovenRowError } from '../../src/gateway/edge/errors.ts';
 import type { Lease } from '../../src/gateway/store/lease.ts';
 import type { SqlRow } from '../../src/gateway/store/statement.ts';
 import { LaneSlots } from '../../src/gateway/trading/submission/lane-slots.ts';
 import { type Numbered, ReportSession } from '../../src/gateway/trading/submission/report-session.ts';
-import { ApiError, UnprovenRowError } from '../../src/kit/errors.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { eventually } from '../support/eventually.ts';
 

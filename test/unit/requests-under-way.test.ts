@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
-import { ApiError } from '../../src/kit/errors.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 
 const bounds = {
   total: 20,

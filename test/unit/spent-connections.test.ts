@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isOutcomeUnknown, toApiError } from '../../src/gateway/store/errors.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
+import { isOutcomeUnknown, toRefusal } from '../../src/gateway/store/errors.ts';
 import { isUsable } from '../../src/gateway/store/transaction.ts';
-import { ApiError } from '../../src/kit/errors.ts';
+import { UnavailableError } from '../../src/kit/refusal.ts';
 
 const answer = (errno: number, message = 'as the server says it') =>
   Object.assign(new Error(message), { errno, sqlState: 'HY000' });
@@ -24,8 +25,8 @@ it('whether a transaction was committed is not known if its member of a group un
   for (const errno of [1213, 1205, 1290, 1047, 3796]) assert.ok(!isOutcomeUnknown(answer(errno)), `${errno}`);
 });
 
-it('a group that cannot serve now is answered with service_unavailable, and not as a defect', () => {
+it('a group that cannot serve now is unavailable, and no defect', () => {
   for (const errno of [1158, 3032, 3100, 3101, 3781, 3783, 3796, 3799]) {
-    assert.equal((toApiError(answer(errno)) as ApiError).code, 'service_unavailable', `${errno}`);
+    assert.ok(toRefusal(answer(errno)) instanceof UnavailableError, `${errno}`);
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it, mock } from 'node:test';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { StartGate } from '../../src/gateway/trading/submission/start-gate.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 
 const refused = (error: unknown) => error instanceof ApiError && error.code === 'exchange_unavailable';
 

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { create, fromBinary, fromJson, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
+import { ApiError, catalogue, type ErrorCode } from '../../src/gateway/edge/errors.ts';
 import { compileEncoder } from '../../src/gateway/edge/json/encoder.ts';
 import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import { RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
@@ -21,7 +22,6 @@ import {
   Orders,
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../src/kit/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { reset } from '../support/reset.ts';
 import {

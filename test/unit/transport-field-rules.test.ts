@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { compileFieldRules, compilePattern } from '../../src/gateway/edge/field-rules.ts';
 import { ListEventsRequestSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { CreateKeyRequestSchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
@@ -13,7 +14,6 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 
 const checkOrder = compileFieldRules(CreateOrderRequestSchema, CreateOrderRequestSchema.fields);
 const checkList = compileFieldRules(ListOrdersRequestSchema, ListOrdersRequestSchema.fields);

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { create, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { credentials, Client as GrpcClient, Metadata } from '@grpc/grpc-js';
 import type { Call, ReceivedFile } from '../../src/gateway/edge/auth/call.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import {
   DocumentSchema,
@@ -11,7 +12,6 @@ import {
   SendDocumentRequestSchema,
 } from '../../src/gen/marina/gateway/v1/documents_pb.ts';
 import { GetOrderRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import {
   callGrpc,
   noLimits,

@@ -7,6 +7,7 @@ import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
+import { ApiError, catalogue, type ErrorCode } from '../../src/gateway/edge/errors.ts';
 import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import {
   EventSchema,
@@ -24,7 +25,6 @@ import {
   Orders,
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../src/kit/errors.ts';
 import {
   callGrpc,
   goodOrder,

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import type { HandlersOf, Identification } from '../../src/gateway/edge/auth/call.ts';
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { defineOperations, type Operation } from '../../src/gateway/edge/operations.ts';
 import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/gateway/edge/pipeline.ts';
 import {
@@ -13,9 +15,7 @@ import {
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import { createLogger } from '../../src/kit/log.ts';
-import { Metrics } from '../../src/kit/metrics.ts';
 import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
 
 function operationsWith(orders: Partial<HandlersOf<typeof Orders>> = {}): Operation[] {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
-import { ApiError } from '../../src/kit/errors.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import {
   goodOrder,
   openServers,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import { EventSchema, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import {
@@ -12,7 +13,6 @@ import {
   OrderState,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import {
   goodOrder,
   openServers,

@@ -7,6 +7,7 @@ import { create, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import type { Identification, StreamHandler } from '../../src/gateway/edge/auth/call.ts';
+import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { compileEncoder } from '../../src/gateway/edge/json/encoder.ts';
 import { storedMessage } from '../../src/gateway/edge/json/stored.ts';
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
@@ -18,7 +19,6 @@ import {
   type WatchEventsResponse,
   WatchEventsResponseSchema,
 } from '../../src/gen/marina/gateway/v1/events_pb.ts';
-import { ApiError } from '../../src/kit/errors.ts';
 import { pause } from '../../src/kit/worker.ts';
 import { eventually } from '../support/eventually.ts';
 import { patient } from '../support/patience.ts';

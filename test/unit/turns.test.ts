@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Turns } from '../../src/decoder/checker.ts';
+import { Turns } from '../../src/gateway/trading/applications/image-checker.ts';
 
 /** Takes all items in their turn; each uses as much as `cost` says. */
 function takeAll(turns: Turns<string>, cost: (item: string) => number): string[] {

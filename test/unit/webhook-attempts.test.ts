@@ -5,10 +5,10 @@ import { Attempts, type AttemptsOptions, type MadeAttempt } from '../../src/gate
 import { EndpointQueue, type NextTry } from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
 import { sentForMs } from '../../src/gateway/delivery/webhooks/rules.ts';
 import { makeSecret, signingKeys } from '../../src/gateway/delivery/webhooks/signature.ts';
+import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { onlyKey, Seal } from '../../src/kit/key-ring.ts';
 import { createLogger } from '../../src/kit/log.ts';
-import { Metrics } from '../../src/kit/metrics.ts';
 import { passingTracer } from '../../src/kit/trace.ts';
 import { eventually } from '../support/eventually.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';

@@ -10,7 +10,7 @@ export const minNameLength = 20;
 /** The longest that the record keeps: an id of 64 characters and the mark of a cancel. */
 export const maxNameLength = 70;
 
-/** In the order of their values, as `kit/ids` makes ids. */
+/** In the order of their values, as `gateway/edge/ids` makes ids. */
 const idLetters = '234567abcdefghijklmnopqrstuvwxyz';
 const nameLetters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 

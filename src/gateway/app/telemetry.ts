@@ -1,5 +1,5 @@
-import { mostPartnersNamed } from '../../kit/metrics.ts';
 import { tokenExpiries } from '../../kit/operator-tokens.ts';
+import { mostPartnersNamed } from '../edge/metrics.ts';
 import { DatabaseProbe } from '../operators/telemetry/database-clock.ts';
 import { type Figure, Gauges } from '../operators/telemetry/gauges.ts';
 import { Health } from '../operators/telemetry/health.ts';

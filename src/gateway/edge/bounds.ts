@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { clientAddressBehind, isRegistered, networkOf } from '../../kit/addresses.ts';
 import { Counts } from '../../kit/counts.ts';
-import { ApiError } from '../../kit/errors.ts';
+import { ApiError } from './errors.ts';
 
 /** How many connections may be open at the partners' ports of this process. */
 const defaultBounds = {

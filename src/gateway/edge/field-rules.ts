@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, getOption, type Message, ScalarType }
 import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { type FieldRules, field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
-import { ApiError, type ErrorCode, invalidParam } from '../../kit/errors.ts';
+import { ApiError, type ErrorCode, invalidParam } from './errors.ts';
 import { isTimestampInRange, isWholeText } from './json/reader.ts';
 
 /** Checks some fields of a request, then sets defaults and upper-cases values. Throws an ApiError. */

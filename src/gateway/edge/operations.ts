@@ -16,8 +16,8 @@ import {
   operation as operationOption,
   Scope,
 } from '../../gen/marina/options/v1/options_pb.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../kit/errors.ts';
 import type { Handler, ReceivedFile, ServiceHandlers, StreamHandler } from './auth/call.ts';
+import { ApiError, catalogue, type ErrorCode } from './errors.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 
 /** The limit of a request's body, or of its protobuf message. */

@@ -1,14 +1,14 @@
 import type { Message } from '@bufbuild/protobuf';
 import { Feature } from '../../gen/marina/options/v1/options_pb.ts';
 import { atMost } from '../../kit/at-most.ts';
-import { ApiError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/log.ts';
-import type { Origin } from '../../kit/origin.ts';
 import type { Call, Caller, Identification, Identify, Permission, ReceivedFile } from './auth/call.ts';
 import { ConnectionLimits, RequestsUnderWay } from './bounds.ts';
+import { ApiError } from './errors.ts';
 import type { CallerLimits } from './limits/caller-limits.ts';
 import type { Operation, UnaryOperation } from './operations.ts';
 import { type FileBody, receiveWithMessage } from './operations.ts';
+import type { Origin } from './origin.ts';
 import { type EndCode, type ProtocolName, RequestContext, RequestLog, type RequestLogOptions } from './request.ts';
 
 export interface ProtocolOptions {

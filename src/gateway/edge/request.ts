@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Message } from '@bufbuild/protobuf';
 import { addressShower } from '../../kit/addresses.ts';
-import { ApiError, type ErrorCode, type Limit } from '../../kit/errors.ts';
 import { LineSampler } from '../../kit/line-sampler.ts';
 import type { Logger } from '../../kit/log.ts';
-import type { Metrics } from '../../kit/metrics.ts';
 import { passingTracer, readTraceParent, type Span, type Tracer, traceIdOf } from '../../kit/trace.ts';
 import type { Caller, Identification } from './auth/call.ts';
+import { ApiError, asApiError, type ErrorCode, type Limit } from './errors.ts';
 import type { ByteText } from './json/encoder.ts';
+import type { Metrics } from './metrics.ts';
 import type { Operation } from './operations.ts';
 
 export type ProtocolName = 'rest' | 'grpc' | 'connect';
@@ -162,14 +162,15 @@ export class RequestLog {
   }
 
   /** The answer to any thrown error. An error outside the catalogue is logged and not shown. */
-  failed(context: RequestContext, error: unknown): ApiError {
+  failed(context: RequestContext, thrown: unknown): ApiError {
     const { log } = this.#options;
     const { requestId } = context;
     const operation = context.operation?.name;
     const isLogged = (sampler: LineSampler) => context.isIdentified || sampler.take(context.clientAddress);
-    if (!(error instanceof ApiError)) {
-      if (isLogged(this.#strangersFailures)) log.error({ err: error, requestId, operation }, 'a request failed');
-      return new ApiError('internal_error', { cause: error });
+    const error = asApiError(thrown);
+    if (error === undefined) {
+      if (isLogged(this.#strangersFailures)) log.error({ err: thrown, requestId, operation }, 'a request failed');
+      return new ApiError('internal_error', { cause: thrown });
     }
     context.limit = error.limit;
     context.objectId ??= error.location?.split('/').at(-1);

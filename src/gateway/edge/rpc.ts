@@ -12,7 +12,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { status } from '@grpc/grpc-js';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { ErrorSchema } from '../../gen/marina/gateway/v1/errors_pb.ts';
-import { ApiError, docUrl, type ErrorCode, type HttpStatus } from '../../kit/errors.ts';
+import { ApiError, docUrl, type ErrorCode, type HttpStatus } from './errors.ts';
 import { materialize } from './json/stored.ts';
 import { type FileBody, type Operation, readIdempotencyKey } from './operations.ts';
 

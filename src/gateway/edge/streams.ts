@@ -1,4 +1,4 @@
-import { ApiError } from '../../kit/errors.ts';
+import { ApiError } from './errors.ts';
 
 /** How long a client may take to read one message. A slower one would fall ever further behind, so its stream ends. */
 const slowReaderMs = 30_000;

@@ -1,14 +1,14 @@
 import type { Pool, PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
-import { ApiError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/log.ts';
+import { Refusal, UnavailableError } from '../../kit/refusal.ts';
 import { type Connections, connect, type Reached } from './data-source.ts';
 import {
   isOptimismWrong,
   isRetryable,
   isTableMissing,
   NotBegunError,
-  toApiError,
+  toRefusal,
   type WriteObstacle,
   writeObstacle,
 } from './errors.ts';
@@ -198,7 +198,7 @@ export class Database {
    * A transaction on one partner's objects. It decides on expected values and writes in one round trip if it can;
    * otherwise it locks the partner's row and reads, decides, and writes in a second one. Work of one partner that waits at
    * the same time shares a transaction. It is tried again after a deadlock. If no answer came to COMMIT, it ends with
-   * `service_unavailable` and is never tried again.
+   * an `UnavailableError` and is never tried again.
    */
   inPartner<Value, T>(partnerId: string, work: PartnerWork<Value, T>): Promise<T> {
     return this.#partners.run(partnerId, work);
@@ -215,7 +215,7 @@ export class Database {
       }
     } catch (error) {
       // A statement of one piece of work must not fail the others: if nothing was committed, each tries alone.
-      if (group.length > 1 && !(error instanceof ApiError)) {
+      if (group.length > 1 && !(error instanceof Refusal)) {
         for (const entry of group) await this.#runTogether(partnerId, [entry]);
       } else for (const { reject } of group) reject(error);
     }
@@ -271,8 +271,8 @@ export class Database {
     try {
       await this.#commits.commit({ locks, guards, writes }, this.#cache.isSteady(partnerId));
     } catch (error) {
-      if (!((error as ApiError).cause instanceof NotBegunError)) this.#cache.doubt(partnerId);
-      if (!isOptimismWrong((error as ApiError).cause ?? error)) throw error;
+      if (!((error as Error).cause instanceof NotBegunError)) this.#cache.doubt(partnerId);
+      if (!isOptimismWrong((error as Error).cause ?? error)) throw error;
       return undefined;
     }
     this.#cache.trust(partnerId);
@@ -335,7 +335,7 @@ export class Database {
     } catch (error) {
       // A statement that was given up still runs: nobody else must wait behind it.
       if (!isUsable(error)) connection?.destroy();
-      throw toApiError(error);
+      throw toRefusal(error);
     } finally {
       await runner?.release();
     }
@@ -398,7 +398,7 @@ export class Database {
       if (connection !== undefined) giveBack(connection, error);
       if (connection !== undefined && mayGoOn(error)) this.#endAtServer(connection).catch(() => {});
       this.#refusedWrite = writeObstacle(error) ?? this.#refusedWrite;
-      throw toApiError(error);
+      throw toRefusal(error);
     } finally {
       if (connection !== undefined) this.#inUse -= 1;
     }
@@ -432,7 +432,7 @@ export class Database {
       const timer = setTimeout(() => {
         late = true;
         this.#waiting -= 1;
-        reject(new ApiError('service_unavailable', { cause: new NotBegunError('no database connection became free') }));
+        reject(new UnavailableError({ cause: new NotBegunError('no database connection became free') }));
       }, acquireTimeoutMs);
       take(pool, (error, connection) => {
         clearTimeout(timer);
@@ -453,7 +453,7 @@ async function retrying<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       const isLast = tries >= mostTries || performance.now() > end;
-      if (isLast || !isRetryable((error as ApiError).cause ?? error)) throw error;
+      if (isLast || !isRetryable((error as Error).cause ?? error)) throw error;
     }
   }
 }

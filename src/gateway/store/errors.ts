@@ -1,4 +1,4 @@
-import { ApiError } from '../../kit/errors.ts';
+import { Refusal, UnavailableError } from '../../kit/refusal.ts';
 import { writerCheck } from './writer-table.ts';
 
 interface DatabaseError extends Error {
@@ -170,14 +170,14 @@ export function isFull(error: unknown): boolean {
 }
 
 /**
- * The error for the caller after a database error: `service_unavailable` when the database cannot be reached or cannot
+ * The error for the caller after a database error: an `UnavailableError` when the database cannot be reached or cannot
  * serve now, the error itself when a statement is wrong.
  */
-export function toApiError(error: unknown): unknown {
-  if (error instanceof ApiError) return error;
+export function toRefusal(error: unknown): unknown {
+  if (error instanceof Refusal) return error;
   const { errno, sqlState, message } = error as DatabaseError;
   const reached = sqlState !== undefined && errno !== undefined;
   const canServe = reached && !unavailable.has(errno) && !message.includes(saysOffline);
   if (canServe && !isRetryable(error) && !isNotWriter(error)) return error;
-  return new ApiError('service_unavailable', { cause: error });
+  return new UnavailableError({ cause: error });
 }

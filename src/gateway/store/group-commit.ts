@@ -1,4 +1,4 @@
-import { ApiError } from '../../kit/errors.ts';
+import { Refusal, UnavailableError } from '../../kit/refusal.ts';
 import { isUndoneByServer } from './errors.ts';
 import type { Fact } from './facts.ts';
 import type { PartnerTransaction } from './partner-transaction.ts';
@@ -58,7 +58,7 @@ export class PartnerQueue {
   run<Value, T>(partnerId: string, work: PartnerWork<Value, T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiting = this.#waiting.get(partnerId);
-      if (waiting !== undefined && waiting.length >= longestQueue) throw new ApiError('service_unavailable');
+      if (waiting !== undefined && waiting.length >= longestQueue) throw new UnavailableError();
       const entry = { work, since: performance.now(), resolve: resolve as (result: unknown) => void, reject };
       if (waiting !== undefined) {
         waiting.push(entry);
@@ -87,7 +87,7 @@ export class PartnerQueue {
 function refuseLate(waiting: readonly WaitingWork[]): readonly WaitingWork[] {
   const oldest = performance.now() - longestTurnMs;
   if (waiting[0] === undefined || waiting[0].since >= oldest) return waiting;
-  for (const { since, reject } of waiting) if (since < oldest) reject(new ApiError('service_unavailable'));
+  for (const { since, reject } of waiting) if (since < oldest) reject(new UnavailableError());
   return waiting.filter(({ since }) => since >= oldest);
 }
 
@@ -207,7 +207,7 @@ export class GroupCommit {
 
 /** Whether an error proves that nothing was committed, and the database can be asked again. */
 function isUndone(error: unknown): boolean {
-  return !(error instanceof ApiError) || isUndoneByServer(error.cause ?? error);
+  return !(error instanceof Refusal) || isUndoneByServer(error.cause ?? error);
 }
 
 function statementsOf(group: readonly Pick<Waiting, 'transaction'>[]): Statement[] {

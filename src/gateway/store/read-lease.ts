@@ -1,5 +1,5 @@
 import { atMost } from '../../kit/at-most.ts';
-import { ApiError } from '../../kit/errors.ts';
+import { UnavailableError } from '../../kit/refusal.ts';
 import { NotBegunError } from './errors.ts';
 
 /**
@@ -47,7 +47,7 @@ export class ReadLease {
     return this.#node === node && this.now() < this.#until;
   }
 
-  /** Waits a moment for the proof that a node has everything. Throws `service_unavailable` if one waited in vain just now. */
+  /** Waits a moment for the proof that a node has everything. Throws an `UnavailableError` if one waited in vain just now. */
   async prove(): Promise<void> {
     if (this.now() < this.#refusedUntil) throw refusal();
     this.#proving ??= this.write()
@@ -59,12 +59,12 @@ export class ReadLease {
     if (this.now() >= this.#until) this.#refusedUntil = this.now() + refusedForMs;
   }
 
-  /** Throws `service_unavailable` unless this node has everything. */
+  /** Throws an `UnavailableError` unless this node has everything. */
   check(node: string | undefined): void {
     if (node !== undefined && !this.allows(node)) throw refusal();
   }
 }
 
-function refusal(): ApiError {
-  return new ApiError('service_unavailable', { cause: new NotBegunError("the database's node may lag") });
+function refusal(): UnavailableError {
+  return new UnavailableError({ cause: new NotBegunError("the database's node may lag") });
 }

@@ -1,5 +1,5 @@
 import { format, type PoolConnection } from 'mysql2';
-import { ApiError } from '../../kit/errors.ts';
+import { Refusal } from '../../kit/refusal.ts';
 import { CommitUnknownError, isConnectionSpent, isOutcomeUnknown } from './errors.ts';
 import type { ServerKind } from './server-kind.ts';
 import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
@@ -78,7 +78,7 @@ export function giveBack(connection: PoolConnection, error: unknown): void {
 
 /** Whether a connection can be used after an error: the server's own answer, or a refusal of ours. */
 export function isUsable(error: unknown): boolean {
-  if (error instanceof ApiError) return true;
+  if (error instanceof Refusal) return true;
   return (error as { sqlState?: string }).sqlState !== undefined && !isConnectionSpent(error);
 }
 

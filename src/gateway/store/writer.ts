@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/log.ts';
+import { Refusal } from '../../kit/refusal.ts';
 import { periodic, type Worker } from '../../kit/worker.ts';
 import { isGuardFalse, isNotWriter, isRetryable, lacksRight } from './errors.ts';
 import { guard, type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
@@ -52,7 +52,7 @@ export class Writer {
         await this.renew();
       } catch (error) {
         // A database that is away has its own report.
-        if (!(error instanceof ApiError)) throw error;
+        if (!(error instanceof Refusal)) throw error;
       }
     });
   }

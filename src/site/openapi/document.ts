@@ -1,5 +1,5 @@
+import { ApiError, catalogue, docUrl, type ErrorCode } from '../../gateway/edge/errors.ts';
 import { EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
-import { ApiError, catalogue, docUrl, type ErrorCode } from '../../kit/errors.ts';
 import { commentOf } from '../comments.ts';
 import type { Addresses, Reference } from '../reference.ts';
 import { contactHref } from '../support.ts';

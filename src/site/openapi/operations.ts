@@ -1,8 +1,8 @@
 import { type DescField, getOption } from '@bufbuild/protobuf';
+import { ApiError, type ErrorCode } from '../../gateway/edge/errors.ts';
 import type { HttpBinding, OperationRules } from '../../gateway/edge/operations.ts';
 import { Feature, field as fieldOption, Scope, ScopeSchema } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
-import { ApiError, type ErrorCode } from '../../kit/errors.ts';
 import { commentOf, firstSentence } from '../comments.ts';
 import { operationHref } from '../links.ts';
 import type { Addresses, Reference } from '../reference.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { status as grpcStatus } from '@grpc/grpc-js';
+import { ApiError, catalogue, type ErrorCode } from '../../gateway/edge/errors.ts';
 import { rpcStatus } from '../../gateway/edge/rpc.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../kit/errors.ts';
 import { type Html, html } from '../html.ts';
 import { operationHref } from '../links.ts';
 import { inlineMarkdown, slug } from '../markdown.ts';

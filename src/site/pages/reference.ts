@@ -1,8 +1,8 @@
 import type { DescMessage, DescService } from '@bufbuild/protobuf';
+import { ApiError } from '../../gateway/edge/errors.ts';
 import type { OperationRules } from '../../gateway/edge/operations.ts';
 import { Feature, FeatureSchema } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
-import { ApiError } from '../../kit/errors.ts';
 import { codeBlock } from '../code-block.ts';
 import { type Comments, commentOf, firstSentence } from '../comments.ts';
 import type { Example } from '../examples.ts';

@@ -1,6 +1,6 @@
 import { status as grpcStatus } from '@grpc/grpc-js';
+import { ApiError, catalogue, type ErrorCode } from '../../gateway/edge/errors.ts';
 import { rpcStatus } from '../../gateway/edge/rpc.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../kit/errors.ts';
 import { commentOf, firstSentence } from '../comments.ts';
 import { objectHref, operationHref, referencePath } from '../links.ts';
 import { bareText, textByPart } from '../markdown.ts';

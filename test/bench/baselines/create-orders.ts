@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { createPool, type PoolConnection, type RowDataPacket } from 'mysql2/promise';
+import { IdMaker } from '../../../src/gateway/edge/ids.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient } from '../../../src/kit/grpc-client.ts';
-import { IdMaker } from '../../../src/kit/ids.ts';
 import { load } from '../support/load.ts';
 
 const partners = (process.env.BASELINE_PARTNERS ?? '').split(',').map((entry) => entry.split(':') as [string, string]);

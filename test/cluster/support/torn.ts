@@ -8,7 +8,7 @@ import { reading } from '../../../src/gateway/store/facts.ts';
 import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { guard, type Statement, statement, toBigInt } from '../../../src/gateway/store/statement.ts';
 import { runAtOnce } from '../../../src/gateway/store/transaction.ts';
-import { ApiError } from '../../../src/kit/errors.ts';
+import { Refusal } from '../../../src/kit/refusal.ts';
 import { createPartner } from '../../../src/sandbox/provision.ts';
 import { type Random, seededRandom } from '../../../src/simulator/random.ts';
 import { execute } from '../../support/servers.ts';
@@ -167,7 +167,7 @@ export class TornTransactions {
 }
 
 function outcomeOf(error: unknown): Outcome {
-  const cause = error instanceof ApiError ? error.cause : error;
+  const cause = error instanceof Refusal ? error.cause : error;
   if (cause instanceof CommitUnknownError) return 'unknown';
   return 'refused';
 }

@@ -102,7 +102,7 @@ export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'transactions that may have been committed are tried again',
     file: 'src/gateway/store/group-commit.ts',
-    find: 'return !(error instanceof ApiError) || isUndoneByServer(error.cause ?? error);',
+    find: 'return !(error instanceof Refusal) || isUndoneByServer(error.cause ?? error);',
     replace: 'return true;',
     test: 'test/unit/group-commit.test.ts',
     pattern: 'are never tried again when it is not known whether they were committed',
@@ -134,7 +134,7 @@ export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'a COMMIT that may have happened is taken for a condition that is not true',
     file: 'src/gateway/store/database.ts',
-    find: '      if (!isOptimismWrong((error as ApiError).cause ?? error)) throw error;\n',
+    find: '      if (!isOptimismWrong((error as Error).cause ?? error)) throw error;\n',
     replace: '',
     test: errors,
     pattern: 'is not tried again in the other way',

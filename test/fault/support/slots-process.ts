@@ -9,11 +9,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CounterStore } from '../../../src/gateway/edge/limits/counter-store.ts';
 import { SharedSlots } from '../../../src/gateway/edge/limits/shared-slots.ts';
 import { Sharing } from '../../../src/gateway/edge/limits/sharing.ts';
+import { PeerMac } from '../../../src/gateway/edge/peers/mac.ts';
+import { PeerMessages } from '../../../src/gateway/edge/peers/messages.ts';
 import { onlyKey } from '../../../src/kit/key-ring.ts';
 import { createLogger } from '../../../src/kit/log.ts';
 import { Nats } from '../../../src/kit/nats.ts';
-import { PeerMac } from '../../../src/kit/peer-mac.ts';
-import { PeerMessages } from '../../../src/kit/peer-messages.ts';
 
 const { SLOTS_NATS_URL, SLOTS_PREFIX, SLOTS_JUDGE_PORT, SLOTS_MOST, SLOTS_HOLD, SLOTS_LEASE_MS } = process.env;
 const most = Number(SLOTS_MOST);

@@ -1,8 +1,8 @@
 import { headers, type JsMsg, type MsgHdrs } from 'nats';
 import { flawOf } from '../../../kit/nats-headers.ts';
-import type { PeerMac } from '../../../kit/peer-mac.ts';
-import { macHeader } from '../../../kit/peer-messages.ts';
-import type { UntrustedReason } from '../../../kit/untrusted.ts';
+import type { PeerMac } from '../../edge/peers/mac.ts';
+import { macHeader } from '../../edge/peers/messages.ts';
+import type { UntrustedReason } from '../../edge/peers/untrusted.ts';
 import type { EventKey, OutboxEvent } from './outbox.ts';
 
 const partnerHeader = 'Marina-Partner';

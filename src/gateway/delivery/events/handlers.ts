@@ -7,11 +7,11 @@ import {
   ListObjectEventsResponseSchema,
   WatchEventsResponseSchema,
 } from '../../../gen/marina/gateway/v1/events_pb.ts';
-import { ApiError, type ErrorCode } from '../../../kit/errors.ts';
-import type { Cursors } from '../../../kit/paging.ts';
 import { Wakeup } from '../../../kit/worker.ts';
 import type { Call, HandlersOf } from '../../edge/auth/call.ts';
+import { ApiError, type ErrorCode } from '../../edge/errors.ts';
 import { storedMessage } from '../../edge/json/stored.ts';
+import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { type Statement, toBigInt } from '../../store/statement.ts';
 import { FeedReader, type FeedWatch, objectEvents } from './feed.ts';

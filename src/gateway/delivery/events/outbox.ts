@@ -2,12 +2,12 @@ import { create } from '@bufbuild/protobuf';
 import { type Event, EventSchema } from '../../../gen/marina/gateway/v1/events_pb.ts';
 import { toSecond } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import { groupBy } from '../../../kit/group.ts';
-import type { IdMaker } from '../../../kit/ids.ts';
 import type { Logger } from '../../../kit/log.ts';
-import type { Origin } from '../../../kit/origin.ts';
+import { Refusal } from '../../../kit/refusal.ts';
+import type { IdMaker } from '../../edge/ids.ts';
 import { compileEncoder } from '../../edge/json/encoder.ts';
+import type { Origin } from '../../edge/origin.ts';
 import type { Database } from '../../store/database.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { joined, type SqlRow, type Statement, sql, statement } from '../../store/statement.ts';
@@ -153,7 +153,7 @@ export class OutboxConsumer {
       await this.#consume(due);
       for (const id of partners.keys()) this.#stuck.delete(id);
     } catch (error) {
-      if (error instanceof ApiError) throw error;
+      if (error instanceof Refusal) throw error;
       for (const [partnerId, own] of partners) await this.#consumeAlone(partnerId, own);
     }
   }
@@ -168,7 +168,7 @@ export class OutboxConsumer {
       await this.#consume(events, this.work.written(events));
       this.#stuck.delete(partnerId);
     } catch (error) {
-      if (error instanceof ApiError) throw error;
+      if (error instanceof Refusal) throw error;
       if (!this.#stuck.has(partnerId)) {
         this.log.error({ err: error, partnerId, consumer: this.name }, "a partner's events cannot be consumed");
       }

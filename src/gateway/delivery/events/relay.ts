@@ -1,9 +1,9 @@
 import { crash } from '../../../kit/crash.ts';
 import type { Logger } from '../../../kit/log.ts';
-import type { Notifications } from '../../../kit/notifications.ts';
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
+import type { Notifications } from '../notifications.ts';
 import { type EventKey, type OutboxConsumer, type OutboxEvent, readOutbox } from './outbox.ts';
 import type { EventStream } from './stream.ts';
 

@@ -12,9 +12,9 @@ import {
 } from 'nats';
 import { coalesce } from '../../../kit/coalesce.ts';
 import { type Nats, offlineMs } from '../../../kit/nats.ts';
-import type { PeerMac } from '../../../kit/peer-mac.ts';
-import type { Distrust } from '../../../kit/untrusted.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
+import type { PeerMac } from '../../edge/peers/mac.ts';
+import type { Distrust } from '../../edge/peers/untrusted.ts';
 import { eventHeaders, eventKeyOf } from './event-headers.ts';
 import type { EventKey, OutboxConsumer, OutboxEvent } from './outbox.ts';
 

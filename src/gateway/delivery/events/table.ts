@@ -16,7 +16,7 @@ const eventBody = manyBytes() as Column<Buffer | string>;
 /** The event's object. */
 const objectColumns = { objectKind: optional(text(20)), objectId: optional(text(24)) };
 
-/** The request that an object or an event comes from (`kit/origin`). */
+/** The request that an object or an event comes from (`gateway/edge/origin`). */
 export const originColumns = { requestId: optional(text(36)), traceParent: optional(text(55)) };
 
 /** Events on their way to webhooks. A row is removed when it is consumed. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kit/clock.ts';
-import type { IdMaker } from '../../../kit/ids.ts';
+import type { IdMaker } from '../../edge/ids.ts';
 import type { SendResult } from './rules.ts';
 import type { Sender } from './sender.ts';
 import type { KeysOf } from './signature.ts';

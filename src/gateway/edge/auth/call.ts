@@ -1,9 +1,9 @@
 import type { MessageShape } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
 import type { Feature, Scope } from '../../../gen/marina/options/v1/options_pb.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/log.ts';
-import type { Origin } from '../../../kit/origin.ts';
+import { ApiError } from '../errors.ts';
+import type { Origin } from '../origin.ts';
 
 /** A partner's limits. */
 export interface PartnerLimits {

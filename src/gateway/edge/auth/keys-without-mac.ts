@@ -1,8 +1,8 @@
 import { atMost } from '../../../kit/at-most.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import type { KeyRing, Keys } from '../../../kit/key-ring.ts';
 import { periodic, type Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
+import { ApiError } from '../errors.ts';
 import { listKeysWithoutMac } from './store.ts';
 
 /** The least time between two reads of the ids that callers cause. */

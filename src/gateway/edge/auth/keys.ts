@@ -1,9 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { randomBase32 } from '../../../kit/ids.ts';
 import { hmacUnder, type KeyRing, type Keys, keysFor } from '../../../kit/key-ring.ts';
 import type { Live } from '../../../kit/watched-files.ts';
 import type { Environment } from '../../store/database.ts';
+import { randomBase32 } from '../ids.ts';
 
 /**
  * The parts of an API key: `marina_test_` or `marina_live_`, the key's id, a 256-bit secret and a checksum. The id ends

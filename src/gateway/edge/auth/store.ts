@@ -1,5 +1,4 @@
 import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_pb.ts';
-import { addressesFrom } from '../../../kit/addresses.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import { rowSealLength } from '../../../kit/key-ring.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
@@ -17,6 +16,7 @@ import {
   whole,
 } from '../../store/table.ts';
 import type { PartnerLimits } from './call.ts';
+import { addressesFrom } from './key-addresses.ts';
 import type { KeySeals } from './key-seals.ts';
 
 /** Partners. A partner's row is the lock for everything the partner owns. A null limit means the default. */

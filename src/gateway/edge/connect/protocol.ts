@@ -9,7 +9,7 @@ import {
   errorToJsonBytes,
   parseContentType,
 } from '@connectrpc/connect/protocol-connect';
-import { ApiError, refusalOf } from '../../../kit/errors.ts';
+import { ApiError, refusalOf } from '../errors.ts';
 import { jsonMediaType } from '../http/media-type.ts';
 import {
   type Answer,

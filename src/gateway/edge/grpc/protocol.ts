@@ -2,7 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials } from '@grpc/grpc-js';
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import { file_marina_gateway_v1_errors } from '../../../gen/marina/gateway/v1/errors_pb.ts';
-import { ApiError } from '../../../kit/errors.ts';
+import { ApiError } from '../errors.ts';
 import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';

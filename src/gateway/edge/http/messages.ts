@@ -1,5 +1,5 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
-import { ApiError } from '../../../kit/errors.ts';
+import { ApiError } from '../errors.ts';
 import type { ByteText } from '../json/encoder.ts';
 import { maxBodyBytes } from '../operations.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { atMost } from '../../../kit/at-most.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/log.ts';
 import type { ServerIdentity } from '../../../kit/server-identity.ts';
+import { ApiError } from '../errors.ts';
 import { ClientGone, type Pipeline } from '../pipeline.ts';
 import { type ProtocolName, type RequestContext, unlistedHeader } from '../request.ts';
 import { OpenStreams } from '../streams.ts';

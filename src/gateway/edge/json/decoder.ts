@@ -1,5 +1,5 @@
 import { create, type DescField, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
-import { ApiError, invalidParam } from '../../../kit/errors.ts';
+import { ApiError, invalidParam } from '../errors.ts';
 import {
   JsonObject,
   type JsonTree,

@@ -1,6 +1,6 @@
 import { Counts } from '../../../kit/counts.ts';
-import { ApiError, type Limit } from '../../../kit/errors.ts';
 import type { Caller } from '../auth/call.ts';
+import { ApiError, type Limit } from '../errors.ts';
 import type { SharedBuckets } from './shared-buckets.ts';
 import type { SharedSlots } from './shared-slots.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type KV, type KvEntry, type KvStatus, NatsError, StorageType } from 'nats';
 import { type Nats, offlineMs } from '../../../kit/nats.ts';
-import type { PeerMac } from '../../../kit/peer-mac.ts';
-import type { Distrust, UntrustedReason } from '../../../kit/untrusted.ts';
+import type { PeerMac } from '../peers/mac.ts';
+import type { Distrust, UntrustedReason } from '../peers/untrusted.ts';
 import { maxEntryBytes, openEntry, sealEntry, UntrustedEntryError } from './sealed-entry.ts';
 
 /** An entry's JSON value and its revision. An entry that does not exist has the value undefined and revision 0. */

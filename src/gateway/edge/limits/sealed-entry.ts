@@ -1,5 +1,5 @@
-import type { PeerMac } from '../../../kit/peer-mac.ts';
-import type { UntrustedReason } from '../../../kit/untrusted.ts';
+import type { PeerMac } from '../peers/mac.ts';
+import type { UntrustedReason } from '../peers/untrusted.ts';
 
 /** The longest entry. One of the most replicas there can be is half as long. */
 export const maxEntryBytes = 65_536;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../../kit/log.ts';
-import type { PeerMessages } from '../../../kit/peer-messages.ts';
-import type { Distrust } from '../../../kit/untrusted.ts';
+import type { PeerMessages } from '../peers/messages.ts';
+import type { Distrust } from '../peers/untrusted.ts';
 import { type CounterStore, StoreLostError } from './counter-store.ts';
 import { Peers, parseHeartbeat, parsePause } from './peers.ts';
 import { SharedPause } from './shared-pause.ts';

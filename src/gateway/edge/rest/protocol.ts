@@ -1,8 +1,8 @@
 import { create, type DescField, getOption, type Message } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { field as fieldOption } from '../../../gen/marina/options/v1/options_pb.ts';
-import { ApiError, type ErrorCode, errorBody, invalidParam, refusalOf } from '../../../kit/errors.ts';
 import type { ReceivedFile } from '../auth/call.ts';
+import { ApiError, type ErrorCode, errorBody, invalidParam, refusalOf } from '../errors.ts';
 import { jsonMediaType } from '../http/media-type.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';

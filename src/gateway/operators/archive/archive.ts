@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ApiError } from '../../../kit/errors.ts';
+import { Refusal } from '../../../kit/refusal.ts';
 import { version } from '../../../kit/version.ts';
 import { pause } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
@@ -111,7 +111,7 @@ async function archiveAlone(
 /** An error of the database says why only in its cause. */
 function messageOf(error: unknown): string {
   const { message, cause } = error as Error;
-  return error instanceof ApiError && cause instanceof Error ? cause.message : message;
+  return error instanceof Refusal && cause instanceof Error ? cause.message : message;
 }
 
 async function archivePeriod(run: Run, period: Period): Promise<void> {

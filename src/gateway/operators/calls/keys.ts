@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { Keys, type RevokeKeyRequest } from '../../../gen/marina/admin/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_pb.ts';
-import { areTooWide, normalAddresses, tooWide } from '../../../kit/addresses.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
+import { areTooWide, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
 import type { KeySeals } from '../../edge/auth/key-seals.ts';
 import { makeKey } from '../../edge/auth/keys.ts';
 import { insertKey, revokeKey } from '../../edge/auth/store.ts';

@@ -7,13 +7,13 @@ import {
   RetryInfoSchema,
 } from '../../../gen/google/rpc/error_details_pb.ts';
 import { Counts } from '../../../kit/counts.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import { LineSampler } from '../../../kit/line-sampler.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { identifyOperators, type Operator, type OperatorToken } from '../../../kit/operator-tokens.ts';
 import { isVisibleLine, isVisibleText } from '../../../kit/visible-text.ts';
 import type { Live } from '../../../kit/watched-files.ts';
 import { ConnectionLimits } from '../../edge/bounds.ts';
+import { ApiError, asApiError } from '../../edge/errors.ts';
 import { compileFieldRules, type TextProblem } from '../../edge/field-rules.ts';
 import { type Arrival, type GrpcStatus, type RichStatus, richStatus } from '../../edge/grpc/arrival.ts';
 import { isCompressed } from '../../edge/grpc/listener.ts';
@@ -233,7 +233,8 @@ function tooManyStreams(which: string): ApiError {
 }
 
 /** An operator's error status. A `google.rpc.BadRequest` names a field at fault. */
-function toRefusal(error: unknown, requestId: string): RichStatus {
+function toRefusal(thrown: unknown, requestId: string): RichStatus {
+  const error = asApiError(thrown) ?? thrown;
   const { code, message, param } = describe(error);
   if (param === undefined) return richStatus(code, message, requestId, waitOf(error));
   const fieldViolations = [{ field: param, description: message.toWellFormed() }];

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kit/clock.ts';
 import { type CrashPoint, crash } from '../../../kit/crash.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/log.ts';
+import { Refusal } from '../../../kit/refusal.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import { StatementError } from '../../trading/broker/statements.ts';
@@ -91,18 +91,18 @@ export class Runner {
     const [state, problem] = verdictOn(error);
     // A day that is too old is given up if the database refuses the same once more.
     const isGivenUp = this.#isTooOld(progress.run) && progress.run.problem === problem;
-    if (error instanceof ApiError && !isGivenUp) return this.#wait(progress, problem, tookMs, error);
+    if (error instanceof Refusal && !isGivenUp) return this.#wait(progress, problem, tookMs, error);
     try {
       await this.#end(progress, lease, state, problem, tookMs, error instanceof Error ? error : undefined);
     } catch (other) {
-      if (!(other instanceof ApiError)) throw other;
+      if (!(other instanceof Refusal)) throw other;
       // The end could not be saved.
       await this.#wait(progress, verdictOn(other)[1], tookMs, other);
     }
   }
 
   /** The database refused something: the run goes on where it is, after others. Throws the refusal if nothing can be saved. */
-  async #wait(progress: Progress, problem: string, tookMs: bigint, error: ApiError): Promise<void> {
+  async #wait(progress: Progress, problem: string, tookMs: bigint, error: Refusal): Promise<void> {
     const { clock, log } = this.options;
     const { day, problem: problemBefore } = progress.run;
     try {

@@ -1,7 +1,6 @@
 import type { Counter, Gauge } from 'prom-client';
 import { atMost } from '../../../kit/at-most.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { type Metrics, mostPartnersNamed } from '../../../kit/metrics.ts';
 import {
   countPaused,
   findUndelivered,
@@ -10,6 +9,7 @@ import {
 } from '../../delivery/webhooks/endpoint-store.ts';
 import { shownUndeliveredMs } from '../../delivery/webhooks/rules.ts';
 import { dispatcherLeasePrefix } from '../../delivery/webhooks/table.ts';
+import { type Metrics, mostPartnersNamed } from '../../edge/metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { SqlRow } from '../../store/statement.ts';
 import { type ReconciliationFigures, readReconciliation } from '../reconciliation/figures-store.ts';

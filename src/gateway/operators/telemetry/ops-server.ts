@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { Metrics } from '../../../kit/metrics.ts';
 import { handshakeTimeoutMs, type ServerIdentity } from '../../../kit/server-identity.ts';
 import type { Live } from '../../../kit/watched-files.ts';
+import type { Metrics } from '../../edge/metrics.ts';
 import type { Gauges } from './gauges.ts';
 import type { Health, Trouble } from './health.ts';
 

@@ -8,22 +8,23 @@ import {
   NewKeySchema,
 } from '../../../gen/marina/gateway/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_pb.ts';
-import { areTooWide, badAddress, isWithin, normalAddresses, tooWide } from '../../../kit/addresses.ts';
+import { isWithin } from '../../../kit/addresses.ts';
 import { type Clock, toSecond } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { IdMaker } from '../../../kit/ids.ts';
 import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
-import type { Cursors } from '../../../kit/paging.ts';
-import { shownMessage } from '../../../kit/shown-message.ts';
 import type { KeyUses } from '../../edge/auth/authenticate.ts';
 import type { Call, HandlersOf } from '../../edge/auth/call.ts';
+import { areTooWide, badAddress, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
 import type { KeySeals } from '../../edge/auth/key-seals.ts';
 import { makeKey } from '../../edge/auth/keys.ts';
 import { insertKey, revokeKey } from '../../edge/auth/store.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { IdMaker } from '../../edge/ids.ts';
+import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { reading } from '../../store/facts.ts';
 import type { SqlRow } from '../../store/statement.ts';
+import { shownMessage } from '../../trading/shown-message.ts';
 import { activeChildren, mostActiveKeys, mostGenerations } from './rules.ts';
 import {
   countActiveKeys,

@@ -1,6 +1,6 @@
 import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_pb.ts';
-import { addressesFrom } from '../../../kit/addresses.ts';
 import { enumWords } from '../../../kit/enums.ts';
+import { addressesFrom } from '../../edge/auth/key-addresses.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { defineTable, instant, text } from '../../store/table.ts';
 import type { KeyLine } from './rules.ts';

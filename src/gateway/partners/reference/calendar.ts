@@ -8,7 +8,7 @@ import {
 import { type MarketDay, MarketDayKind, MarketDaySchema } from '../../../gen/marina/gateway/v1/reference_pb.ts';
 import { daysAfter, isDate, lagosDay, toSecond } from '../../../kit/clock.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
-import { ApiError } from '../../../kit/errors.ts';
+import { ApiError } from '../../edge/errors.ts';
 
 /** The most days in a range, and how many days after its first one it ends unless a request says otherwise. */
 const mostDays = 366;

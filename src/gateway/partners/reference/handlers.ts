@@ -16,10 +16,10 @@ import {
 } from '../../../gen/marina/gateway/v1/reference_pb.ts';
 import { type Clock, daysAfter, toSecond } from '../../../kit/clock.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { Origin } from '../../../kit/origin.ts';
-import type { Cursors } from '../../../kit/paging.ts';
 import type { HandlersOf } from '../../edge/auth/call.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { Origin } from '../../edge/origin.ts';
+import type { Cursors } from '../../edge/paging.ts';
 import type { ReadQueue } from '../../trading/broker/read-queue.ts';
 import type { RecordsBroker } from '../../trading/broker/records.ts';
 import { type Calendar, calendarRange, toMarketDay } from './calendar.ts';

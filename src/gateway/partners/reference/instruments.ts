@@ -16,8 +16,8 @@ import {
 } from '../../../gen/marina/gateway/v1/reference_pb.ts';
 import { atMost } from '../../../kit/at-most.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { Origin } from '../../../kit/origin.ts';
+import { Refusal } from '../../../kit/refusal.ts';
+import type { Origin } from '../../edge/origin.ts';
 import type { ReadQueue } from '../../trading/broker/read-queue.ts';
 import type { ReadTime, RecordsBroker } from '../../trading/broker/records.ts';
 
@@ -59,7 +59,7 @@ export class Instruments {
     try {
       return (await atMost(soonMs, queued)) ? await queued : undefined;
     } catch (error) {
-      if (error instanceof ApiError) return undefined;
+      if (error instanceof Refusal) return undefined;
       throw error;
     }
   }

@@ -12,13 +12,13 @@ import {
 } from '../../../gen/marina/gateway/v1/sandbox_pb.ts';
 import { toSecond } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import { groupBy } from '../../../kit/group.ts';
-import type { Cursors } from '../../../kit/paging.ts';
 import { findAttempts, listDeliveries } from '../../delivery/webhooks/delivery-store.ts';
 import type { Outcome, SendResult } from '../../delivery/webhooks/rules.ts';
 import * as tables from '../../delivery/webhooks/table.ts';
 import type { HandlersOf } from '../../edge/auth/call.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { type SqlRow, toBigInt } from '../../store/statement.ts';
 

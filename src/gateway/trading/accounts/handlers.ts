@@ -18,13 +18,13 @@ import {
 } from '../../../gen/marina/gateway/v1/accounts_pb.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { Cursors } from '../../../kit/paging.ts';
-import { shownMessage } from '../../../kit/shown-message.ts';
 import type { Call, HandlersOf } from '../../edge/auth/call.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import type { ReadQueue } from '../broker/read-queue.ts';
 import { placeOfTrade, type ReadTime, type RecordRange, type RecordsBroker, tradeDate } from '../broker/records.ts';
+import { shownMessage } from '../shown-message.ts';
 import { checkInRange, type DayRange, dayRange } from './rules.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
 

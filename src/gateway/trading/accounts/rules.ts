@@ -1,5 +1,5 @@
 import { daysBefore, isDate, lagosDay } from '../../../kit/clock.ts';
-import { ApiError } from '../../../kit/errors.ts';
+import { ApiError } from '../../edge/errors.ts';
 
 /** From one Lagos day to another, both YYYY-MM-DD and both inclusive. */
 export interface DayRange {

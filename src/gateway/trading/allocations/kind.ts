@@ -4,16 +4,16 @@ import {
   CreateAllocationRequestSchema,
 } from '../../../gen/marina/gateway/v1/allocations_pb.ts';
 import { type Clock, lagosDay, statedInstant } from '../../../kit/clock.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { IdMaker } from '../../../kit/ids.ts';
-import { type StoredFields, storedFields } from '../../../kit/shown-message.ts';
 import { toDayLimits } from '../../edge/auth/store.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { IdMaker } from '../../edge/ids.ts';
 import { type Fact, sharing, together, whether } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { Statement } from '../../store/statement.ts';
 import { accounts } from '../accounts/store.ts';
 import type { AllocationBroker } from '../broker/back-office.ts';
 import type { LookedUp, Sent } from '../broker/port.ts';
+import { type StoredFields, storedFields } from '../shown-message.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import { checkDayLimit } from '../submission/rules.ts';
 import { isSimilarUnsettled } from '../submission/similar.ts';

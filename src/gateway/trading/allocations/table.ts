@@ -4,7 +4,6 @@ import {
   type AllocationState,
   AllocationStateSchema,
 } from '../../../gen/marina/gateway/v1/allocations_pb.ts';
-import { shownMessage } from '../../../kit/shown-message.ts';
 import type { Statement } from '../../store/statement.ts';
 import {
   day,
@@ -17,6 +16,7 @@ import {
   text,
   whole,
 } from '../../store/table.ts';
+import { shownMessage } from '../shown-message.ts';
 import { defineSubmissions, findSimilarUnsettled, type SimilarTo } from '../submission/table.ts';
 
 /** Allocations: each moves money from its partner's wallet to an account. Amounts are in kobo. */

@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { ImageChecker } from '../../../decoder/checker.ts';
 import {
   type Application,
   type CreateApplicationRequest,
@@ -16,13 +15,14 @@ import {
   SendDocumentRequestSchema,
 } from '../../../gen/marina/gateway/v1/documents_pb.ts';
 import { type Clock, lagosDay } from '../../../kit/clock.ts';
-import { invalidParam } from '../../../kit/errors.ts';
-import { storedFields } from '../../../kit/shown-message.ts';
 import type { Handler } from '../../edge/auth/call.ts';
+import { invalidParam } from '../../edge/errors.ts';
+import { storedFields } from '../shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
 import { checkTakesDocuments, type DocumentTypeWord, isShown } from './documents/rules.ts';
 import type { DocumentSender } from './documents/sender.ts';
 import { documents, findDocuments, toDocumentMessage } from './documents/store.ts';
+import type { ImageChecker } from './image-checker.ts';
 import type { ApplicationKind } from './kind.ts';
 import { shownApplication, toApplicationMessage } from './table.ts';
 

@@ -4,9 +4,9 @@ import {
   type ApplicationState,
   ApplicationStateSchema,
 } from '../../../gen/marina/gateway/v1/applications_pb.ts';
-import { shownMessage } from '../../../kit/shown-message.ts';
 import { type Statement, sql } from '../../store/statement.ts';
 import { enumName, optional, type RowOf, type ShownBy, shortened, text, whole } from '../../store/table.ts';
+import { shownMessage } from '../shown-message.ts';
 import { defineSubmissions } from '../submission/table.ts';
 
 /** Applications for customers' accounts. No personal data is stored. */

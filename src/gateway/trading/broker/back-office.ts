@@ -16,8 +16,8 @@ import {
   DocumentType,
 } from '../../../gen/marina/broker/v1/applications_pb.ts';
 import { SubmissionSchema, Submissions } from '../../../gen/marina/broker/v1/submissions_pb.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { Origin } from '../../../kit/origin.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { Origin } from '../../edge/origin.ts';
 import { type BrokerOptions, Connection, codeOf } from './connection.ts';
 import { isReportNumber, isUpstreamId, type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 import { withRightTexts } from './rules.ts';

@@ -1,7 +1,6 @@
 import type { DescMessage, DescMethod, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { ApiError, type ErrorCode } from '../../../kit/errors.ts';
 import {
   channelDefaults,
   createGrpcClient,
@@ -13,10 +12,11 @@ import {
 import type { TypedService } from '../../../kit/grpc-service.ts';
 import { channelTls, type LinkTls } from '../../../kit/link.ts';
 import type { Logger } from '../../../kit/log.ts';
-import type { Metrics } from '../../../kit/metrics.ts';
-import type { Origin } from '../../../kit/origin.ts';
 import { passingTracer, type Tracer, traceIdOf } from '../../../kit/trace.ts';
 import type { Live } from '../../../kit/watched-files.ts';
+import { ApiError, type ErrorCode } from '../../edge/errors.ts';
+import type { Metrics } from '../../edge/metrics.ts';
+import type { Origin } from '../../edge/origin.ts';
 import { BrokerClock } from './clock.ts';
 import type { LookedUp, Sent } from './port.ts';
 import { withRightTexts, wrongText } from './rules.ts';

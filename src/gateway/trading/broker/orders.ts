@@ -11,9 +11,9 @@ import {
   Side,
   TimeInForce,
 } from '../../../gen/marina/broker/v1/orders_pb.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import { isKoboDecimal } from '../../../kit/money.ts';
-import type { Origin } from '../../../kit/origin.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { Origin } from '../../edge/origin.ts';
 import { type BrokerOptions, Connection, evidenceOf } from './connection.ts';
 import { isReportNumber, isUpstreamId, type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 

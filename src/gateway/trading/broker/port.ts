@@ -1,4 +1,4 @@
-import { ApiError } from '../../../kit/errors.ts';
+import { ApiError } from '../../edge/errors.ts';
 
 /** A submission's note, from which it can be restored. */
 export interface Noted {

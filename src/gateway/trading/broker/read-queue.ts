@@ -1,7 +1,7 @@
 import { Counts, once } from '../../../kit/counts.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { Origin } from '../../../kit/origin.ts';
+import { ApiError } from '../../edge/errors.ts';
 import type { SharedSlots, Slot } from '../../edge/limits/shared-slots.ts';
+import type { Origin } from '../../edge/origin.ts';
 import type { ReadTime } from './records.ts';
 
 /** Begins a read with the slots that it acquired. */

@@ -21,7 +21,7 @@ import {
 } from '../../../gen/marina/broker/v1/reference_pb.ts';
 import { isDate, lagosDay } from '../../../kit/clock.ts';
 import { isKoboDecimal } from '../../../kit/money.ts';
-import type { Origin } from '../../../kit/origin.ts';
+import type { Origin } from '../../edge/origin.ts';
 import { type BrokerOptions, Connection } from './connection.ts';
 import { isDaysOf, isInstrumentList } from './market.ts';
 

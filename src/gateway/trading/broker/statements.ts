@@ -12,7 +12,7 @@ import {
   type StatementTrade,
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
-import { ApiError } from '../../../kit/errors.ts';
+import { ApiError } from '../../edge/errors.ts';
 import { type BrokerOptions, Connection, codeOf, evidenceOf } from './connection.ts';
 
 /** Why there is no page: the broker gives no statements, has none of the day, could not be asked, or broke its promises. */

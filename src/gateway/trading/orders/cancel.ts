@@ -1,10 +1,10 @@
 import type { Report } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
-import { ApiError } from '../../../kit/errors.ts';
-import type { Origin } from '../../../kit/origin.ts';
 import type { Call } from '../../edge/auth/call.ts';
 import { whilePermitted } from '../../edge/auth/call.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { Origin } from '../../edge/origin.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
 import type { Broker } from '../broker/orders.ts';
 import type { Change } from '../submission/change.ts';

@@ -10,13 +10,13 @@ import {
   type Orders,
 } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import type { Instrument } from '../../../gen/marina/gateway/v1/reference_pb.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import { roundKoboDecimal } from '../../../kit/money.ts';
-import type { Origin } from '../../../kit/origin.ts';
-import { shownMessage, storedFields } from '../../../kit/shown-message.ts';
 import type { HandlersOf } from '../../edge/auth/call.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { Origin } from '../../edge/origin.ts';
 import { accounts } from '../accounts/store.ts';
 import type { Broker } from '../broker/orders.ts';
+import { shownMessage, storedFields } from '../shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
 import type { Canceller } from './cancel.ts';
 import type { OrderKind, TradingContexts, WantedOrder } from './kind.ts';

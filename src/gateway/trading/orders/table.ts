@@ -13,7 +13,6 @@ import {
   TimeInForceSchema,
 } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import { divideToKoboDecimal } from '../../../kit/money.ts';
-import { shownMessage } from '../../../kit/shown-message.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import {
   count,
@@ -28,6 +27,7 @@ import {
   text,
   whole,
 } from '../../store/table.ts';
+import { shownMessage } from '../shown-message.ts';
 import {
   defineSubmissions,
   findSimilarUnsettled,

@@ -1,12 +1,12 @@
 import { create, type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
-import { ApiError, type ErrorCode } from '../../../kit/errors.ts';
 import { KeyedDigest, type Keys } from '../../../kit/key-ring.ts';
-import type { Cursors } from '../../../kit/paging.ts';
-import { storedFields } from '../../../kit/shown-message.ts';
 import type { Call } from '../../edge/auth/call.ts';
+import { ApiError, type ErrorCode } from '../../edge/errors.ts';
+import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { RowReader } from '../../store/gathering.ts';
 import type { Selection } from '../../store/table.ts';
+import { storedFields } from '../shown-message.ts';
 import type { CreatedKind } from './kind.ts';
 import { readPage } from './list.ts';
 import type { Submitter } from './submit.ts';

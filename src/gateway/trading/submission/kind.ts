@@ -1,7 +1,7 @@
-import type { ErrorCode } from '../../../kit/errors.ts';
-import { type IdPrefix, isObjectId } from '../../../kit/ids.ts';
-import type { Origin } from '../../../kit/origin.ts';
 import type { NewEvent } from '../../delivery/events/outbox.ts';
+import type { ErrorCode } from '../../edge/errors.ts';
+import { type IdPrefix, isObjectId } from '../../edge/ids.ts';
+import type { Origin } from '../../edge/origin.ts';
 import type { Fact, Shared } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';

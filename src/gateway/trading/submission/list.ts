@@ -1,5 +1,5 @@
 import { daysBefore, lagosDay } from '../../../kit/clock.ts';
-import { firstIdAt, type IdPrefix } from '../../../kit/ids.ts';
+import { firstIdAt, type IdPrefix } from '../../edge/ids.ts';
 import type { Database } from '../../store/database.ts';
 import { type SqlRow, sql, statement } from '../../store/statement.ts';
 import type { Selection, Table } from '../../store/table.ts';

@@ -1,8 +1,9 @@
 import type { Clock } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/log.ts';
+import { Refusal } from '../../../kit/refusal.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
+import { asApiError } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import type { Statement } from '../../store/statement.ts';
@@ -129,7 +130,7 @@ export class Reconciler<Row extends Submission, Report> {
 
   /** If the partner's row is locked, others go on. If the database is away, the next read of what is due says so. */
   #noteFailure({ partnerId, id }: Row, error: unknown, failures: unknown[]): void {
-    if (!(error instanceof ApiError)) failures.push(error);
+    if (!(error instanceof Refusal)) failures.push(error);
     else this.options.log.warn({ err: error, partnerId, objectId: id }, "a partner's object cannot be changed now");
   }
 
@@ -239,7 +240,7 @@ function noted<Row extends Submission, Report>(
 
 /** Why a query had no answer: a code of the catalogue or a status. Never another system's text. */
 function errorClassOf(error: unknown): string {
-  return error instanceof ApiError ? error.code : (statusOf(error) ?? 'failed');
+  return asApiError(error)?.code ?? statusOf(error) ?? 'failed';
 }
 
 function waitAfter(checks: number): number {

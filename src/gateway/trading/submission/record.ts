@@ -1,8 +1,8 @@
 import type { Clock } from '../../../kit/clock.ts';
-import type { IdMaker } from '../../../kit/ids.ts';
 import type { Logger } from '../../../kit/log.ts';
-import type { Metrics } from '../../../kit/metrics.ts';
 import { appendEvents } from '../../delivery/events/outbox.ts';
+import type { IdMaker } from '../../edge/ids.ts';
+import type { Metrics } from '../../edge/metrics.ts';
 import type { Database } from '../../store/database.ts';
 import { type Fact, noFact, sharing, together, whether } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';

@@ -1,8 +1,9 @@
 import type { Clock } from '../../../kit/clock.ts';
-import { ApiError, isUnproven } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/log.ts';
+import { Refusal } from '../../../kit/refusal.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import { partners } from '../../edge/auth/store.ts';
+import { ApiError, isUnproven } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { isMisfit } from '../../store/errors.ts';
 import { sharing, together, whether } from '../../store/facts.ts';
@@ -223,7 +224,7 @@ export class Recovery {
     const { log } = this.options;
     const facts = { objectId: id, partnerId, err: error };
     if (error instanceof UnreadableNote || isMisfit(error)) this.#sayOtherVersion(id, error);
-    else if (!(error instanceof ApiError)) {
+    else if (!(error instanceof Refusal)) {
       this.#sayOnce(id, () =>
         log.error(facts, 'what was lost cannot be stored: rows of its partner are damaged, or contradict it'),
       );
@@ -231,7 +232,7 @@ export class Recovery {
       this.#sayOnce(id, () =>
         log.error(facts, 'an allocation that was lost cannot be stored: its wallet has no right seal'),
       );
-    } else if (error.code === 'wallet_too_low') {
+    } else if (error instanceof ApiError && error.code === 'wallet_too_low') {
       this.#sayOnce(id, () =>
         log.error(
           facts,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kit/clock.ts';
-import { ApiError } from '../../../kit/errors.ts';
 import { groupBy } from '../../../kit/group.ts';
+import { Refusal } from '../../../kit/refusal.ts';
 import { isGuardFalse } from '../../store/errors.ts';
 import { Change, passOver } from './change.ts';
 import type { Kind } from './kind.ts';
@@ -72,7 +72,7 @@ export class ReportApplier<Row extends Submission, Report extends { readonly num
         return change.after === row ? undefined : change;
       });
     } catch (error) {
-      if (error instanceof ApiError || error instanceof DatabaseDiffersError) throw error;
+      if (error instanceof Refusal || error instanceof DatabaseDiffersError) throw error;
       if (reports.length === 1 || progress.halvings >= maxHalvings) {
         return this.#passOver(partnerId, reports, error, progress);
       }
@@ -98,7 +98,7 @@ export class ReportApplier<Row extends Submission, Report extends { readonly num
       try {
         await this.#change(partnerId, own, (row) => this.#lookUpLater(row, own));
       } catch (failure) {
-        if (failure instanceof ApiError || failure instanceof DatabaseDiffersError) throw failure;
+        if (failure instanceof Refusal || failure instanceof DatabaseDiffersError) throw failure;
         progress.failed.add(id);
         progress.unapplied.push(...own);
         progress.error = failure;

@@ -1,10 +1,11 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Clock } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
-import { ApiError, isUnproven } from '../../../kit/errors.ts';
 import { groupBy } from '../../../kit/group.ts';
 import type { Logger } from '../../../kit/log.ts';
+import { Refusal } from '../../../kit/refusal.ts';
 import { pause } from '../../../kit/worker.ts';
+import { isUnproven } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import { type Statement, statement, toBigInt } from '../../store/statement.ts';
@@ -255,7 +256,7 @@ export function findObjects(kind: AnyKind, ids: readonly string[]): Statement {
 
 function problemOf(partnerId: string, error: unknown): ReportProblem {
   if (partnerId === unfound) return 'unfound';
-  return error instanceof ApiError && !isUnproven(error) ? 'locked' : 'damaged';
+  return error instanceof Refusal && !isUnproven(error) ? 'locked' : 'damaged';
 }
 
 function named(partnerId: string, error: unknown) {

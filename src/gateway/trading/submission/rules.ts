@@ -1,7 +1,7 @@
 import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
 import { nextLagosMidnight } from '../../../kit/clock.ts';
 import { type EnumName, enumWords } from '../../../kit/enums.ts';
-import { ApiError } from '../../../kit/errors.ts';
+import { ApiError } from '../../edge/errors.ts';
 
 /** The next states of each state. It has no states of other versions. */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;

@@ -1,5 +1,5 @@
-import { ApiError } from '../../../kit/errors.ts';
 import type { Worker } from '../../../kit/worker.ts';
+import { ApiError } from '../../edge/errors.ts';
 
 /** Lost objects of a kind that could not be restored yet: those of one partner, or of an unknown one. */
 export interface HeldObjects {

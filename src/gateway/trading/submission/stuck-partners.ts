@@ -1,5 +1,5 @@
-import { ApiError } from '../../../kit/errors.ts';
 import type { Logger } from '../../../kit/log.ts';
+import { Refusal } from '../../../kit/refusal.ts';
 
 /** A partner counts as stuck for so long after the last failure: longer than an object waits to be tried again. */
 const stuckMs = 45_000;
@@ -23,7 +23,7 @@ export class StuckPartners {
   /** Notes a failure of one partner, and logs the first. Throws an error that is not of that partner alone. */
   note(partnerId: string, objectIds: readonly string[], error: unknown): void {
     // The database is away, or the process stops.
-    if (error instanceof ApiError) throw error;
+    if (error instanceof Refusal) throw error;
     if (!this.all.includes(partnerId)) {
       this.log.error(
         { err: error, partnerId, objectIds: objectIds.slice(0, 10) },

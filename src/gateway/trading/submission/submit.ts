@@ -1,12 +1,12 @@
 import type { Clock } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
-import { ApiError, catalogue } from '../../../kit/errors.ts';
-import type { IdMaker } from '../../../kit/ids.ts';
 import type { KeyedDigest } from '../../../kit/key-ring.ts';
 import type { Logger } from '../../../kit/log.ts';
-import type { Origin } from '../../../kit/origin.ts';
 import type { Permission } from '../../edge/auth/call.ts';
 import { whilePermitted } from '../../edge/auth/call.ts';
+import { ApiError, catalogue } from '../../edge/errors.ts';
+import type { IdMaker } from '../../edge/ids.ts';
+import type { Origin } from '../../edge/origin.ts';
 import type { Database } from '../../store/database.ts';
 import { together, whether } from '../../store/facts.ts';
 import { type Statement, statement } from '../../store/statement.ts';

@@ -5,10 +5,10 @@ import {
   WalletTotalsSchema,
   WalletTransferSchema,
 } from '../../../gen/marina/gateway/v1/wallet_pb.ts';
-import type { Cursors } from '../../../kit/paging.ts';
-import { shownMessage } from '../../../kit/shown-message.ts';
 import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
+import { shownMessage } from '../shown-message.ts';
 import { listTransfers, provenHead, toShownTransfer, type WalletSeals, wallets } from './store.ts';
 
 /** The operations on the wallet. */

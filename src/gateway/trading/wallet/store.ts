@@ -1,4 +1,4 @@
-import { ApiError, UnprovenRowError } from '../../../kit/errors.ts';
+import { ApiError, UnprovenRowError } from '../../edge/errors.ts';
 import type { Shared } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';

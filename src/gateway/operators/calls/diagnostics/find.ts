@@ -7,8 +7,8 @@ import { type OrderState, OrderStateSchema } from '../../../../gen/marina/gatewa
 import { type WalletTransferType, WalletTransferTypeSchema } from '../../../../gen/marina/gateway/v1/wallet_pb.ts';
 import { type Clock, daysBefore, isDate, nextLagosMidnight } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
-import { firstIdAt } from '../../../../kit/ids.ts';
-import type { Cursors } from '../../../../kit/paging.ts';
+import { firstIdAt } from '../../../edge/ids.ts';
+import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../../store/statement.ts';
 import type { Selection } from '../../../store/table.ts';

@@ -7,8 +7,8 @@ import {
   ReconcileOutcome,
 } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../../../kit/clock.ts';
-import { ApiError } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/log.ts';
+import { asApiError } from '../../../edge/errors.ts';
 import type { Database } from '../../../store/database.ts';
 import { statement } from '../../../store/statement.ts';
 import type { Reconciled } from '../../../trading/submission/reconcile.ts';
@@ -151,7 +151,7 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
       return toMessage(target, found, found.lookUp === undefined ? BEING_SENT : STILL_UNCLEAR, found.lookUp);
     } catch (error) {
       log.warn({ err: error, objectId: id }, 'a cancel with an unknown outcome could not be looked up');
-      const errorClass = error instanceof ApiError ? error.code : 'failed';
+      const errorClass = asApiError(error)?.code ?? 'failed';
       const unknown = { before: { state: '' }, after: { state: '' } };
       return toMessage(target, unknown, ReconcileOutcome.STILL_UNCLEAR, 'unanswered', errorClass);
     }

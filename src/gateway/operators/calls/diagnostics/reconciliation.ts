@@ -16,7 +16,7 @@ import {
 } from '../../../../gen/marina/admin/v1/reconciliation_pb.ts';
 import { type Clock, isDate, lagosDay } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
-import type { Cursors } from '../../../../kit/paging.ts';
+import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { startRun } from '../../reconciliation/run-store.ts';
 import {

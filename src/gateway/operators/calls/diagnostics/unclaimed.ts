@@ -5,7 +5,7 @@ import {
   UnclaimedKindSchema,
 } from '../../../../gen/marina/admin/v1/unclaimed_pb.ts';
 import { enumWords } from '../../../../kit/enums.ts';
-import type { Cursors } from '../../../../kit/paging.ts';
+import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import {
   listUnclaimed,

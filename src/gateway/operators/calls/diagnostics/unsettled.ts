@@ -6,7 +6,7 @@ import {
 import type { Clock } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import { groupBy } from '../../../../kit/group.ts';
-import type { Cursors } from '../../../../kit/paging.ts';
+import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, statement } from '../../../store/statement.ts';
 import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';

@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import type { Diagnostics, WatchEventsRequest } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { toMilliseconds } from '../../../../kit/clock.ts';
-import type { Cursors } from '../../../../kit/paging.ts';
 import { Wakeup } from '../../../../kit/worker.ts';
 import { FeedReader, type FeedWatch, findLastVersions, toVersions } from '../../../delivery/events/feed.ts';
+import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { statement } from '../../../store/statement.ts';
 import type { AdminCalls } from '../call.ts';

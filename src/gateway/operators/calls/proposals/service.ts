@@ -10,7 +10,7 @@ import {
 import { crash } from '../../../../kit/crash.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import { groupBy } from '../../../../kit/group.ts';
-import type { Cursors } from '../../../../kit/paging.ts';
+import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { found } from '../../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../../store/statement.ts';

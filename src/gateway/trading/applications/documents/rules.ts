@@ -1,4 +1,4 @@
-import { ApiError } from '../../../../kit/errors.ts';
+import { ApiError } from '../../../edge/errors.ts';
 import { type ApplicationStateName, takesDocuments } from '../rules.ts';
 
 /** The four documents of an application. */

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../../kit/clock.ts';
 import { crash } from '../../../../kit/crash.ts';
-import { ApiError } from '../../../../kit/errors.ts';
 import { KeyedDigest, type Keys } from '../../../../kit/key-ring.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import type { Call } from '../../../edge/auth/call.ts';
 import { whilePermitted } from '../../../edge/auth/call.ts';
+import { ApiError } from '../../../edge/errors.ts';
 import type { Database } from '../../../store/database.ts';
 import { together } from '../../../store/facts.ts';
 import type { Statement } from '../../../store/statement.ts';

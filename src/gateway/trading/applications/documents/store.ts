@@ -1,8 +1,8 @@
 import { type Document, DocumentSchema } from '../../../../gen/marina/gateway/v1/documents_pb.ts';
-import { shownMessage } from '../../../../kit/shown-message.ts';
 import { type Fact, found } from '../../../store/facts.ts';
 import { type Statement, sql, statement } from '../../../store/statement.ts';
 import { bytes, count, defineTable, instant, optional, type RowOf, text } from '../../../store/table.ts';
+import { shownMessage } from '../../shown-message.ts';
 import { type DocumentStateWord, type DocumentTypeWord, longestLeaseMs } from './rules.ts';
 
 /** The documents of applications, without their files. */

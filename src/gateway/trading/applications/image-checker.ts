@@ -1,10 +1,18 @@
 import { availableParallelism } from 'node:os';
-import { ApiError } from '../kit/errors.ts';
-import type { Logger } from '../kit/log.ts';
-import { canBuildWalls, Decoder, DecoderFailure, neededWalls, tryWalls, type Wall, wallNames } from './decoder.ts';
-import { readJpeg } from './jpeg.ts';
-import { type ImageShape, InvalidImage } from './jpeg-segments.ts';
-import { readPng } from './png.ts';
+import {
+  canBuildWalls,
+  Decoder,
+  DecoderFailure,
+  neededWalls,
+  tryWalls,
+  type Wall,
+  wallNames,
+} from '../../../decoder/decoder.ts';
+import { readJpeg } from '../../../decoder/jpeg.ts';
+import { type ImageShape, InvalidImage } from '../../../decoder/jpeg-segments.ts';
+import { readPng } from '../../../decoder/png.ts';
+import type { Logger } from '../../../kit/log.ts';
+import { ApiError } from '../../edge/errors.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;

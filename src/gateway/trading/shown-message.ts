@@ -1,7 +1,7 @@
 import { create, type DescEnum, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { toMilliseconds, toSecond } from './clock.ts';
-import { enumNames, enumNumbers, type StoredNames, storedNames } from './enums.ts';
+import { toMilliseconds, toSecond } from '../../kit/clock.ts';
+import { enumNames, enumNumbers, type StoredNames, storedNames } from '../../kit/enums.ts';
 
 /** A field's value as in rows: instants in milliseconds, enumerations by name. */
 type Shown<Value> = Value extends Timestamp

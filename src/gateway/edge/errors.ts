@@ -1,3 +1,4 @@
+import { Refusal, UnavailableError } from '../../kit/refusal.ts';
 import { withoutPersonalText } from './personal-text.ts';
 
 interface CatalogueEntry<Status extends number = number> {
@@ -169,7 +170,7 @@ export type Limit =
   | 'all_requests';
 
 /** An error from the catalogue. Domain code throws it, and each protocol translates it in one place. */
-export class ApiError extends Error {
+export class ApiError extends Refusal {
   override readonly name = 'ApiError';
   declare readonly status: HttpStatus;
   declare readonly type: ErrorType;
@@ -211,6 +212,12 @@ export function invalidParam(name: string, problem: string, code: ErrorCode = 'i
   // A cut can part a character's two halves, and a caller can send one alone. Strict readers of JSON refuse that.
   const param = withoutPersonalText(name.slice(0, maxParamLength).toWellFormed());
   return new ApiError(code, { param, message: `\`${param}\` ${problem}` });
+}
+
+/** The error of the catalogue for a refusal; undefined for every other error, which is a defect. */
+export function asApiError(error: unknown): ApiError | undefined {
+  if (error instanceof ApiError) return error;
+  return error instanceof UnavailableError ? new ApiError('service_unavailable', { cause: error.cause }) : undefined;
 }
 
 /** An error's body in REST, as JSON. */

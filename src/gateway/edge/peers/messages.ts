@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { headers, type Msg, type MsgHdrs } from 'nats';
-import type { Nats } from './nats.ts';
-import { flawOf } from './nats-headers.ts';
-import type { PeerMac } from './peer-mac.ts';
+import type { Nats } from '../../../kit/nats.ts';
+import { flawOf } from '../../../kit/nats-headers.ts';
+import type { PeerMac } from './mac.ts';
 import type { Distrust, UntrustedReason } from './untrusted.ts';
 
 /** The header with the sender, the time and the MAC of a message between gateways. */

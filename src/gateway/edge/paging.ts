@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
+import { hmacUnder, type Keys } from '../../kit/key-ring.ts';
 import { ApiError } from './errors.ts';
-import { hmacUnder, type Keys } from './key-ring.ts';
 
 const tagLength = 16;
 

@@ -1,4 +1,4 @@
-import type { PeerMessages } from './peer-messages.ts';
+import type { PeerMessages } from '../edge/peers/messages.ts';
 
 /** The longest notification: the ids of the partners of a batch of 500 events. */
 const maxBytes = 16_384;

@@ -1,5 +1,5 @@
 import type { Counter } from 'prom-client';
-import type { Logger } from './log.ts';
+import type { Logger } from '../../../kit/log.ts';
 
 /** What came from NATS and is not believed. */
 export const untrustedKinds = ['message', 'entry', 'event', 'replica'] as const;

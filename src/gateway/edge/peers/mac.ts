@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { hmacUnder, type Keys } from './key-ring.ts';
+import { hmacUnder, type Keys } from '../../../kit/key-ring.ts';
 
 const macBytes = 16;
 const macForm = /^[\w-]{22}$/;

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { untrustedKinds, untrustedReasons } from './untrusted.ts';
+import { untrustedKinds, untrustedReasons } from './peers/untrusted.ts';
 
 /** The most partners that a metric names at once. */
 export const mostPartnersNamed = 20;
