@@ -119,8 +119,8 @@ describe("a partner's work", () => {
       const settled = Promise.allSettled(asked);
       await endOne();
       await endOne();
-      const results = (await settled).map((each) => (each.status === 'fulfilled' ? each.value : each.reason.code));
-      assert.deepEqual(results, ['runs', 'service_unavailable', 'just in time', 'new']);
+      const results = (await settled).map((each) => (each.status === 'fulfilled' ? each.value : each.reason.name));
+      assert.deepEqual(results, ['runs', 'UnavailableError', 'just in time', 'new']);
       assert.deepEqual(transactions[1]?.names, ['just in time', 'new'], 'what was refused did not begin');
     } finally {
       now.mock.restore();

@@ -15,7 +15,7 @@ describe('reads at a node of a Galera cluster', () => {
     );
     return { lease, clock, writes };
   }
-  const refused = { code: 'service_unavailable' };
+  const refused = { name: 'UnavailableError' };
 
   it('are allowed for four seconds from the beginning of a write that was committed there', () => {
     const { lease, clock } = leaseWith(async () => {});
