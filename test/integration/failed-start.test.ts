@@ -10,8 +10,8 @@ const run = promisify(execFile);
 
 /** Starts a gateway and says what came of it. What it leaves open keeps the process from ending. */
 const program = `
-  import { startApp } from './src/app.ts';
-  import { readConfig } from './src/config.ts';
+  import { startApp } from './src/gateway/app/app.ts';
+  import { readConfig } from './src/gateway/app/config.ts';
   import { createLogger } from './src/kit/log.ts';
   const config = { ...readConfig(process.env), ...JSON.parse(process.argv[1]) };
   await startApp(config, createLogger({ name: 'marina', level: 'silent' })).then(
