@@ -9,6 +9,7 @@ import {
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { field as fieldOption, message as messageOption } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
+import { groupBy } from '../../kit/group.ts';
 import { type Comments, commentOf } from '../comments.ts';
 
 /** A JSON Schema, or any other part of the document. */
@@ -168,30 +169,44 @@ export function plainSchema(field: DescField, description: string): Node {
 }
 
 /**
- * What the strict reader and the field rules take, and nothing else. A field that goes with a value of another makes two
- * schemas of it: with that value and the field, and with the other values and the field absent or null.
+ * What the strict reader and the field rules take, and nothing else. Fields that go with values of others make a schema for each
+ * case: with that value the field is required, with another it is absent or null.
  */
 function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: Comments): Node {
+  const conditions = new Map(fields.flatMap((field) => conditionsOf(field, desc)));
+  const schemas = casesOf([...conditions.values()]).map((words) =>
+    closedObject(fields, comments, (field, schema) => {
+      const possible = words.get(field);
+      if (possible !== undefined) return { schema: { ...schema, enum: possible } };
+      const condition = conditions.get(field);
+      if (condition === undefined) return { schema };
+      const isMet = words.get(condition.other)?.join() === condition.word;
+      return isMet
+        ? { schema: requestValue(field, comments), isRequired: true }
+        : { schema: onlyNull(field, comments) };
+    }),
+  );
   const description = commentOf(comments, desc);
-  const [conditional, ...more] = fields.filter((field) => getOption(field, fieldOption).onlyWith !== '');
-  if (more.length > 0) throw new Error(`${desc}: more than one field goes with another`);
-  if (conditional === undefined) return { description, ...closedObject(fields, comments) };
-  const { other, word } = conditionOf(conditional, desc);
-  const otherWords =
-    other.enum === undefined ? [] : [...enumNames(other.enum).values()].filter((each) => each !== word);
-  return {
-    description,
-    oneOf: [
-      closedObject(fields, comments, (field, schema) => {
-        if (field === other) return { schema: { ...schema, enum: [word] } };
-        return field === conditional ? { schema: requestValue(field, comments), isRequired: true } : { schema };
-      }),
-      closedObject(fields, comments, (field, schema) => {
-        if (field === other) return { schema: { ...schema, enum: otherWords } };
-        return { schema: field === conditional ? onlyNull(field, comments) : schema };
-      }),
-    ],
-  };
+  return { description, ...(schemas.length === 1 ? schemas[0] : { oneOf: schemas }) };
+}
+
+/** What a field goes with: a word of another field, which may have these words. */
+export interface Condition<Field> {
+  readonly other: Field;
+  readonly word: string;
+  readonly words: readonly string[];
+}
+
+/** The cases that conditions part a message into. Each says which words the fields have that others go with. */
+export function casesOf<Field>(conditions: readonly Condition<Field>[]): ReadonlyMap<Field, readonly string[]>[] {
+  let cases: ReadonlyMap<Field, readonly string[]>[] = [new Map()];
+  for (const [other, own] of groupBy(conditions, (condition) => condition.other)) {
+    const named = [...new Set(own.map(({ word }) => word))];
+    const rest = (own[0]?.words ?? []).filter((word) => !named.includes(word));
+    const choices = [...named.map((word) => [word]), ...(rest.length > 0 ? [rest] : [])];
+    cases = cases.flatMap((known) => choices.map((words) => new Map([...known, [other, words]])));
+  }
+  return cases;
 }
 
 /** Null alone, said in a way of which openapi-fetch makes a member that can be given: of the type `null` it makes none. */
@@ -218,15 +233,17 @@ function closedObject(
   return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false };
 }
 
-/** The field and the value of it that another goes with. */
-function conditionOf(field: DescField, desc: DescMessage): { other: DescField; word: string } {
+/** The field with what it goes with, if it goes with something. */
+function conditionsOf(field: DescField, desc: DescMessage): [DescField, Condition<DescField>][] {
   const { onlyWith } = getOption(field, fieldOption);
+  if (onlyWith === '') return [];
   const [name, valueName] = onlyWith.split('=');
   const other = desc.fields.find((candidate) => candidate.name === name);
   const value = other?.enum?.values.find((candidate) => candidate.name === valueName);
-  const word = value && other?.enum && enumNames(other.enum).get(value.number);
+  const names = other?.enum && enumNames(other.enum);
+  const word = value && names?.get(value.number);
   if (other === undefined || word === undefined) throw new Error(`${field}: ${onlyWith} is no condition`);
-  return { other, word };
+  return [[field, { other, word, words: [...(names?.values() ?? [])] }]];
 }
 
 /** The schema of one value of a request. Null counts as absent in a body, and has no form elsewhere. */
