@@ -57,13 +57,14 @@ mutants: $(PACKAGES) $(GENERATED) ## Change the code in small ways, and tell whi
 	@# A property that a change breaks need not find its smallest sample.
 	@FILES='$(FILES)' TESTS='$(TESTS)' MARINA_TEST_BOUND_MS=6000 npx stryker run test/mutants.mjs
 
-check: openapi ## Check format, lint, types, protos, OpenAPI, the protos against the last release, and deployed packages
+check: openapi ## Check format, lint, types, style, protos, OpenAPI, the protos against the last release, and deployed packages
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --config src/site/openapi/redocly.yaml --format=stylish $(OPENAPI) > $(OPENAPI).lint 2>&1 \
 	|| { cat $(OPENAPI).lint; exit 1; }
 	@npx tsc
 	@npx buf lint
 	@$(NODE) src/tools/breaking.ts
+	@$(NODE) src/tools/tidy.ts
 	@$(NODE) src/tools/supply-chain.ts
 
 bench: $(BUILT) ## Measure, and print ratios; AGAINST=commit compares with that version; ONLY=… chooses
