@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { nobodysOrder, operationNames, operations, sampleBody } from './support/calls.ts';
 import { protocolsOf } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { Site } from '../../src/site/site.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { browserOrReason } from '../support/browser.ts';
 
 const origin = 'http://docs.test';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { OperationRules } from '../../src/gateway/edge/operations.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { GrpcWire } from '../e2e/support/grpc-wire.ts';
 import { sendRaw } from '../e2e/support/wire.ts';
 import { checkEverything } from '../fault/support/checker.ts';

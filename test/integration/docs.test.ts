@@ -10,10 +10,10 @@ import { catalogue, docUrl, type ErrorCode } from '../../src/gateway/edge/errors
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { readComments } from '../../src/site/comments.ts';
 import { type Examples, examplesFile, readExamples } from '../../src/site/examples.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { operationHref, referencePath, servicePath } from '../../src/site/links.ts';
 import { openApiDocument } from '../../src/site/openapi/document.ts';
 import { curl } from '../../src/site/samples/curl.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { assertValid, described } from '../support/described.ts';
 import { eventTypes, takeTour } from '../support/example-tour.ts';
 import { temporaryFolder } from '../support/folders.ts';

@@ -5,8 +5,8 @@ import { before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { readComments } from '../../src/site/comments.ts';
 import { readExamples } from '../../src/site/examples.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { openApiDocument } from '../../src/site/openapi/document.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { generatedSchemas, installGenerators } from '../support/openapi-generators.ts';
 

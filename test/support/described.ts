@@ -3,8 +3,8 @@ import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js
 import formats from 'ajv-formats';
 import { readComments } from '../../src/site/comments.ts';
 import { readExamples } from '../../src/site/examples.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { openApiDocument } from '../../src/site/openapi/document.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 
 /** An answer of REST, as far as the OpenAPI document describes it. */
 export interface DescribedAnswer {

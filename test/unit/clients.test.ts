@@ -8,9 +8,9 @@ import { errorAnswer } from '../../clients/typescript/src/errors.ts';
 import { leavesUnknown, settles, waitBeforeRepeat } from '../../clients/typescript/src/retries.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../src/gateway/edge/errors.ts';
 import { rpcStatus } from '../../src/gateway/edge/rpc.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { snakeCase } from '../../src/site/samples/names.ts';
 import { clientFiles } from '../../src/tools/clients/files.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { fc } from '../support/properties.ts';
 
 const root = join(import.meta.dirname, '../..');

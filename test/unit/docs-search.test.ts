@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { aliases } from '../../src/site/pages/search.ts';
 import { Site } from '../../src/site/site.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 
 type Entry = readonly [title: string, href: string, kind: string, text: string, aliases?: string];
 

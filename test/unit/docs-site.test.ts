@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError, catalogue } from '../../src/gateway/edge/errors.ts';
 import type { HttpRequest } from '../../src/gateway/edge/http/messages.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { highlight } from '../../src/site/highlight.ts';
 import { html } from '../../src/site/html.ts';
 import { servicePath } from '../../src/site/links.ts';
 import { markdown } from '../../src/site/markdown.ts';
 import { Site } from '../../src/site/site.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 
 /** A request of the collection, as far as it is looked at. */
 interface SentRequest {

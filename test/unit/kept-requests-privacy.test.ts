@@ -13,7 +13,7 @@ import {
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { field as fieldOption } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { fc } from '../support/properties.ts';
 import { baseUrl, callGrpc, goodOrder, openServers, order, type Servers } from './transport-fixture.ts';
 

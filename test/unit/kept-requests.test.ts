@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import { KeptRequests, type KeptRequestsOptions } from '../../src/gateway/edge/kept-requests.ts';
 import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { ListOrdersRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { baseUrl, callGrpc, goodOrder, withServers } from './transport-fixture.ts';
 
 const clock = { now: () => Date.UTC(2026, 10, 25) };

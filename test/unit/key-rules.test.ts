@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { activeChildren, type KeyLine } from '../../src/gateway/partners/keys/rules.ts';
+import { activeChildren, type KeyLine } from '../../src/gateway/edge/auth/key-rules.ts';
 import { isRegistered, isWithin, normalAddress } from '../../src/kit/addresses.ts';
 import { fc } from '../support/properties.ts';
 

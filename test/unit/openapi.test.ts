@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { catalogue, type ErrorCode } from '../../src/gateway/edge/errors.ts';
 import { EventSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { commentOf, readComments } from '../../src/site/comments.ts';
+import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { eventTypes } from '../../src/site/pages/events.ts';
-import { gatewayOperations } from '../../src/tools/gateway-contract.ts';
 import { assertDescribed, type DescribedAnswer, described } from '../support/described.ts';
 
 const comments = readComments();

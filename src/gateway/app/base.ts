@@ -15,6 +15,7 @@ import { feedEvents, feedPurges, feedSkips, outbox } from '../delivery/events/ta
 import { Notifications } from '../delivery/notifications.ts';
 import { attempts, deliveries, endpoints } from '../delivery/webhooks/table.ts';
 import { KeySeals, keySealUse } from '../edge/auth/key-seals.ts';
+import { keyChanges } from '../edge/auth/key-store.ts';
 import { keyMacKeys } from '../edge/auth/keys.ts';
 import { apiKeys, keyUses, partners } from '../edge/auth/store.ts';
 import { IdMaker } from '../edge/ids.ts';
@@ -30,7 +31,6 @@ import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '.
 import { openRing } from '../operators/secret-keys/open-ring.ts';
 import { secretKeys } from '../operators/secret-keys/table.ts';
 import { writeChecks } from '../operators/telemetry/write-probe.ts';
-import { keyChanges } from '../partners/keys/store.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { leases } from '../store/lease.ts';
 import { missingMigrations } from '../store/migrate.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readComments } from '../../site/comments.ts';
+import { gatewayOperations } from '../../site/gateway-contract.ts';
 import { openApiDocument } from '../../site/openapi/document.ts';
-import { gatewayOperations } from '../gateway-contract.ts';
 import { type ContractDocument, readContract } from './contract.ts';
 import { pythonAsyncContract, pythonContract } from './python.ts';
 import { typescriptContract } from './typescript.ts';

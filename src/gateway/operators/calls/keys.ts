@@ -4,10 +4,8 @@ import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_
 import { enumWords } from '../../../kit/enums.ts';
 import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
 import { areTooWide, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
+import { activeChildren, mostActiveKeys, mostGenerations } from '../../edge/auth/key-rules.ts';
 import type { KeySeals } from '../../edge/auth/key-seals.ts';
-import { makeKey } from '../../edge/auth/keys.ts';
-import { insertKey, revokeKey } from '../../edge/auth/store.ts';
-import { activeChildren, mostActiveKeys, mostGenerations } from '../../partners/keys/rules.ts';
 import {
   countActiveKeys,
   findShownKey,
@@ -16,7 +14,9 @@ import {
   type ShownKey,
   toKeyLine,
   toShownKey,
-} from '../../partners/keys/store.ts';
+} from '../../edge/auth/key-store.ts';
+import { makeKey } from '../../edge/auth/keys.ts';
+import { insertKey, revokeKey } from '../../edge/auth/store.ts';
 import { reading } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { audit } from './audit.ts';

@@ -15,17 +15,8 @@ import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
 import type { KeyUses } from '../../edge/auth/authenticate.ts';
 import type { Call, HandlersOf } from '../../edge/auth/call.ts';
 import { areTooWide, badAddress, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
+import { activeChildren, mostActiveKeys, mostGenerations } from '../../edge/auth/key-rules.ts';
 import type { KeySeals } from '../../edge/auth/key-seals.ts';
-import { makeKey } from '../../edge/auth/keys.ts';
-import { insertKey, revokeKey } from '../../edge/auth/store.ts';
-import { ApiError } from '../../edge/errors.ts';
-import type { IdMaker } from '../../edge/ids.ts';
-import type { Cursors } from '../../edge/paging.ts';
-import type { Database } from '../../store/database.ts';
-import { reading } from '../../store/facts.ts';
-import type { SqlRow } from '../../store/statement.ts';
-import { shownMessage } from '../../trading/shown-message.ts';
-import { activeChildren, mostActiveKeys, mostGenerations } from './rules.ts';
 import {
   countActiveKeys,
   findShownKey,
@@ -35,7 +26,16 @@ import {
   type ShownKey,
   toKeyLine,
   toShownKey,
-} from './store.ts';
+} from '../../edge/auth/key-store.ts';
+import { makeKey } from '../../edge/auth/keys.ts';
+import { insertKey, revokeKey } from '../../edge/auth/store.ts';
+import { ApiError } from '../../edge/errors.ts';
+import type { IdMaker } from '../../edge/ids.ts';
+import type { Cursors } from '../../edge/paging.ts';
+import type { Database } from '../../store/database.ts';
+import { reading } from '../../store/facts.ts';
+import type { SqlRow } from '../../store/statement.ts';
+import { shownMessage } from '../../trading/shown-message.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 

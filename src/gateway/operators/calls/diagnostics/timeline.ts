@@ -9,7 +9,7 @@ import {
 import type { Clock } from '../../../../kit/clock.ts';
 import { findAttempts } from '../../../delivery/webhooks/delivery-store.ts';
 import { type Attempt, attempts as attemptTable } from '../../../delivery/webhooks/table.ts';
-import { keyChanges } from '../../../partners/keys/store.ts';
+import { keyChanges } from '../../../edge/auth/key-store.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../../store/statement.ts';
 import type { Kinds } from '../../../trading/submission/kind.ts';

@@ -1,9 +1,9 @@
 import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../../../kit/enums.ts';
-import { addressesFrom } from '../../edge/auth/key-addresses.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { defineTable, instant, text } from '../../store/table.ts';
-import type { KeyLine } from './rules.ts';
+import { addressesFrom } from './key-addresses.ts';
+import type { KeyLine } from './key-rules.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
