@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { ServiceError } from '@grpc/grpc-js';
 import { connect, type NatsConnection } from 'nats';
+import { areThese, copyToFeed } from '../../src/gateway/delivery/events/outbox.ts';
 import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';
 import { wallets } from '../../src/gateway/trading/wallet/store.ts';
@@ -21,6 +22,7 @@ import { apply, overRest } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { noiseJpeg } from '../support/images.ts';
+import { insertRows } from '../support/insert-rows.ts';
 import { verifyLedger } from '../support/ledger.ts';
 import { scrape } from '../support/metrics.ts';
 import { feeEntry } from '../support/other-version.ts';
@@ -335,16 +337,15 @@ describe('what a newer version stored with names this version does not know', { 
     );
     await write('UPDATE partners SET version = 2 WHERE id = ?', partner.id);
     for (const [index, body] of bodies.entries()) {
-      await write(
-        `INSERT INTO outbox (partner_id, version, id, type, body, occurred_at, publish_at)
-          VALUES (?, ?, ?, 'order.on_hold', ?, ?, ?)`,
-        partner.id,
-        index + 1,
-        `msg_${String(index + 1).padStart(24, '0')}`,
-        body,
-        new Date(),
-        new Date(),
-      );
+      const at = new Date();
+      const row = [partner.id, index + 1, `msg_${String(index + 1).padStart(24, '0')}`, 'order.on_hold', body, at, at];
+      const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];
+      const copy = copyToFeed(areThese([{ partnerId: partner.id, version: BigInt(index + 1) }]));
+      // At once, because the row is removed as soon as it is consumed.
+      await gateway.database.transaction([], () => ({
+        writes: [insertRows('outbox', columns, [row]), copy],
+        result: undefined,
+      }));
     }
     const placed = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' });
     assert.equal(placed.status, 201, placed.text);
