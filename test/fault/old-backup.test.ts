@@ -71,6 +71,11 @@ describe(`a backup of release ${release.version}, restored by docs/operations/ba
     }
   }
 
+  async function onRestored(text: string): Promise<void> {
+    const connection = await createConnection(restored.url);
+    await connection.query(text).finally(() => connection.end());
+  }
+
   const run = async (args: readonly string[], url: string) => {
     const command = runCommand(args, { ...gateway.variables, MARINA_DATABASE_URL: url });
     return { code: await command.ended, printed: command.printed() };
@@ -104,6 +109,14 @@ describe(`a backup of release ${release.version}, restored by docs/operations/ba
 
     assert.equal((await run(['migrate'], restored.url)).code, 0);
     const url = await restored.grantGateway();
+    await onRestored(
+      `INSERT INTO outbox (partner_id, version, id, type, body, occurred_at, publish_at)
+        VALUES ('par_x', 1, 'msg_x', 'order.pending', '{}', NOW(3), NOW(3))`,
+    );
+    const unread = await run(['restored'], url);
+    assert.equal(unread.code, 1, 'an event that only 0.2.0 can deliver');
+    assert.match(unread.printed, /restore it with 0\.2\.0/);
+    await onRestored('DELETE FROM outbox');
     const declared = await run(['restored'], url);
     assert.deepEqual(declared, { code: 0, printed: 'declared: no event version is used again\n' });
     const log = createLogger({ name: 'marina', level: 'silent' });

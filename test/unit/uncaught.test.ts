@@ -35,7 +35,8 @@ describe('an error that nobody caught', () => {
     handle(errorIn('node:internal/http2/core'), 'uncaughtException');
     handle(errorIn('/app/node_modules/@grpc/grpc-js/build/src/server.js'), 'uncaughtException');
     handle(errorIn(`${source}gateway/edge/grpc/listener.ts`), 'unhandledRejection');
-    assert.deepEqual(outcomes, ['survived', 'survived', 'survived']);
+    handle(errorIn(`${source}gateway/edge/pipeline.ts`), 'unhandledRejection');
+    assert.deepEqual(outcomes, ['survived', 'survived', 'survived', 'survived']);
     assert.equal(stops(), 0);
     assert.match(lines[0] ?? '', /an error of a connection was not caught/);
   });
@@ -43,6 +44,9 @@ describe('an error that nobody caught', () => {
   it('stops the process when work of the gateway may stay unfinished', () => {
     const cases: unknown[] = [
       errorIn(`${source}gateway/store/group-commit.ts`),
+      errorIn(`${source}gateway/edge/limits/shared-counter.ts`),
+      errorIn(`${source}gateway/edge/auth/authenticate.ts`),
+      errorIn(`${source}kit/worker.ts`),
       'a text',
       undefined,
       { message: 'an object' },

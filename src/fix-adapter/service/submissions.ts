@@ -1,6 +1,7 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import type { Submissions } from '../../gen/marina/broker/v1/submissions_pb.ts';
 import type { GrpcClient } from '../../kit/grpc-client.ts';
+import { UnavailableError } from '../../kit/refusal.ts';
 import type { FixStore } from '../store/store.ts';
 import { RpcError, type UnaryHandlers } from './rpc.ts';
 
@@ -46,6 +47,7 @@ export function submissionsService(parts: {
 
 function asStatus(error: unknown): Error {
   if (error instanceof RpcError) return error;
+  if (error instanceof UnavailableError) return new RpcError(status.UNAVAILABLE, "the adapter's database cannot serve");
   const { code, details } = error as ServiceError;
   return code === undefined ? (error as Error) : new RpcError(status.UNAVAILABLE, `the back office: ${details}`);
 }

@@ -1,6 +1,7 @@
 import { collectGarbage } from '../../kit/garbage.ts';
 import { createLogger } from '../../kit/log.ts';
 import { onStopRequest, serving } from '../../kit/process.ts';
+import { hasEventsOutsideFeed } from '../delivery/events/outbox.ts';
 import { UncaughtErrors } from '../edge/uncaught.ts';
 import { noteRestored } from '../operators/secret-keys/open-ring.ts';
 import { openDatabaseAccess } from '../store/access.ts';
@@ -55,6 +56,9 @@ async function restored(): Promise<void> {
   try {
     const missing = await missingMigrations(database);
     if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
+    if (await hasEventsOutsideFeed(database)) {
+      throw new Error('the backup has events of release 0.1.0 on their way: restore it with 0.2.0, and upgrade then');
+    }
     await noteRestored(database, config.secretKey.first, Date.now());
     for (const one of await noteRestore(database)) console.log(tellRewound(one));
     console.log('declared: no event version is used again');

@@ -2,8 +2,15 @@ import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../kit/log.ts';
 
-/** The folder of the protocols' code, which is this one. */
 const edgeFolder = dirname(fileURLToPath(import.meta.url)) + sep;
+/** Where the protocols' code begins: work on one connection or request. Keys and limits, beside it, serve all of them. */
+const protocolCode = [
+  ...['http', 'rest', 'connect', 'grpc'].map((room) => edgeFolder + room + sep),
+  ...['bounds', 'field-rules', 'operations', 'pipeline', 'request', 'rpc', 'streams'].map(
+    (file) => `${edgeFolder}${file}.`,
+  ),
+  ...['kept-requests', 'shown-parts', 'shown-secrets'].map((file) => `${edgeFolder}${file}.`),
+];
 /** The folder of all our own code: `src/`, or the same in the build. */
 const ownFolder = dirname(dirname(edgeFolder)) + sep;
 /** More survived errors than this, in this time, mean a permanent fault. */
@@ -43,9 +50,14 @@ export class UncaughtErrors {
   }
 }
 
-/** Whether none of our code outside the protocols was on the error's stack. */
+/** Whether no code of ours but the protocols' was on the error's stack. */
 export function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error) || error.stack === undefined) return false;
   const frames = error.stack.split('\n').filter((line) => line.trimStart().startsWith('at '));
-  return frames.length > 0 && frames.every((frame) => !frame.includes(ownFolder) || frame.includes(edgeFolder));
+  return (
+    frames.length > 0 &&
+    frames.every((frame) => {
+      return !frame.includes(ownFolder) || protocolCode.some((place) => frame.includes(place));
+    })
+  );
 }

@@ -174,6 +174,8 @@ export function plainSchema(field: DescField, description: string): Node {
  */
 function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: Comments): Node {
   const conditions = new Map(fields.flatMap((field) => conditionsOf(field, desc)));
+  const chained = [...conditions.values()].find(({ other }) => conditions.has(other));
+  if (chained !== undefined) throw new Error(`${desc}: ${chained.other} goes with a field, and another goes with it`);
   const schemas = casesOf([...conditions.values()]).map((words) =>
     closedObject(fields, comments, (field, schema) => {
       const possible = words.get(field);

@@ -210,6 +210,12 @@ function remove(events: readonly ConsumedEvent[]): Statement {
   return sql`DELETE outbox FROM ${outboxByKey} WHERE ${areThese(events)}`;
 }
 
+/** Whether the outbox has events that the feed lacks. Only release 0.1.0 left such, and only 0.2.0 delivers them. */
+export async function hasEventsOutsideFeed(database: Database): Promise<boolean> {
+  const rows = await database.read(sql`SELECT 1 FROM outbox WHERE signed & ${isInFeed} = 0 LIMIT 1`);
+  return rows.length > 0;
+}
+
 /** Counts the events that are not consumed yet, at most so many, and finds the oldest commit time. */
 export function countWaiting(most: number): Statement {
   return sql`SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
