@@ -43,7 +43,8 @@ describe('the headers of a message from NATS', () => {
       }
       read += head.size();
       assert.deepEqual([...head], [...expected]);
-      assert.deepEqual([head.code, head.description], [expected.code, expected.description]);
+      // The library takes '-0' for a number, too.
+      assert.deepEqual([head.code, head.description], [expected.code + 0, expected.description]);
     };
     const anyBytes = fc.uint8Array({ maxLength: 200 });
     fc.assert(fc.property(fc.oneof(nearlyHeaders, anyBytes), check), { numRuns: 5_000 });
