@@ -21,7 +21,7 @@ const checkers = /support\/(checker|money|ledger)\.ts/;
 /** A machine is busy when things take so many times longer than on a quiet one. */
 const busyFrom = 2;
 /** A test may take so many times longer than on a quiet machine: what keeps it busy may come in the middle of a run. */
-const mostTimesLonger = 3;
+const maxTimesLonger = 3;
 
 const keeper = sharedKeeper({ output: 'inherit' });
 const progress = progressLines((text) => process.stderr.write(text));
@@ -82,7 +82,7 @@ async function main(): Promise<number> {
         ].flatMap((module) => ['--import', module]),
         '--test',
         `--test-concurrency=${concurrency}`,
-        `--test-timeout=${mostTimesLonger * longestMs}`,
+        `--test-timeout=${maxTimesLonger * longestMs}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
         ...options,

@@ -28,7 +28,7 @@ interface Arrival {
 const reopenMs = 50;
 const longestReopenMs = 1_000;
 /** The most reports that are kept: a check of a record with more is no check of this run any more. */
-const mostKept = 200_000;
+const maxKept = 200_000;
 
 /** Follows a stream of reports over all of its breaks, as a gateway does, and keeps everything that came. */
 export class Follower<Report extends Numbered> {
@@ -111,7 +111,7 @@ export class Follower<Report extends Numbered> {
       } else {
         this.gaps.push(`after report ${this.last} came report ${number} again`);
       }
-      if (this.byNumber.has(number) || this.reports.length >= mostKept) continue;
+      if (this.byNumber.has(number) || this.reports.length >= maxKept) continue;
       this.byNumber.set(number, report);
       this.reports.push(report);
     }

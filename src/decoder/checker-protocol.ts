@@ -19,7 +19,7 @@ export interface Checked {
 export const readyLine = 'ready\n';
 
 /** The longest line a decoder may write. */
-export const mostLineBytes = 200;
+export const maxLineBytes = 200;
 
 export function toLine({ isWhole, mostResidentBytes, cpuMs }: Checked): string {
   return `${isWhole ? 'whole' : 'damaged'} ${mostResidentBytes} ${cpuMs}\n`;

@@ -6,7 +6,7 @@ import { constants, setPriority } from 'node:os';
 import { dirname, extname, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
+import { type Check, type Checked, fromLine, maxLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
 
 /** Why a file was not decoded: its decoder died, took too long, or ended before it could take a file. */
 export type Failure = 'died' | 'late' | 'not started';
@@ -29,7 +29,7 @@ export interface DecoderOptions {
   readonly decodeMs: number;
 }
 
-const mostTimesLonger = 3;
+const maxTimesLonger = 3;
 
 /** A decoder that once held more than this is replaced, because it seldom returns all of it. */
 const enoughResidentBytes = 250_000_000;
@@ -92,7 +92,7 @@ export class Decoder {
         }
         const end = received.indexOf('\n');
         if (!isReady || end === -1) {
-          if (received.length > 2 * mostLineBytes) fail('died', 'the decoder wrote nonsense');
+          if (received.length > 2 * maxLineBytes) fail('died', 'the decoder wrote nonsense');
           return;
         }
         const answer = fromLine(received.slice(0, end));
@@ -155,7 +155,7 @@ function timeLeft(pid: number | undefined, mostMs: number): () => number {
     const tookMs = performance.now() - beganAt;
     const usedNow = used();
     const workedMs = usedBefore === undefined || usedNow === undefined ? tookMs : usedNow - usedBefore;
-    return Math.min(mostMs - workedMs, mostTimesLonger * mostMs - tookMs);
+    return Math.min(mostMs - workedMs, maxTimesLonger * mostMs - tookMs);
   };
 }
 
@@ -185,9 +185,9 @@ export const neededWalls: readonly Wall[] = ['limits', 'no-privileges', 'files',
 /** Since version 24, Node maps memory for compiled code that the kernel counts as data, used or not. */
 const codeRangeBytes = Number.parseInt(process.versions.node, 10) >= 24 ? 540_000_000 : 0;
 /** Memory for the largest image, in addition to Node's own. */
-const mostDataBytes = 800_000_000 + codeRangeBytes;
+const maxDataBytes = 800_000_000 + codeRangeBytes;
 /** The limit of a decoder's processor time. It is replaced earlier, see `enoughCpuMs`. */
-const mostCpuSeconds = 300;
+const maxCpuSeconds = 300;
 
 const perl = '/usr/bin/perl';
 const builder = fileURLToPath(new URL('./walls.pl', import.meta.url));
@@ -238,7 +238,7 @@ function lowerPriority({ pid }: ChildProcess): void {
 /** A walled program can read only its own files, Node, and the system's libraries. */
 function wallArguments(own: readonly string[]): string[] {
   const reads = [...systemReads, realpathSync(process.execPath), ...own].filter((path) => existsSync(path));
-  return [String(process.pid), String(mostDataBytes), String(mostCpuSeconds), ...reads, '--'];
+  return [String(process.pid), String(maxDataBytes), String(maxCpuSeconds), ...reads, '--'];
 }
 
 /** A program for Node to run, and the files it must be able to read. */

@@ -91,8 +91,8 @@ export function withStoredNames<Shape extends object>(message: Shape, names: Sto
 }
 
 /** How many names a process logs in its life, and the longest name in a log line. */
-const mostNames = 100;
-const mostCharacters = 40;
+const maxNames = 100;
+const maxCharacters = 40;
 
 type UnknownNameListener = (enumeration: string, name: string) => void;
 
@@ -106,12 +106,12 @@ function noteUnknownName(enumeration: string, name: string): void {
 export function logUnknownNames(log: Logger): () => void {
   const logged = new Set<string>();
   const listener: UnknownNameListener = (enumeration, name) => {
-    const shown = name.slice(0, mostCharacters);
+    const shown = name.slice(0, maxCharacters);
     const both = `${enumeration} ${shown}`;
-    if (logged.has(both) || logged.size >= mostNames) return;
+    if (logged.has(both) || logged.size >= maxNames) return;
     logged.add(both);
     log.warn(
-      { enumeration, name: shown, isLast: logged.size === mostNames },
+      { enumeration, name: shown, isLast: logged.size === maxNames },
       'a value is not known to this version: its object is shown as it is stored, and left alone',
     );
   };

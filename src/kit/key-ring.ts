@@ -27,7 +27,7 @@ export interface Keys {
 }
 
 /** Each key more makes a forged cursor or API key more expensive to refuse. */
-const mostKeys = 5;
+const maxKeys = 5;
 
 /** Reads `MARINA_SECRET_KEY`. Throws an error without any of the text. */
 export function parseKeyRing(text: string): KeyRing {
@@ -35,7 +35,7 @@ export function parseKeyRing(text: string): KeyRing {
   if (!entries.every((entry) => /^[0-9a-f]{64}$/i.test(entry))) throw new Error('must be 64 hex characters');
   const [current, ...others] = entries.map((entry) => named(Buffer.from(entry, 'hex')));
   if (current === undefined) throw new Error('must be 64 hex characters');
-  if (others.length >= mostKeys) throw new Error(`must be at most ${mostKeys} keys`);
+  if (others.length >= maxKeys) throw new Error(`must be at most ${maxKeys} keys`);
   const ring: KeyRing = [current, ...others];
   if (new Set(ring.map(({ id }) => id)).size < ring.length) throw new Error('must not have the same key twice');
   return ring;

@@ -5,11 +5,11 @@ import type { Logger } from './log.ts';
 const perAddress = 20;
 const perProcess = 300;
 /** Addresses with their own count. All others share one. */
-const mostAddresses = 1_000;
+const maxAddresses = 1_000;
 const others = 'others';
 const windowMs = 60_000;
 /** How many addresses the summary names: those with the most lines. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 interface Count {
   written: number;
@@ -45,7 +45,7 @@ export class LineSampler {
   }
 
   #countOf(network: string): Count {
-    const name = this.#counts.has(network) || this.#counts.size < mostAddresses ? network : others;
+    const name = this.#counts.has(network) || this.#counts.size < maxAddresses ? network : others;
     let count = this.#counts.get(name);
     if (count === undefined) {
       count = { written: 0, leftOut: 0 };
@@ -60,11 +60,14 @@ export class LineSampler {
     this.#written = 0;
     if (counted.length === 0) return;
     const leftOut = counted.reduce((sum, [, count]) => sum + count.leftOut, 0);
-    const most = counted.sort(([, one], [, other]) => other.leftOut - one.leftOut).slice(0, mostNamed);
-    const mostFrom = most.map(([network, count]) => ({
+    const most = counted.sort(([, one], [, other]) => other.leftOut - one.leftOut).slice(0, maxNamed);
+    const maxFrom = most.map(([network, count]) => ({
       clientAddress: network === others ? others : this.shown(network),
       leftOut: count.leftOut,
     }));
-    this.log.warn({ lines: this.lines, leftOut, addresses: counted.length, mostFrom }, 'log lines were left out');
+    this.log.warn(
+      { lines: this.lines, leftOut, addresses: counted.length, mostFrom: maxFrom },
+      'log lines were left out',
+    );
   }
 }

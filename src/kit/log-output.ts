@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { atMost } from './at-most.ts';
 
 /** The most characters that may wait: seconds of a busy gateway's lines. Further lines are dropped. */
-const mostWaiting = 4 * 1024 * 1024;
-const mostAtOnce = 256 * 1024;
+const maxWaiting = 4 * 1024 * 1024;
+const maxAtOnce = 256 * 1024;
 /** The wait after a failed write. It doubles with each failure, up to the longest. */
 const firstRetryMs = 5;
 const longestRetryMs = 250;
@@ -44,7 +44,7 @@ export class LogOutput {
 
   /** Queues a line with its line end. Returns at once and never throws. */
   write(line: string): void {
-    if (this.#waiting + line.length > mostWaiting) {
+    if (this.#waiting + line.length > maxWaiting) {
       this.#dropped += 1;
       return;
     }
@@ -75,7 +75,7 @@ export class LogOutput {
   #takeLines(): string {
     let length = 0;
     let count = 0;
-    while (count < this.#lines.length && length < mostAtOnce) {
+    while (count < this.#lines.length && length < maxAtOnce) {
       length += this.#lines[count]?.length ?? 0;
       count += 1;
     }

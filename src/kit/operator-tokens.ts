@@ -17,7 +17,7 @@ export interface OperatorToken {
 const plainForm = /^([A-Za-z0-9._-]{1,64}):([!-~]{24,})$/;
 /** No token has a space, so a line of one form is none of the other. */
 const hashedForm = /^([A-Za-z0-9._-]{1,64}) +sha256:([0-9a-f]{64}) +(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$/;
-const mostTokens = 200;
+const maxTokens = 200;
 
 const allowed =
   'must be name:token pairs separated by commas or line breaks, with tokens of at least 24 characters, ' +
@@ -27,7 +27,7 @@ const allowed =
 export function parseOperatorTokens(text: string): readonly OperatorToken[] {
   const entries = text.split(/[,\n]/).map((entry) => entry.trim());
   const tokens = entries.filter((entry) => entry !== '').map(parseToken);
-  if (tokens.length > mostTokens) throw new Error(`must be at most ${mostTokens} tokens`);
+  if (tokens.length > maxTokens) throw new Error(`must be at most ${maxTokens} tokens`);
   return tokens;
 }
 

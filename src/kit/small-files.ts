@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { atMost } from './at-most.ts';
 
-const mostBytes = 1_048_576;
+const maxBytes = 1_048_576;
 
 /**
  * Reads small files, one at a time. Node has four threads for files, and looks up names with the same ones. So a file system
@@ -47,7 +47,7 @@ async function readSmall(path: string): Promise<Buffer> {
   try {
     const found = await file.stat();
     if (!found.isFile()) throw unreadable(path, 'it is no regular file');
-    if (found.size > mostBytes) throw unreadable(path, 'EFBIG');
+    if (found.size > maxBytes) throw unreadable(path, 'EFBIG');
     return await file.readFile();
   } finally {
     await file.close();

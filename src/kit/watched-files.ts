@@ -38,7 +38,7 @@ const usuallyEveryMs = 1_000;
 /** The longest wait until refused files are tried again. A server locks an account after some wrong passwords. */
 const longestWaitMs = 60_000;
 /** After so many reads in a row that each found something else, files are refused, so that somebody is notified. */
-const mostRestlessReads = 30;
+const maxRestlessReads = 30;
 
 /** Files that changed and cannot be used. */
 interface Refusal {
@@ -113,7 +113,7 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
     const isStill = digest === this.#seen;
     this.#seen = digest;
     this.#restlessReads = isStill ? 0 : this.#restlessReads + 1;
-    if (this.#restlessReads >= mostRestlessReads) return this.#refuse('', 'the files keep changing');
+    if (this.#restlessReads >= maxRestlessReads) return this.#refuse('', 'the files keep changing');
     if (digest === this.#used) this.#refusal = undefined;
     if (!isStill || digest === this.#used || this.#mustWait(digest)) return;
     const value = found instanceof Error ? wrongOf(found) : this.#judge(found);

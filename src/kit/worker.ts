@@ -24,7 +24,7 @@ const firstRestartMs = 100;
 const longestRestartMs = 5_000;
 /** A worker is healthy after it has run this long: longer than a call without an answer takes to fail, which is 10 s. */
 const healthyAfterMs = 12_000;
-const mostListeners = 100;
+const maxListeners = 100;
 
 /** Keeps workers running until `stop`. It restarts a worker that throws, after a wait that grows. */
 export class Supervisor {
@@ -34,7 +34,7 @@ export class Supervisor {
 
   constructor(private readonly log: Logger) {
     // All workers listen to one signal, and Node warns of a leak above ten listeners.
-    setMaxListeners(mostListeners, this.#stopping.signal);
+    setMaxListeners(maxListeners, this.#stopping.signal);
   }
 
   start(worker: Worker): void {

@@ -12,7 +12,7 @@ function isKnown(data: Event['data']): data is KnownObject {
   return 'id' in data;
 }
 
-const mostPages = 1_000;
+const maxPages = 1_000;
 
 /** The partner's event feed from now on, shown as it is read. */
 export class Feed {
@@ -28,7 +28,7 @@ export class Feed {
   static async open(marina: Marina, screen: Screen): Promise<Feed> {
     const feed = new Feed(marina, screen);
     for (let pages = 0; (await feed.#readPage()).has_more; pages += 1) {
-      if (pages > mostPages) throw new Error('the feed does not end');
+      if (pages > maxPages) throw new Error('the feed does not end');
     }
     return feed;
   }

@@ -8,7 +8,7 @@ import type { Sandbox } from './sandbox-file.ts';
 
 const timeoutMs = 15_000;
 /** Above the longest time for which exchanges close. */
-const mostDays = 14;
+const maxDays = 14;
 
 /** What a sandbox's operator does in a demo. */
 export function demoOperator(sandbox: Sandbox) {
@@ -36,7 +36,7 @@ export function demoOperator(sandbox: Sandbox) {
         const { settlementDay } = day;
         // Of an exchange that is always open a weekend is days too, on which nothing settles.
         for (let days = 0; day.today < settlementDay; days += 1) {
-          if (days > mostDays) throw new Error(`it should be ${settlementDay} by now, and is ${day.today}`);
+          if (days > maxDays) throw new Error(`it should be ${settlementDay} by now, and is ${day.today}`);
           if (day.now === undefined || day.nextDayAt === undefined) throw new Error('the simulator has no clock');
           const seconds = Math.ceil((timestampMs(day.nextDayAt) - timestampMs(day.now)) / 1000) + 1;
           await clock.advanceClock({ by: { seconds: BigInt(seconds), nanos: 0 } }, options);

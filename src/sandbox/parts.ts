@@ -23,7 +23,7 @@ export interface PartsOptions {
 }
 
 /** A part that dies this often within this time is not started again. */
-const mostDeaths = 5;
+const maxDeaths = 5;
 const countedMs = 60_000;
 const pollMs = 100;
 
@@ -96,7 +96,7 @@ export class Parts {
     const now = performance.now();
     const recent = (this.#deaths.get(name) ?? []).filter((at) => now - at < countedMs);
     this.#deaths.set(name, [...recent, now]);
-    return recent.length >= mostDeaths;
+    return recent.length >= maxDeaths;
   }
 }
 

@@ -10,9 +10,9 @@ import { Webhook } from 'standardwebhooks';
 import type { ReceiverPartner, ReceiverSays } from './receiver.ts';
 
 /** More than any event has. */
-const mostBodyBytes = 1_048_576;
+const maxBodyBytes = 1_048_576;
 /** Partners there are; a sandbox has two. */
-const mostPartners = 100;
+const maxPartners = 100;
 
 const partners = new Map<string, ReceiverPartner>();
 const identity = readFileSync(process.env.MARINA_RECEIVER_IDENTITY_FILE ?? '');
@@ -23,7 +23,7 @@ const server = createServer({ key: identity, cert: identity }, (request, respons
 // A log that cannot be written is no reason to refuse events.
 process.stdout.on('error', () => undefined);
 process.on('message', (partner: ReceiverPartner) => {
-  if (partners.has(partner.id) || partners.size < mostPartners) partners.set(partner.id, partner);
+  if (partners.has(partner.id) || partners.size < maxPartners) partners.set(partner.id, partner);
 });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0));
 process.on('disconnect', () => process.exit(0));
@@ -40,7 +40,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > mostBodyBytes) return void response.writeHead(413).end();
+    if (length > maxBodyBytes) return void response.writeHead(413).end();
     chunks.push(chunk);
   }
   const partner = partners.get(request.url?.slice(1) ?? '');

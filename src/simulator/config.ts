@@ -34,14 +34,14 @@ export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { 
 /** Far more than a partner's limit of a day, so that only an absurd order is too large. */
 const usualStartCashKobo = 1_000_000_000_000;
 const usualSharesElsewhere = 1_000_000_000;
-const mostStart = 1_000_000_000_000_000;
+const maxStart = 1_000_000_000_000_000;
 
 function fundsOf(environment: NodeJS.ProcessEnv): SimulatorConfig['funds'] {
   const checked = environment.MARINA_SIMULATOR_FUNDS ?? 'checked';
   if (checked !== 'checked' && checked !== 'unchecked') {
     throw new ConfigError('MARINA_SIMULATOR_FUNDS must be checked or unchecked');
   }
-  const whole = (name: string, otherwise: number) => BigInt(wholeNumber(environment, name, otherwise, 0, mostStart));
+  const whole = (name: string, otherwise: number) => BigInt(wholeNumber(environment, name, otherwise, 0, maxStart));
   const startCashKobo = whole('MARINA_SIMULATOR_START_CASH_KOBO', usualStartCashKobo);
   const sharesElsewhere = whole('MARINA_SIMULATOR_SHARES_ELSEWHERE', usualSharesElsewhere);
   return checked === 'checked' ? { startCashKobo, sharesElsewhere } : undefined;

@@ -173,18 +173,18 @@ const goodTypes: readonly string[] = [
 ];
 
 /** Largest allowed body, and a body of any size around the good order: white space is part of JSON. */
-const mostBytes = 16_384;
+const maxBytes = 16_384;
 const padded = (good: string, size: number) => good + ' '.repeat(size - Buffer.byteLength(good));
 
 const tooLarge: readonly { name: string; body: (good: string) => string; chunked?: boolean }[] = [
-  { name: 'a good order padded to 16,385 bytes', body: (good) => padded(good, mostBytes + 1) },
+  { name: 'a good order padded to 16,385 bytes', body: (good) => padded(good, maxBytes + 1) },
   {
     name: 'a good order padded to 16,385 bytes, in chunks',
-    body: (good) => padded(good, mostBytes + 1),
+    body: (good) => padded(good, maxBytes + 1),
     chunked: true,
   },
-  { name: '16,385 bytes that are not JSON', body: () => 'x'.repeat(mostBytes + 1) },
-  { name: '16,385 bytes that are not JSON, in chunks', body: () => 'x'.repeat(mostBytes + 1), chunked: true },
+  { name: '16,385 bytes that are not JSON', body: () => 'x'.repeat(maxBytes + 1) },
+  { name: '16,385 bytes that are not JSON, in chunks', body: () => 'x'.repeat(maxBytes + 1), chunked: true },
   { name: '200,000 bytes', body: (good) => padded(good, 200_000) },
   { name: '200,000 bytes in chunks', body: (good) => padded(good, 200_000), chunked: true },
 ];
@@ -229,7 +229,7 @@ for (const path of ['/v1/orders', '/v1/orders/estimate']) {
       }
       for (const chunked of [false, true]) {
         it(`a good order of 16,384 bytes${chunked ? ' in chunks' : ''} is taken`, async () => {
-          const answer = await suite.protocols.raw(request({ body: padded(good(), mostBytes), chunked }));
+          const answer = await suite.protocols.raw(request({ body: padded(good(), maxBytes), chunked }));
           assert.equal(answer.status, 200, answer.text);
         });
       }

@@ -39,7 +39,7 @@ let accounts = 0;
 /** Every so many defects are held against all checks, so that a defect is seen to fail no other. */
 const wholeEvery = 8;
 /** A defect that is a race may win it once on a busy machine. It may never be taken for another. */
-const mostTries = 3;
+const maxTries = 3;
 
 /** Holds an adapter with a defect against checks, or all. Returns those that failed, with their reasons. */
 async function failedChecks(
@@ -80,7 +80,7 @@ describe('the check of adapters finds an adapter that', { concurrency: atOnce },
       for (let tries = 1; ; tries += 1) {
         const failed = await failedChecks(defect);
         const isMissed = failed.size < expected.length && [...failed.keys()].every((id) => expected.includes(id));
-        if (isMissed && tries < mostTries) continue;
+        if (isMissed && tries < maxTries) continue;
         const details = [...failed].map(([id, reason]) => `${id}: ${reason}`).join('\n');
         assert.deepEqual([...failed.keys()].sort(), expected.toSorted(), details);
         return;

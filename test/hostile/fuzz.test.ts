@@ -23,7 +23,7 @@ import { judgeConnect, judgeGrpc, judgeRest, type Stored } from './support/fuzz/
 const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
 const casesEach = Number(process.env.FUZZ_CASES ?? 500);
 /** All operations together must be done in this time: several times what they need, so that no case is left out unseen. */
-const mostMs = process.env.FUZZ_CASES === undefined ? 300_000 : 24 * 3_600_000;
+const maxMs = process.env.FUZZ_CASES === undefined ? 300_000 : 24 * 3_600_000;
 /** How many operations are tried at once. */
 const atOnce = 16;
 
@@ -106,7 +106,7 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
         const id = await send(operation, fuzz);
         if (id !== undefined) stored.add(id);
       });
-      const leftMs = Math.max(1_000, startedAt + mostMs - performance.now());
+      const leftMs = Math.max(1_000, startedAt + maxMs - performance.now());
       await fc.assert(property, {
         seed,
         numRuns: casesEach,

@@ -5,7 +5,7 @@ import { type Defect, DefectiveAdapter } from '../support/defective-adapter.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 
 const tooManyDigits = `${'9'.repeat(30)}.0`;
-const mostDigits = `${'9'.repeat(18)}.9`;
+const maxDigits = `${'9'.repeat(18)}.9`;
 const never = { $typeName: 'google.protobuf.Timestamp', seconds: 2n ** 62n, nanos: 0 } as const;
 const yearTenThousand = { ...never, seconds: 253_402_300_800n } as const;
 
@@ -100,7 +100,7 @@ describe('a broker that states numbers and instants which no answer can have', (
   it('is answered with the largest number that fits', async () => {
     const { account, key } = await gateway.newPartner();
     spoil = (answer) => {
-      answer.totalKoboDecimal = mostDigits;
+      answer.totalKoboDecimal = maxDigits;
     };
     const body = { account, symbol: 'GTCO', side: 'buy', quantity: 10, type: 'market' };
     const { status, text } = await gateway.rest('POST', '/v1/orders/estimate', { key, body });

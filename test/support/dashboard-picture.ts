@@ -16,7 +16,7 @@ const unitWidth = 40;
 const unitHeight = 24;
 const head = 48;
 /** The most lines in a panel: those with the largest values. */
-const mostLines = 6;
+const maxLines = 6;
 
 /** Draws a dashboard: where its panels lie, and what they showed in a period. */
 export function drawDashboard(
@@ -70,7 +70,7 @@ function drawLines(
   [from, to]: readonly [number, number],
 ): string {
   const largest = ({ points }: Line) => Math.max(...points.map(([, value]) => value));
-  const lines = [...all].sort((a, b) => largest(b) - largest(a)).slice(0, mostLines);
+  const lines = [...all].sort((a, b) => largest(b) - largest(a)).slice(0, maxLines);
   const values = lines.flatMap(({ points }) => points.map(([, value]) => value));
   const most = Math.max(...values, 0);
   const least = Math.min(...values, 0);
@@ -88,11 +88,11 @@ function drawLines(
     return `<path class="line c${index}" d="${path}"/>`;
   });
   const columns = lines.length === 1 ? 1 : 2;
-  const mostLetters = Math.floor(width / columns / 5.6) - 3;
+  const maxLetters = Math.floor(width / columns / 5.6) - 3;
   const names = lines.map(({ name }, index) => {
     const x = 8 + (index % 2) * (width / 2);
     const y = height - 12 * (Math.ceil(lines.length / 2) - Math.floor(index / 2)) + 4;
-    const text = name.length > mostLetters ? `${name.slice(0, mostLetters)}…` : name;
+    const text = name.length > maxLetters ? `${name.slice(0, maxLetters)}…` : name;
     return `<circle class="dot c${index}" cx="${x + 3}" cy="${y - 3}" r="3"/><text x="${x + 10}" y="${y}">${escaped(text)}</text>`;
   });
   return [...ticks, ...paths, ...names].join('');

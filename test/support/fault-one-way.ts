@@ -22,7 +22,7 @@ interface Waiting {
 }
 
 /** How many bytes wait before the sender is told to wait too. */
-const mostWaiting = 1024 * 1024;
+const maxWaiting = 1024 * 1024;
 
 /** A reset takes unread bytes with it: this long the receiver has to read those that were let through. */
 const readWithinMs = 10;
@@ -69,7 +69,7 @@ export class OneWay {
   #take(bytes: Buffer | undefined): void {
     this.#waiting.push({ bytes, due: performance.now() + (this.#fault.delayMs ?? 0) });
     this.#waitingBytes += bytes?.length ?? 0;
-    if (this.#waitingBytes > mostWaiting) this.from.pause();
+    if (this.#waitingBytes > maxWaiting) this.from.pause();
     void this.#pump();
   }
 
@@ -83,7 +83,7 @@ export class OneWay {
       else {
         this.#waiting.shift();
         this.#waitingBytes -= next.bytes?.length ?? 0;
-        if (this.#waitingBytes <= mostWaiting) this.from.resume();
+        if (this.#waitingBytes <= maxWaiting) this.from.resume();
         if (!this.#swallows) await this.#pass(next.bytes);
       }
     }

@@ -7,8 +7,8 @@ import { patient } from './patience.ts';
  */
 const longestMs = Math.min(patient(15_000), 90_000);
 /** A shorter bound for all, for runs that are expected to fail. */
-const mostMs = Number(process.env.MARINA_TEST_BOUND_MS ?? Number.POSITIVE_INFINITY);
+const maxMs = Number(process.env.MARINA_TEST_BOUND_MS ?? Number.POSITIVE_INFINITY);
 
-fc.configureGlobal({ interruptAfterTimeLimit: Math.min(longestMs, mostMs), markInterruptAsFailure: true });
+fc.configureGlobal({ interruptAfterTimeLimit: Math.min(longestMs, maxMs), markInterruptAsFailure: true });
 
 export { fc };

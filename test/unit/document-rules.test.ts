@@ -6,7 +6,7 @@ import {
   checkTakesDocuments,
   type DocumentFacts,
   endSend,
-  mostUnderWay,
+  maxUnderWay,
   type Outcome,
 } from '../../src/gateway/trading/applications/documents/rules.ts';
 import { fc } from '../support/properties.ts';
@@ -77,8 +77,8 @@ describe('a file that comes', () => {
   });
 
   it('waits while two are on their way, and is refused while trading is paused', () => {
-    assert.equal(refusal(undefined, 'a', { underWay: mostUnderWay, isPaused: true }), 'document_in_flight');
-    assert.equal(refusal(unconfirmed, 'a', { underWay: mostUnderWay }), 'document_in_flight');
+    assert.equal(refusal(undefined, 'a', { underWay: maxUnderWay, isPaused: true }), 'document_in_flight');
+    assert.equal(refusal(unconfirmed, 'a', { underWay: maxUnderWay }), 'document_in_flight');
     assert.equal(beginSend(undefined, digest('a'), { ...around, underWay: 1 }).state, 'sending');
     assert.equal(refusal(undefined, 'a', { isPaused: true }), 'trading_paused');
     assert.equal(refusal(unconfirmed, 'a', { isPaused: true }), 'trading_paused');

@@ -8,8 +8,8 @@ import {
   documentTypes,
   endSend,
   isSameSend,
+  maxUnderWay,
   mayStillArrive,
-  mostUnderWay,
 } from '../../src/gateway/trading/applications/documents/rules.ts';
 
 const file = Buffer.alloc(32, 1);
@@ -41,8 +41,8 @@ describe('a look without the lock', () => {
   };
 
   it('refuses what is being sent, and what would be one more than two under way', () => {
-    look(undefined, file, mostUnderWay - 1).passes();
-    const { code, limit, message } = look(undefined, file, mostUnderWay).refusal();
+    look(undefined, file, maxUnderWay - 1).passes();
+    const { code, limit, message } = look(undefined, file, maxUnderWay).refusal();
     assert.deepEqual([code, limit], ['document_in_flight', 'documents_under_way']);
     assert.match(message, /2 of at most 2 documents/);
     const sending = facts({ state: 'sending' });
@@ -60,8 +60,8 @@ describe('a look without the lock', () => {
       facts({ state: 'unconfirmed' }),
       facts({ state: 'sending', attempt: 2 }),
     ]) {
-      look(document, other, mostUnderWay, 0).passes();
-      assert.equal(look(document, file, mostUnderWay, 0).refusal().code, 'document_in_flight', document.state);
+      look(document, other, maxUnderWay, 0).passes();
+      assert.equal(look(document, file, maxUnderWay, 0).refusal().code, 'document_in_flight', document.state);
     }
   });
 });

@@ -11,7 +11,7 @@ import {
   type HoldingRecord,
   Holdings,
   lastDueDay,
-  mostTrades,
+  maxTrades,
   noTrades,
   type OurOrder,
   pairTrades,
@@ -132,11 +132,11 @@ describe('what two sides have of one order', () => {
 
   it('compares more trades than are kept by their sums', () => {
     const one = trade('1', 1, 5);
-    const many = { listed: [one], count: mostTrades + 1, quantity: BigInt(mostTrades + 1), valueKobo: 5n };
+    const many = { listed: [one], count: maxTrades + 1, quantity: BigInt(maxTrades + 1), valueKobo: 5n };
     const mine = { ...ours, trades: many };
     assert.deepEqual(compareOrder('o', mine, stated, { ...many, listed: [] }, account), []);
     assert.deepEqual(kinds(compareOrder('o', mine, stated, { ...many, valueKobo: 6n }, account)), ['trade_terms']);
-    assert.equal(tradesOf(Array.from({ length: mostTrades + 9 }, () => one)).listed.length, mostTrades);
+    assert.equal(tradesOf(Array.from({ length: maxTrades + 9 }, () => one)).listed.length, maxTrades);
   });
 });
 

@@ -4,7 +4,7 @@ import type { QueueRead } from '../../src/gateway/delivery/webhooks/delivery-sto
 import {
   EndpointQueue,
   firstSlots,
-  mostSlots,
+  maxSlots,
   type NextTry,
 } from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
 import { type Health, type Outcome, rowServesMs } from '../../src/gateway/delivery/webhooks/rules.ts';
@@ -260,9 +260,9 @@ describe('the slots of an endpoint', () => {
     const queue = proven();
     take(queue, range(2, 40));
     const { versions, tries } = beginAll(queue);
-    assert.deepEqual(versions, range(2, 1 + mostSlots));
+    assert.deepEqual(versions, range(2, 1 + maxSlots));
     end(queue, tries[0] as NextTry, 'event-failed');
-    assert.deepEqual(beginAll(queue).versions, [2 + mostSlots], 'an event is at fault');
+    assert.deepEqual(beginAll(queue).versions, [2 + maxSlots], 'an event is at fault');
     for (const next of tries.slice(2)) end(queue, next, 'delivered', 1, 5_000);
     end(queue, tries[1] as NextTry, 'endpoint-failed');
     assert.equal(beginAll(queue).versions.length, firstSlots - 2, 'one is under way, and one taken by the failure');
@@ -280,7 +280,7 @@ describe('the slots of an endpoint', () => {
 
   it('are few for every endpoint while very many attempts are under way', () => {
     for (const [total, slots] of [
-      [511, mostSlots],
+      [511, maxSlots],
       [512, firstSlots],
     ] as const) {
       const queue = proven();

@@ -16,7 +16,7 @@ const daysBack = 30;
 const smallPage = 2;
 const largePage = 100;
 /** More records are not read. */
-const mostRecords = 400;
+const maxRecords = 400;
 
 const reading = needing('Accounts', 'account');
 
@@ -136,7 +136,7 @@ async function pages<Item, Answer extends { readonly hasMore: boolean }>(
     records.push(...items);
     exchanges.push(exchange);
     answers.push(answer);
-    if (!answer.hasMore || records.length >= mostRecords) return { records, exchanges, answers };
+    if (!answer.hasMore || records.length >= maxRecords) return { records, exchanges, answers };
   }
 }
 
@@ -198,7 +198,7 @@ function recently({ account }: Session, limit: number) {
 function countIsTrue({ records, exchanges, answers }: Read<unknown, { readonly inRange: number }>): void {
   const counts = new Set(answers.map(({ inRange }) => inRange));
   const [inRange = 0] = counts;
-  if (counts.size !== 1 || records.length >= mostRecords) return;
+  if (counts.size !== 1 || records.length >= maxRecords) return;
   expect(inRange === records.length, `in_range is ${inRange}, and there are ${records.length}`, ...exchanges);
 }
 

@@ -15,7 +15,7 @@ import {
 } from './sent-allocations.ts';
 
 const sendsAtOnce = 10;
-const mostKobo = 10_000_000_000n;
+const maxKobo = 10_000_000_000n;
 
 /** Allocations: money that moves to the account. */
 export const allocationChecks = checks({
@@ -133,7 +133,7 @@ export const allocationChecks = checks({
   'allocation-nonsense-not-booked': allocating.must(
     'An allocation of nothing, of less, or of more than 10,000,000,000 kobo is not booked',
     async (session) => {
-      for (const amountKobo of [0n, -500n, mostKobo + 1n]) {
+      for (const amountKobo of [0n, -500n, maxKobo + 1n]) {
         const { outcome } = await allocate(session, { amountKobo });
         const isBooked = outcome.answer?.record?.outcome === AllocationOutcome.BOOKED;
         expect(!isBooked, 'it was booked', outcome.exchange);

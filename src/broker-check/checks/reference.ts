@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { isDaysOf, isInstrumentList, mostMarketDays } from '../../gateway/trading/broker/market.ts';
+import { isDaysOf, isInstrumentList, maxMarketDays } from '../../gateway/trading/broker/market.ts';
 import { isAreaList } from '../../gateway/trading/broker/records.ts';
 import type { ListedInstrument, MarketDay } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { daysAfter, lagosDay } from '../../kit/clock.ts';
@@ -106,7 +106,7 @@ function marketDays(
 ): Promise<{ days: readonly MarketDay[]; from: string; to: string; exchange: Exchange }> {
   return session.once('market days', async () => {
     const from = lagosDay(Date.now());
-    const to = daysAfter(from, mostMarketDays - 1);
+    const to = daysAfter(from, maxMarketDays - 1);
     const outcome = await session.call('Reference', 'listMarketDays', { fromDate: from, toDate: to });
     if (isMissing(outcome)) throw new NotOffered('ListMarketDays is UNIMPLEMENTED');
     const { answer, exchange } = outcome;

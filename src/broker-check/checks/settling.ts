@@ -12,7 +12,7 @@ const shortMs = 1_500;
 const betweenSendsMs = 30;
 /** An order that was not found is looked for again after it. */
 const againMs = 400;
-const mostSends = 40;
+const maxSends = 40;
 /** An order in doubt, and its look-up while the exchange was away and its time was over. */
 export interface LookedUp {
   readonly sent: Sent;
@@ -26,7 +26,7 @@ export async function sentDuring(session: Session, hook: (() => Promise<void>) |
   const sent: Sent[] = [];
   let isOver = false;
   const sending = (async () => {
-    while (!isOver && sent.length < mostSends) {
+    while (!isOver && sent.length < maxSends) {
       sent.push(await sendShort(session));
       await pause(betweenSendsMs, never);
     }

@@ -21,7 +21,7 @@ const sections = [
 const smallPage = 3;
 const largePage = 500;
 /** Further pages are not read. */
-const mostPages = 20;
+const maxPages = 20;
 
 /** The broker's statements of days. */
 export const statementChecks: readonly Check[] = [
@@ -98,7 +98,7 @@ async function readSection(session: Session, day: string, section: StatementSect
   const records: unknown[] = [];
   const exchanges: Exchange[] = [];
   let place: StatementPlace = { day, section, cursor: '', afterKey: '' };
-  for (let page = 0; page < mostPages; page += 1) {
+  for (let page = 0; page < maxPages; page += 1) {
     const request = { day, section, cursor: place.cursor, limit };
     const { answer, exchange } = await session.call('Statements', 'getStatement', request);
     exchanges.push(exchange);

@@ -5,7 +5,7 @@ import type { Exchange } from '../exchange.ts';
 import type { Session } from '../session.ts';
 
 const longestNote = 2_048;
-const mostAtOnce = 1_000;
+const maxAtOnce = 1_000;
 /** Every byte there is, the ones that end texts first. */
 const everyByte = Buffer.from([0, 10, 13, ...Array.from({ length: 256 }, (_, byte) => byte), 0]);
 
@@ -21,7 +21,7 @@ export const submissionChecks = checks({
       const last = await lastSubmission(session);
       for (const [afterNumber, limit] of [
         [0n, 10],
-        [0n, mostAtOnce],
+        [0n, maxAtOnce],
         [last > 3n ? last - 3n : 0n, 2],
         [last, 5],
       ] as const) {
@@ -111,10 +111,10 @@ export async function listedAfter(session: Session, after: bigint) {
   const submissions: Submission[] = [];
   const exchanges: Exchange[] = [];
   for (let from = after; exchanges.length < 20; ) {
-    const page = await listed(session, from, mostAtOnce);
+    const page = await listed(session, from, maxAtOnce);
     submissions.push(...page.submissions);
     exchanges.push(page.exchange);
-    if (page.submissions.length < mostAtOnce) break;
+    if (page.submissions.length < maxAtOnce) break;
     from = page.submissions.at(-1)?.number ?? from;
   }
   return { submissions, exchanges };

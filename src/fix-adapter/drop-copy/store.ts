@@ -18,7 +18,7 @@ import { type DropCopyNumbers, type DropCopyTrade, dropCopyNumbers, dropCopyTrad
 import type { ReadTrade } from './trades.ts';
 
 /** How many trades are compared at once. */
-const mostAtOnce = 500;
+const maxAtOnce = 500;
 
 export interface Compared {
   readonly findings: readonly Finding[];
@@ -106,7 +106,7 @@ export class DropCopyStore {
 
   /** Compares trades of the drop copy that came by this time with what was booked, once each. */
   async compareCopied(cameBy: number, now: number): Promise<Compared> {
-    const tail = `WHERE compared = 0 AND at <= ? ORDER BY at LIMIT ${mostAtOnce}`;
+    const tail = `WHERE compared = 0 AND at <= ? ORDER BY at LIMIT ${maxAtOnce}`;
     const due = statement(`SELECT ${dropCopyTrades.all.list} FROM fix_drop_copy ${tail}`, new Date(cameBy));
     const copies = ((await this.#read([due]))[0] ?? []).map((row) => dropCopyTrades.all.read(row));
     if (copies.length === 0) return { findings: [], others: 0 };
@@ -143,7 +143,7 @@ export class DropCopyStore {
     if (to <= this.#compared.bookedTo) return [];
     const { bookedTo, passedOverTo } = await this.numbers();
     if (to <= bookedTo) return [];
-    const last = bookedTo + BigInt(mostAtOnce) < to ? bookedTo + BigInt(mostAtOnce) : to;
+    const last = bookedTo + BigInt(maxAtOnce) < to ? bookedTo + BigInt(maxAtOnce) : to;
     const due = statement(
       `SELECT ${fixReports.all.list} FROM fix_reports
        WHERE number > ? AND number <= ? AND kind = 'trade' AND exec_id IS NOT NULL`,
@@ -172,7 +172,7 @@ export class DropCopyStore {
     if (to <= this.#compared.changedTo) return [];
     const { changedTo } = await this.numbers();
     if (to <= changedTo) return [];
-    const last = changedTo + BigInt(mostAtOnce) < to ? changedTo + BigInt(mostAtOnce) : to;
+    const last = changedTo + BigInt(maxAtOnce) < to ? changedTo + BigInt(maxAtOnce) : to;
     const due = statement(
       `SELECT ${fixTradeChanges.all.list} FROM fix_trade_changes WHERE id > ? AND id <= ?`,
       ...[changedTo, last],

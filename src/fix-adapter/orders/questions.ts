@@ -53,17 +53,17 @@ const sayings: Readonly<Record<StatusAnswer, string>> = {
   unclear: 'the exchange answers what proves nothing',
 };
 
-const mostAtOnce = 1_000;
+const maxAtOnce = 1_000;
 /** How many questions are under way at most when many orders are asked about: answers that do not come hold up few others. */
-const mostAskers = 64;
+const maxAskers = 64;
 /** How many questions without an answer are known of an order. */
-const mostOpen = 20;
+const maxOpen = 20;
 /** How long an answer to a question may take, in milliseconds. */
 const usualAnswerMs = 5_000;
 /** How long an order that stays in doubt is left alone at most between two questions. */
 const longestDoubtWaitMs = 300_000;
 /** If so many questions in a row have no answer, the exchange answers none on this connection. */
-const mostUnanswered = 3;
+const maxUnanswered = 3;
 /** Questions after a gap take this part of what the exchange takes in a second, so that orders do not wait for them. */
 const partOfThrottle = 4;
 
@@ -163,7 +163,7 @@ export class Questions {
     this.#lateMs.clear();
     this.#isRefused = false;
     this.#boundaryAt = performance.now();
-    const inDoubt = await store.inDoubt(mostAtOnce);
+    const inDoubt = await store.inDoubt(maxAtOnce);
     if (asksMassStatus) await this.#askAboutAll();
     await this.#askEach(inDoubt);
     await this.askAboutPassedOver();
@@ -188,7 +188,7 @@ export class Questions {
    */
   async gapFilled(from: number, to: number, wasUp: boolean): Promise<void> {
     const { store } = this.options;
-    const [{ startedAt }, doubts] = await Promise.all([store.numbers(), store.inDoubt(mostAtOnce)]);
+    const [{ startedAt }, doubts] = await Promise.all([store.numbers(), store.inDoubt(maxAtOnce)]);
     for (const order of ordersInGap(doubts, { startedAt, from, to })) {
       if (wasUp) void this.#quietly(order, () => this.ask(order));
       else this.#neverRead.add(order.id);
@@ -200,7 +200,7 @@ export class Questions {
     const { store, session, asksMassStatus } = this.options;
     if (!session.isUp) return;
     if (this.#hasMissed && asksMassStatus) await this.#askAboutAll();
-    const inDoubt = await store.inDoubt(mostAtOnce);
+    const inDoubt = await store.inDoubt(maxAtOnce);
     if (this.#isAskingDoubts) return;
     this.#isAskingDoubts = true;
     try {
@@ -236,7 +236,7 @@ export class Questions {
     const queue = orders.values();
     const perSecond = messagesPerSecond / partOfThrottle;
     // Those of the first moment, too, are their part of a second at most.
-    const askersAtOnce = Math.min(Math.max(1, Math.floor(perSecond)), mostAskers);
+    const askersAtOnce = Math.min(Math.max(1, Math.floor(perSecond)), maxAskers);
     const askers = Array.from({ length: Math.min(askersAtOnce, orders.length) }, async () => {
       for (const order of queue) {
         if (!session.isUp) return;
@@ -257,8 +257,8 @@ export class Questions {
     this.#isAskingPassedOver = true;
     try {
       let unanswered = 0;
-      for (const order of await store.mustAsk(mostAtOnce)) {
-        if (!session.isUp || unanswered >= mostUnanswered) return;
+      for (const order of await store.mustAsk(maxAtOnce)) {
+        if (!session.isUp || unanswered >= maxUnanswered) return;
         if (this.#unanswered.has(order.id) || this.#isForEnded(order)) continue;
         const answer = await this.#askOnce(order);
         unanswered = answer === undefined ? unanswered + 1 : 0;
@@ -283,7 +283,7 @@ export class Questions {
   async askAboutEnded(): Promise<void> {
     const { store, session, dayStartedAt } = this.options;
     if (!session.isUp) return;
-    const orders = await store.notEnded(dayStartedAt(), mostAtOnce);
+    const orders = await store.notEnded(dayStartedAt(), maxAtOnce);
     await this.#askEach(
       orders.filter(({ id }) => !this.#unanswered.has(id)),
       (order) => this.#askAboutEnd(order),
@@ -331,7 +331,7 @@ export class Questions {
     this.#askedAbout.set(id, order.id);
     const open = this.#open.get(order.id) ?? [];
     // The exchange may answer before the session says that the question was written.
-    if (open.length < mostOpen) this.#open.set(order.id, [...open, id]);
+    if (open.length < maxOpen) this.#open.set(order.id, [...open, id]);
     const answer = this.#answers.wait(id, this.#answerTimeoutMs);
     const outcome = await send(session, {
       type: messageTypes.OrderStatusRequest,

@@ -1,5 +1,5 @@
 /** More symbols than the exchange has. */
-const mostSymbols = 5_000;
+const maxSymbols = 5_000;
 
 /** The last price of each symbol that the back office stated, against which the prices of trades are held to be plausible. */
 export class ReferencePrices {
@@ -10,7 +10,7 @@ export class ReferencePrices {
     this.#prices.delete(symbol);
     this.#prices.set(symbol, priceKobo);
     const [oldest] = this.#prices.keys();
-    if (this.#prices.size > mostSymbols && oldest !== undefined) this.#prices.delete(oldest);
+    if (this.#prices.size > maxSymbols && oldest !== undefined) this.#prices.delete(oldest);
   }
 
   /** In kobo; null if none was stated since this process has the session. */

@@ -9,7 +9,7 @@ import { type Execution, type Message, wholeOf } from './execution.ts';
 import { orderIdOfName } from './names.ts';
 
 /** A trade this many times above or below what is known of the price is a mistake of units, not a price. */
-const mostTimes = 10n;
+const maxTimes = 10n;
 
 const sides = { buy: '1', sell: '2' } as const;
 
@@ -150,7 +150,7 @@ export function wrongPrice(
   price: bigint,
 ): 'worse_than_limit' | 'price_implausible' | undefined {
   const known = priceKobo ?? referenceKobo;
-  if (known !== null && (price > known * mostTimes || price * mostTimes < known)) return 'price_implausible';
+  if (known !== null && (price > known * maxTimes || price * maxTimes < known)) return 'price_implausible';
   if (priceKobo === null) return undefined;
   return (side === 'buy' ? price > priceKobo : price < priceKobo) ? 'worse_than_limit' : undefined;
 }

@@ -14,8 +14,8 @@ import { reportMessage } from './orders.ts';
 
 type StreamCall = ServerWritableStream<StreamReportsRequest, StreamReportsResponse>;
 
-const mostPerMessage = 500;
-const mostStreams = 50;
+const maxPerMessage = 500;
+const maxStreams = 50;
 /** A silent stream has a message as often. */
 const heartbeatMs = 1_000;
 
@@ -36,7 +36,7 @@ export class ReportStreams {
   }
 
   serve(call: StreamCall): void {
-    if (this.#open >= mostStreams) {
+    if (this.#open >= maxStreams) {
       fail(call, status.RESOURCE_EXHAUSTED, 'too many streams are open');
       return;
     }
@@ -61,9 +61,9 @@ export class ReportStreams {
     while (!ended.aborted) {
       // Before it reads, so that no report comes between.
       const changed = this.#waiters.wait(heartbeatMs, ended);
-      const { reports, last } = await this.store.reportsAfter(position, mostPerMessage);
+      const { reports, last } = await this.store.reportsAfter(position, maxPerMessage);
       position = reports.at(-1)?.number ?? position;
-      const isFull = reports.length === mostPerMessage;
+      const isFull = reports.length === maxPerMessage;
       const message = create(StreamReportsResponseSchema, {
         reports: reports.map(reportMessage),
         // Below the number that was asked for if reports were lost. Never one that a later message has.

@@ -7,17 +7,17 @@ import { utcTimestamp } from '../wire/times.ts';
 import type { Numbered, Outgoing, SessionRecord, SessionSettings } from './types.ts';
 
 /** More messages than wait in the busiest second. */
-const mostWaiting = 5_000;
+const maxWaiting = 5_000;
 /** How many messages share a commit. */
-const mostAtOnce = 500;
+const maxAtOnce = 500;
 /** More answers than the other side can want while one commit lasts. */
-const mostAdministrative = 1_000;
+const maxAdministrative = 1_000;
 /** So that messages which are answered by a reject cannot use up the room for what must be answered. */
 const maxCourtesies = 500;
 /** Of how many of the session's own messages the type is known. A Reject comes soon after what it rejects. */
 const maxTypes = 10_000;
 /** How many bytes may wait for the other side to read them. */
-const mostUnflushed = 1_048_576;
+const maxUnflushed = 1_048_576;
 /** How long the other side may leave bytes unread before an order would come too late to be trusted. */
 const longestFlushMs = 1_000;
 
@@ -70,7 +70,7 @@ export class Sender<Message extends Outgoing> {
   }
 
   send(message: Message): void {
-    const isFull = this.#waiting.length >= mostWaiting;
+    const isFull = this.#waiting.length >= maxWaiting;
     if (!this.#isOpen || isFull || !isPrintable(message.fields)) message.settled('unrecorded');
     else this.#add({ kind: 'own', message });
   }
@@ -121,7 +121,7 @@ export class Sender<Message extends Outgoing> {
 
   #answer(waiting: Waiting<Message>): void {
     this.#administrative += 1;
-    if (this.#administrative > mostAdministrative) this.#fail(new Error('the other side asks for too much'));
+    if (this.#administrative > maxAdministrative) this.#fail(new Error('the other side asks for too much'));
     else this.#add(waiting);
   }
 
@@ -140,7 +140,7 @@ export class Sender<Message extends Outgoing> {
     // So that messages of one turn of the event loop share a commit.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
-      const some = this.#waiting.splice(0, mostAtOnce);
+      const some = this.#waiting.splice(0, maxAtOnce);
       this.#administrative -= some.filter(({ kind }) => kind !== 'own').length;
       if (!this.#isOpen) refuse(some);
       else await this.#sendSome(some);
@@ -257,7 +257,7 @@ export class Sender<Message extends Outgoing> {
     socket.write(encode(settings.beginString, all));
     this.lastWriteAt = performance.now();
     this.options.tap?.note({ direction: 'out', outcome: 'written', number, type, fields: all });
-    if (socket.writableLength > mostUnflushed) this.#fail(new Error('the other side does not read'));
+    if (socket.writableLength > maxUnflushed) this.#fail(new Error('the other side does not read'));
   }
 
   #tapUnwritten(number: number, { type, fields }: Message): void {

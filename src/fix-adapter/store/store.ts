@@ -101,9 +101,9 @@ export const leaseName = 'fix-session';
 const longestPage = 1_000;
 
 /** Orders that live, with the ExecIDs of their reports. Those that are not among them are read. */
-const mostRemembered = 5_000;
+const maxRemembered = 5_000;
 /** How often numbers that were wrong are read again for one write. */
-const mostTries = 3;
+const maxTries = 3;
 
 /** All that the record has of an order, from the time when this process stored it. */
 interface Remembered {
@@ -420,7 +420,7 @@ export class FixStore {
     this.#remembered.delete(one.order.id);
     this.#remembered.set(one.order.id, one);
     const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size > mostRemembered && oldest !== undefined) this.#remembered.delete(oldest);
+    if (this.#remembered.size > maxRemembered && oldest !== undefined) this.#remembered.delete(oldest);
   }
 
   /** Takes what the back office was given into the list of submissions. */
@@ -591,7 +591,7 @@ export class FixStore {
           // What was written before may have been committed without an answer, or another process has the session.
           this.#numbers = undefined;
           this.#remembered.clear();
-          if (!isGuardFalse(error) || tries >= mostTries) throw error;
+          if (!isGuardFalse(error) || tries >= maxTries) throw error;
         }
       }
     });

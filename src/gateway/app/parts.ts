@@ -20,7 +20,7 @@ import { CounterStore } from '../edge/limits/counter-store.ts';
 import { SharedBuckets } from '../edge/limits/shared-buckets.ts';
 import { SharedSlots } from '../edge/limits/shared-slots.ts';
 import { Sharing } from '../edge/limits/sharing.ts';
-import { mostPartnersNamed } from '../edge/metrics.ts';
+import { maxPartnersNamed } from '../edge/metrics.ts';
 import { ledgerCheck } from '../operators/calls/ledger-check.ts';
 import { proposalExpiry } from '../operators/calls/proposals/expiry.ts';
 import { ReconciliationWorker } from '../operators/reconciliation/worker.ts';
@@ -287,7 +287,7 @@ function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions)
   const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
   const checked = (faulty: readonly string[]) => {
     metrics.faultyLedgers.reset();
-    for (const partner of faulty.slice(0, mostPartnersNamed)) metrics.faultyLedgers.set({ partner }, 1);
+    for (const partner of faulty.slice(0, maxPartnersNamed)) metrics.faultyLedgers.set({ partner }, 1);
   };
   return [
     ledgerCheck({ database, seals, log, holder, checked }),

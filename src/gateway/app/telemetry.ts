@@ -1,5 +1,5 @@
 import { tokenExpiries } from '../../kit/operator-tokens.ts';
-import { mostPartnersNamed } from '../edge/metrics.ts';
+import { maxPartnersNamed } from '../edge/metrics.ts';
 import { DatabaseProbe } from '../operators/telemetry/database-clock.ts';
 import { type Figure, Gauges } from '../operators/telemetry/gauges.ts';
 import { Health } from '../operators/telemetry/health.ts';
@@ -59,7 +59,7 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
   const reports = Object.entries(outcomes.reports);
   const inSeconds = (ms: number | undefined) => ms && ms / 1_000;
   const named = (ids: readonly string[]) =>
-    [...new Set(ids)].slice(0, mostPartnersNamed).map((id): [string, number] => [id, 1]);
+    [...new Set(ids)].slice(0, maxPartnersNamed).map((id): [string, number] => [id, 1]);
   const troubleMs = (sinceMs: number) => Math.max(0, clock.realNow() - sinceMs);
   return [
     [metrics.requestsUnderWay, () => servers.pipeline.underWay],

@@ -20,17 +20,17 @@ const defaultBounds = {
 };
 
 /** New connections from one address: the burst, then the rate. */
-const mostNew = 1_000;
+const maxNew = 1_000;
 const newPerSecond = 200;
 /** Requests without a valid key from one address: the burst, then the rate. */
-const mostOfStranger = 2_500;
+const maxOfStranger = 2_500;
 const ofStrangerPerSecond = 1_000;
 /** How many new connections an address loses when one is ended for abuse. */
 const lostByAbuse = 25;
 /** Factor for addresses with a valid key, because a whole partner may be behind one address. */
 const knownFactor = 4;
 /** How many addresses are remembered. The least recent one is dropped first. */
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 const knownMs = 24 * 3_600_000;
 /** An address is noted again only after this time, so that it costs a request nothing. */
 const noteAgainMs = 60_000;
@@ -109,7 +109,7 @@ export class ConnectionLimits {
   takeStranger(address: string, cost = 1): boolean {
     if (this.isProxy(address)) return true;
     const network = networkOf(address);
-    const allowance = this.#strangers.get(network) ?? new Allowance(mostOfStranger, ofStrangerPerSecond);
+    const allowance = this.#strangers.get(network) ?? new Allowance(maxOfStranger, ofStrangerPerSecond);
     remember(this.#strangers, network, allowance);
     return allowance.take(cost);
   }
@@ -167,7 +167,7 @@ export class ConnectionLimits {
   #isWithinRate(network: string, address: string): boolean {
     if (this.isProxy(address)) return true;
     const factor = this.#isKnown(network) ? knownFactor : 1;
-    const rate = this.#rates.get(network) ?? new Allowance(mostNew * knownFactor, newPerSecond * knownFactor);
+    const rate = this.#rates.get(network) ?? new Allowance(maxNew * knownFactor, newPerSecond * knownFactor);
     remember(this.#rates, network, rate);
     return rate.take(knownFactor / factor);
   }
@@ -177,7 +177,7 @@ export class ConnectionLimits {
 function remember<T>(byNetwork: Map<string, T>, network: string, value: T): void {
   byNetwork.delete(network);
   byNetwork.set(network, value);
-  if (byNetwork.size <= mostKnown) return;
+  if (byNetwork.size <= maxKnown) return;
   const [oldest = ''] = byNetwork.keys();
   byNetwork.delete(oldest);
 }

@@ -51,10 +51,10 @@ const usualMostEach = 200;
 const usualMostBytes = 64 * 1024 * 1024;
 /** What a request takes in memory in addition to its texts, at most. */
 const entryBytes = 1_024;
-const mostBodyBytes = 4_096;
+const maxBodyBytes = 4_096;
 /** How much of an answer is read: more than is kept, so that a value at the end is whole. */
-const readBytes = mostBodyBytes + 512;
-const mostPathCharacters = 500;
+const readBytes = maxBodyBytes + 512;
+const maxPathCharacters = 500;
 
 interface Entry {
   readonly request: KeptRequest;
@@ -108,7 +108,7 @@ export class KeptRequests {
       at: this.#options.clock.now(),
       protocol,
       method: exchanged.method,
-      path: withoutSecrets(shownTarget(exchanged, operation, protocol).slice(0, mostPathCharacters)),
+      path: withoutSecrets(shownTarget(exchanged, operation, protocol).slice(0, maxPathCharacters)),
       operation: operation?.name,
       keyId: caller.keyId,
       status,
@@ -264,10 +264,10 @@ function jsonOf(schema: DescMessage, message: Message): string | undefined {
 /** A text of at most so many bytes. What is longer is cut and ends with `…`. */
 function cut(text: string): string {
   const bytes = Buffer.from(text);
-  if (bytes.length <= mostBodyBytes) return bytes.toString();
+  if (bytes.length <= maxBodyBytes) return bytes.toString();
   // A character that the cut parts becomes U+FFFD.
   return `${bytes
-    .subarray(0, mostBodyBytes)
+    .subarray(0, maxBodyBytes)
     .toString()
     .replace(/\uFFFD$/, '')}${leftOut}`;
 }

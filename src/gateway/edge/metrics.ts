@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { untrustedKinds, untrustedReasons } from './peers/untrusted.ts';
 
 /** The most partners that a metric names at once. */
-export const mostPartnersNamed = 20;
+export const maxPartnersNamed = 20;
 
 const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
 
@@ -298,7 +298,7 @@ export class Metrics {
 
   /** The label of a partner in counters: its id for the first 20 that this process counts something of, then `other`. */
   partner(id: string): string {
-    if (this.#partners.size < mostPartnersNamed) this.#partners.add(id);
+    if (this.#partners.size < maxPartnersNamed) this.#partners.add(id);
     return this.#partners.has(id) ? id : 'other';
   }
 

@@ -14,7 +14,7 @@ const protocolCode = [
 /** The folder of all our own code: `src/`, or the same in the build. */
 const ownFolder = dirname(dirname(edgeFolder)) + sep;
 /** More survived errors than this, in this time, mean a permanent fault. */
-const mostSurvived = 20;
+const maxSurvived = 20;
 const withinMs = 60_000;
 
 /**
@@ -46,7 +46,7 @@ export class UncaughtErrors {
     const now = performance.now();
     while (this.#survivedAt.length > 0 && now - (this.#survivedAt[0] ?? now) > withinMs) this.#survivedAt.shift();
     this.#survivedAt.push(now);
-    return this.#survivedAt.length <= mostSurvived;
+    return this.#survivedAt.length <= maxSurvived;
   }
 }
 

@@ -15,7 +15,7 @@ export interface DatabaseAddress {
   readonly database: string;
 }
 
-const mostHosts = 9;
+const maxHosts = 9;
 
 /**
  * Reads a URL, with one host or several that commas divide, each with a port of its own. Throws an error that says what is
@@ -23,7 +23,7 @@ const mostHosts = 9;
  */
 export function databaseAddress(url: string): DatabaseAddress {
   const [first, ...others] = urlsOfHosts(url).map((each) => parseLinkUrl(each, ['mysql:']));
-  if (first === undefined || others.length >= mostHosts) throw new Error(`must name at most ${mostHosts} hosts`);
+  if (first === undefined || others.length >= maxHosts) throw new Error(`must name at most ${maxHosts} hosts`);
   const { user, password, path: database } = first;
   if (database.includes('/')) throw new Error('must name one database');
   const hosts: DatabaseAddress['hosts'] = [hostOf(first), ...others.map(hostOf)];

@@ -46,7 +46,7 @@ const acquireTimeoutMs = 5_000;
 /** How long the server may take to end a connection. */
 const killTimeoutMs = 5_000;
 /** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
-const mostTries = 4;
+const maxTries = 4;
 /** After this long it is not tried again: a deadlock is found at once, a wait for a lock is not had many times over. */
 const retriedForMs = 8_000;
 
@@ -452,7 +452,7 @@ async function retrying<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const isLast = tries >= mostTries || performance.now() > end;
+      const isLast = tries >= maxTries || performance.now() > end;
       if (isLast || !isRetryable((error as Error).cause ?? error)) throw error;
     }
   }

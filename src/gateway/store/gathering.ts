@@ -63,7 +63,7 @@ export function fillToPowerOfTwo<Item>(items: readonly Item[], filler: Item): It
 }
 
 /** How many rows one round trip reads at most. */
-const mostRows = 64;
+const maxRows = 64;
 
 /** Reads rows of one table by their partner and id. Concurrent reads of a partner share a round trip. */
 export class RowReader {
@@ -75,7 +75,7 @@ export class RowReader {
     private readonly table: string,
     private readonly columns: string,
   ) {
-    this.#gathering = new Gathering(mostRows, async (partnerId, ids) => {
+    this.#gathering = new Gathering(maxRows, async (partnerId, ids) => {
       const rows = await database.read(this.#query(partnerId, ids));
       const byId = new Map(rows.map((row) => [String(row.id), row]));
       return ids.map((id) => byId.get(id));
@@ -97,7 +97,7 @@ export class RowReader {
 }
 
 /** How many pages one round trip reads at most. */
-const mostPages = 16;
+const maxPages = 16;
 
 /** A page of a partner's rows: after a number, at most so many. */
 interface Page {
@@ -119,7 +119,7 @@ export class PageReader {
     private readonly columns: string,
     private readonly order: string,
   ) {
-    this.#gathering = new Gathering(mostPages, async (_, pages) => {
+    this.#gathering = new Gathering(maxPages, async (_, pages) => {
       const rows = await database.read(this.#query(pages));
       const byPage = pages.map((): SqlRow[] => []);
       for (const row of rows) byPage[Number(row.page)]?.push(row);

@@ -33,7 +33,7 @@ export interface WaitingWork {
 
 /** How many pieces of work may wait for one partner, and how many share a transaction. */
 const longestQueue = 500;
-const mostInTransaction = 16;
+const maxInTransaction = 16;
 /** How long work may wait for its transaction to begin: while one waits for a lock, more would come than can go. */
 const longestTurnMs = 8_000;
 
@@ -97,7 +97,7 @@ function takeGroup(waiting: readonly WaitingWork[]): { group: WaitingWork[]; res
   const rest: WaitingWork[] = [];
   const touched = new Set<string>();
   for (const entry of waiting) {
-    const fits = group.length < mostInTransaction && entry.work.touches.every((thing) => !touched.has(thing));
+    const fits = group.length < maxInTransaction && entry.work.touches.every((thing) => !touched.has(thing));
     (fits ? group : rest).push(entry);
     for (const thing of entry.work.touches) touched.add(thing);
   }
@@ -125,9 +125,9 @@ interface Waiting {
 type Run = (statements: readonly Statement[]) => Promise<void>;
 
 /** How many round trips there are at once. While they are under way, the next transactions gather. */
-const mostAtOnce = 2;
+const maxAtOnce = 2;
 /** How many transactions share one: a bound for its time and for what a lost connection leaves open. */
-const mostTogether = 16;
+const maxTogether = 16;
 /** How long a transaction waits for others. Then it goes alone: those before it may wait for a lock. */
 const longestWaitMs = 500;
 
@@ -172,12 +172,12 @@ export class GroupCommit {
 
   /** Begins after the events of this turn of the loop, because what came in with them can go together. */
   #schedule(): void {
-    if (this.#isScheduled || this.#underWay >= mostAtOnce) return;
+    if (this.#isScheduled || this.#underWay >= maxAtOnce) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      while (this.#underWay < mostAtOnce && this.#waiting.length > 0) {
-        void this.#runGroup(this.#waiting.splice(0, mostTogether));
+      while (this.#underWay < maxAtOnce && this.#waiting.length > 0) {
+        void this.#runGroup(this.#waiting.splice(0, maxTogether));
       }
     });
   }

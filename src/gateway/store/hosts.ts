@@ -10,7 +10,7 @@ const pollIntervalMs = 1_000;
 /** How long a host may take to answer whether it is good. */
 const answerWithinMs = 2_000;
 /** A host is left after so many polls in a row that did not find it good. */
-const mostFailures = 2;
+const maxFailures = 2;
 /** A host that takes no more connections is left, too, when it has answered nothing else for so long: longer than any work may take. */
 const servesWithinMs = 20_000;
 
@@ -93,7 +93,7 @@ export class DatabaseHosts {
     const answer = said === 'full' ? undefined : said;
     this.#failures = answer === undefined ? this.#failures + 1 : 0;
     const isElsewhere = answer?.writer !== undefined && answer.writer !== answer.node;
-    if (answer === undefined ? this.#failures < mostFailures : !isElsewhere) return;
+    if (answer === undefined ? this.#failures < maxFailures : !isElsewhere) return;
     const best = this.#best(await this.#askAll());
     if (best !== undefined) this.#use(best);
   }
@@ -143,11 +143,11 @@ const goodStatus: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The most writes of other nodes that may wait at a node which is up to date: as many as flow control lets (`gcs.fc_limit`). */
-const mostWaiting = 256;
+const maxWaiting = 256;
 
 /** Whether a node lags: it gives its data to another one or is backed up, or many writes wait at it. */
 function isBehind(status: ReadonlyMap<string, string>): boolean {
-  return status.get('wsrep_local_state') !== '4' || Number(status.get('wsrep_local_recv_queue') ?? 0) > mostWaiting;
+  return status.get('wsrep_local_state') !== '4' || Number(status.get('wsrep_local_recv_queue') ?? 0) > maxWaiting;
 }
 
 /** Asks a host on a connection of its own. Never rejects. */

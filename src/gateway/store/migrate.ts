@@ -9,7 +9,7 @@ import { statement } from './statement.ts';
 /** How often a process that waits for another one's migration says so. */
 const reportSeconds = 60;
 /** How often it does until it gives up: as long as a migration may take. */
-const mostReports = migrationTimeoutMs / 1_000 / reportSeconds;
+const maxReports = migrationTimeoutMs / 1_000 / reportSeconds;
 
 /**
  * Brings a database's tables up to date. Safe to call again, also after a run that was killed, and while an older version
@@ -47,7 +47,7 @@ const makeNotes = `CREATE TABLE IF NOT EXISTS migrations
 const noteOnce =
   'DELETE later FROM migrations later JOIN migrations earlier ON earlier.name = later.name AND earlier.id < later.id';
 
-const mostTries = 5;
+const maxTries = 5;
 
 /** Tries a statement again that a write at another node undid. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
@@ -55,7 +55,7 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (tries >= mostTries || !isRetryable(error)) throw error;
+      if (tries >= maxTries || !isRetryable(error)) throw error;
     }
   }
 }
@@ -117,7 +117,7 @@ async function underLock(source: DataSource, log: (line: string) => void, work: 
 }
 
 async function takeLock(runner: QueryRunner, name: string, log: (line: string) => void): Promise<void> {
-  for (let reports = 0; reports < mostReports; reports += 1) {
+  for (let reports = 0; reports < maxReports; reports += 1) {
     const [row] = await runner.query('SELECT GET_LOCK(?, ?) AS taken', [name, reportSeconds]);
     if (Number(row?.taken) === 1) return;
     log(`waiting for another process that has been migrating this database for ${reports + 1} min`);

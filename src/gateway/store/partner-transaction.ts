@@ -2,9 +2,9 @@ import type { Counter, Shared } from './facts.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
 
 /** How many partners are remembered; the one not used for longest goes first. */
-const mostPartners = 10_000;
+const maxPartners = 10_000;
 /** How many shared values of each: a wallet, and the sums of this day and the last ones. */
-const mostValues = 8;
+const maxValues = 8;
 /**
  * How long a partner has no optimistic transaction after a wrong one: another replica may work for it too. Twice as long
  * after each one that follows, because it fails the transactions of other partners that share its round trip.
@@ -46,7 +46,7 @@ export class PartnerCache {
 
   /** This was read or written under the partner's lock. */
   learn(partnerId: string, { row, shared }: PartnerState): void {
-    const kept = new Map([...shared].slice(-mostValues));
+    const kept = new Map([...shared].slice(-maxValues));
     const { doubtedUntil = 0, doubtedMs = 0, right = 0 } = this.#remembered.get(partnerId) ?? {};
     this.#keep(partnerId, { state: { row, shared: kept }, doubtedUntil, doubtedMs, right });
   }
@@ -74,7 +74,7 @@ export class PartnerCache {
   #keep(partnerId: string, remembered: Remembered): void {
     this.#remembered.delete(partnerId);
     this.#remembered.set(partnerId, remembered);
-    if (this.#remembered.size <= mostPartners) return;
+    if (this.#remembered.size <= maxPartners) return;
     const [oldest = ''] = this.#remembered.keys();
     this.#remembered.delete(oldest);
   }

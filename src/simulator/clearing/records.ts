@@ -17,7 +17,7 @@ import { deals } from './tables.ts';
 
 const dayMs = 86_400_000;
 /** One more than a range may have: a count stops there. */
-const mostCounted = 1_001;
+const maxCounted = 1_001;
 
 export interface DealRange<Place> {
   readonly account: string;
@@ -145,7 +145,7 @@ export class ClearingRecords {
     const within = [account, from, to, ...(part.settledBy === undefined ? [] : [part.settledBy])];
     const where = `account = ? AND trade_date >= ? AND trade_date <= ? ${settled}`;
     const [counted] = await this.database.read<RowDataPacket & { count: number }>(
-      `SELECT COUNT(*) AS count FROM (SELECT 1 FROM deals WHERE ${where} LIMIT ${mostCounted}) AS counted`,
+      `SELECT COUNT(*) AS count FROM (SELECT 1 FROM deals WHERE ${where} LIMIT ${maxCounted}) AS counted`,
       within,
     );
     const rows = await this.database.read(

@@ -15,7 +15,7 @@ import type { Phase } from './venue.ts';
 
 /** A symbol that orders and lists can name. A control can add others, which only tests use. */
 const listable = /^[A-Z0-9.-]{1,20}$/;
-const mostListed = 2_000;
+const maxListed = 2_000;
 
 const statuses: Readonly<Record<Phase, TradingStatus>> = {
   continuous: TradingStatus.TRADING,
@@ -30,7 +30,7 @@ export function listedInstruments(world: World, nowMs: number): ListedInstrument
   return [...world.instruments.keys()]
     .filter((symbol) => listable.test(symbol))
     .sort()
-    .slice(0, mostListed)
+    .slice(0, maxListed)
     .flatMap((symbol) => {
       const instrument = world.instrument(symbol, nowMs);
       return instrument === undefined ? [] : [toListed(instrument, phase)];

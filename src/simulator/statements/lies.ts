@@ -14,7 +14,7 @@ export interface Lie {
   readonly symbol: string;
 }
 
-const mostLies = 50;
+const maxLies = 50;
 const longestText = 64;
 
 /** The lies in force. In memory only, so that a restart gives tests a fresh start. */
@@ -22,8 +22,8 @@ export class Lies {
   #lies: Lie[] = [];
 
   add(lie: Lie): void {
-    if (this.#lies.length >= mostLies) {
-      throw new RpcError(status.RESOURCE_EXHAUSTED, `${mostLies} lies are in force; clear them first.`);
+    if (this.#lies.length >= maxLies) {
+      throw new RpcError(status.RESOURCE_EXHAUSTED, `${maxLies} lies are in force; clear them first.`);
     }
     this.#lies.push(lie);
   }

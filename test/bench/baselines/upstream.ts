@@ -37,7 +37,7 @@ import { type GrpcImplementation, serviceDefinition } from '../../../src/kit/grp
 const heartbeatMs = 1_000;
 const batchingWindowMs = 5;
 /** Followers that are further behind would miss reports: the gateways of a bench are not. */
-const mostKept = 100_000;
+const maxKept = 100_000;
 
 type Call<Request, Response> = [call: ServerUnaryCall<Request, Response>, callback: sendUnaryData<Response>];
 
@@ -103,7 +103,7 @@ function follow(call: Parameters<GrpcImplementation<typeof Orders>['streamReport
     const reports = kept.slice(Math.max(0, kept.length - (lastNumber - sent)));
     const message = { reports, lastNumber: BigInt(lastNumber), brokerTime: now() };
     call.write(create(StreamReportsResponseSchema, message) as StreamReportsResponse);
-    if (kept.length > mostKept) kept = kept.slice(-mostKept / 2);
+    if (kept.length > maxKept) kept = kept.slice(-maxKept / 2);
     [sent, sentAt] = [lastNumber, performance.now()];
   }, batchingWindowMs);
   call.on('cancelled', () => clearInterval(timer));

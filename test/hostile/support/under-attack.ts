@@ -46,7 +46,7 @@ export interface Seen {
 
 /** Times below this one are taken for this one: what a small time doubles by is chance, of two cores shared by many. */
 const floorMs = 100;
-const mostRatio = 2;
+const maxRatio = 2;
 /**
  * How often calm and attack are measured before the attack counts as what made the calls slow. An attack is compared with
  * the slowest calm so far, because what else the machine does is in both.
@@ -56,7 +56,7 @@ const rounds = 5;
 const hostileRate = 1_000;
 const usualForMs = 2_500;
 const usualPeakMiB = 150;
-const mostGrowthMiB = 50;
+const maxGrowthMiB = 50;
 const memoryWithinMs = 20_000;
 
 /**
@@ -124,7 +124,7 @@ export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
       const calm = await load.measure(forMs);
       assert.deepEqual(calm.failures, [], 'an honest call failed before the attack');
       const calmMiB = await settledMiB(gateway.pid, gateway.logPath, 0, 0);
-      const mostMiB = watchMemory(gateway.pid);
+      const maxMiB = watchMemory(gateway.pid);
       const logged = gateway.logged().length;
       const attack = link.run({
         attack: run.name,
@@ -133,13 +133,13 @@ export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
         forMs,
         closedWithinMs,
       });
-      return { calm, calmMiB, mostMiB, logged, attack, under: await load.measure(forMs) };
+      return { calm, calmMiB, mostMiB: maxMiB, logged, attack, under: await load.measure(forMs) };
     });
     const later = await load.measure(0, attack.acted);
     const failures = [...under.failures, ...later.failures];
     const { connections, result } = await attack.done;
     assert.equal(attacked.isOver, false, `the process ended: ${JSON.stringify(gateway.logged().slice(-3))}`);
-    const heldMiB = await settledMiB(gateway.pid, gateway.logPath, calmMiB + mostGrowthMiB, memoryWithinMs);
+    const heldMiB = await settledMiB(gateway.pid, gateway.logPath, calmMiB + maxGrowthMiB, memoryWithinMs);
     const peak = mostMiB() - calmMiB;
     const outcome = {
       calm: { ...calm, p99Ms: Math.max(calm.p99Ms, calmP99Ms) },
@@ -157,7 +157,7 @@ export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
       const ready = await fetch(`http://127.0.0.1:${gateway.opsPort}/readyz`);
       assert.equal(ready.status, 200, await ready.text());
     });
-    assert.ok(outcome.grownMiB <= mostGrowthMiB, `it holds ${heldMiB} MiB after the attack, ${calmMiB} before`);
+    assert.ok(outcome.grownMiB <= maxGrowthMiB, `it holds ${heldMiB} MiB after the attack, ${calmMiB} before`);
     assert.ok(peak <= peakMiB, `it took ${Math.round(peak)} MiB more during the attack; ${peakMiB} is the bound`);
     if (options.closedWithinMs !== undefined) {
       assert.equal(connections.open, 0, `${connections.open} connections stayed open for ${closedWithinMs} ms`);
@@ -179,7 +179,7 @@ export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
       let calmP99Ms = 0;
       for (let turn = 0; turn < rounds; turn += 1) {
         const { calm, attacked, ratio } = await round(title, options, turn, calmP99Ms);
-        if (ratio <= mostRatio) return;
+        if (ratio <= maxRatio) return;
         calmP99Ms = calm.p99Ms;
         times.push(`${Math.round(calm.p99Ms)} ms became ${Math.round(attacked.p99Ms)} ms`);
       }

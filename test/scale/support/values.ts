@@ -13,7 +13,7 @@ const listLengths = [1, 24, 64];
 /** The LIMIT of pages. */
 export const pageLimit = 100;
 /** The most runs of a statement. */
-const mostRuns = 150;
+const maxRuns = 150;
 
 /** Values of columns that are the same in each run; whether a run has only values of one row. */
 export interface RunOptions {
@@ -109,8 +109,8 @@ export class Values {
       }
     }
     const all = [...runs.values()];
-    if (all.length <= mostRuns) return all;
-    return Array.from({ length: mostRuns }, (_, at) => all[Math.floor((at * all.length) / mostRuns)] as PlaceValue[]);
+    if (all.length <= maxRuns) return all;
+    return Array.from({ length: maxRuns }, (_, at) => all[Math.floor((at * all.length) / maxRuns)] as PlaceValue[]);
   }
 
   #tried({ table }: ColumnName): readonly Row[] {

@@ -90,7 +90,7 @@ function versionAfter(version: bigint, gaps: readonly VersionGap[]): bigint {
 
 /** The length of a gap: far more than any partner's events between a backup and the loss of the database. */
 const gapLength = 100_000_000;
-const mostPartnersAtOnce = 500;
+const maxPartnersAtOnce = 500;
 
 /**
  * Leaves a gap in all partners' versions after a restore, because partners may have seen events that were lost. It is safe to
@@ -99,7 +99,7 @@ const mostPartnersAtOnce = 500;
 export async function leaveVersionGaps(database: Database): Promise<void> {
   for (let after = ''; ; ) {
     const [partners = []] = await database.readAll([
-      sql`SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ${after} ORDER BY id LIMIT ${mostPartnersAtOnce}`,
+      sql`SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ${after} ORDER BY id LIMIT ${maxPartnersAtOnce}`,
     ]);
     for (const { id } of partners) {
       await database.inPartner(String(id), {
@@ -113,7 +113,7 @@ export async function leaveVersionGaps(database: Database): Promise<void> {
       });
     }
     const last = partners.at(-1);
-    if (last === undefined || partners.length < mostPartnersAtOnce) return;
+    if (last === undefined || partners.length < maxPartnersAtOnce) return;
     after = String(last.id);
   }
 }

@@ -43,7 +43,7 @@ interface EventPage {
   readonly nextCursor: string;
 }
 
-const mostPerMessage = 100;
+const maxPerMessage = 100;
 /** The longest time between two messages of a stream. */
 const heartbeatMs = 10_000;
 
@@ -106,7 +106,7 @@ export function eventHandlers({ database, cursors, feedWatch, objects }: EventHa
         // The first message comes even without events, so that the reader has a cursor.
         let sentAtMs = Number.NEGATIVE_INFINITY;
         while (!signal.aborted) {
-          const { events, hasMore, last, nextCursor } = await readPage(partnerId, after, mostPerMessage);
+          const { events, hasMore, last, nextCursor } = await readPage(partnerId, after, maxPerMessage);
           after = last;
           watcher.seen = last;
           if (events.length > 0 || performance.now() - sentAtMs >= heartbeatMs) {

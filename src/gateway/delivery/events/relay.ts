@@ -19,7 +19,7 @@ export interface RelayOptions {
   readonly consumer: OutboxConsumer;
 }
 
-const mostAtOnce = 500;
+const maxAtOnce = 500;
 const pollMs = 250;
 /** How long further commits wait for the next notification after one. */
 const notificationWindowMs = 30;
@@ -83,13 +83,13 @@ export class Relay {
   async #run({ signal }: Lease): Promise<void> {
     this.#published.clear();
     while (!signal.aborted) {
-      const due = await readOutbox(this.options.database, [...this.#published.keys()], mostAtOnce, this.#resting);
+      const due = await readOutbox(this.options.database, [...this.#published.keys()], maxAtOnce, this.#resting);
       const fresh = due.filter(({ id }) => !this.#published.has(id));
       // Published rows that fill the whole batch would hide new ones.
-      await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
+      await this.#handOverStuck(due, fresh.length === 0 && due.length === maxAtOnce);
       if (fresh.length > 0) await this.#publish(fresh);
       else await this.options.stream.restore();
-      if (due.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
+      if (due.length < maxAtOnce) await this.#wakeup.wait(pollMs, signal);
       await pause(batchingWindow(fresh.length), signal);
     }
   }

@@ -16,7 +16,7 @@ export const keptEvents: RemovedRows = {
 
 const restMs = 1_000;
 /** An event further in the future than this comes from a wrong clock. */
-const mostAheadMs = 86_400_000;
+const maxAheadMs = 86_400_000;
 
 const key = feedEvents.only('partnerId', 'version', 'occurredAt');
 type Key = ReturnType<typeof key.read>;
@@ -32,7 +32,7 @@ export function feedRetention(database: Database, timeOf: RemovalTime, holder: s
     const before = new Date(now - keptEvents.keptMs);
     const [rows = []] = await database.readAll([findOld(before, after, most)]);
     const old = rows.map(key.read);
-    if (old.length > 0) await removeOldEvents(database, old, before, new Date(now + mostAheadMs));
+    if (old.length > 0) await removeOldEvents(database, old, before, new Date(now + maxAheadMs));
     after = old.length < most ? undefined : old.at(-1);
     return old.length;
   });

@@ -23,11 +23,11 @@ type EventConsumer = Pick<OutboxConsumer, 'name' | 'consume'>;
 const publishTimeoutMs = 1_000;
 /** How long nothing is published after NATS stored nothing, so that events do not wait for it each time. */
 const backoffMs = 2_000;
-const mostAtOnce = 500;
+const maxAtOnce = 500;
 /** How long NATS drops a repeated event. It only saves work, because a consumer consumes each event once anyway. */
 const duplicateWindowMs = 20_000;
 const keptMs = 10 * 60_000;
-const mostBytes = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 /** How long JetStream counts as failing after it did not store an event. */
 const failureLastsMs = 60_000;
 
@@ -136,14 +136,14 @@ export class EventStream {
     const { name } = to;
     this.#consumers.add(name);
     const consumer = await this.#durableConsumer(await this.#ready(), `${this.options.prefix}${name}`);
-    const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
+    const messages = await consumer.consume({ max_messages: maxAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
     const stop = () => messages.stop();
     signal.addEventListener('abort', stop, { once: true });
     // After two missed heartbeats, or without its consumer or stream, it starts over.
     const watch = watchStatus(messages, stop, () => this.options.distrust('event', 'nonsense'));
     try {
       const gather = (before: number) => pause(gatheringWindow(before), signal);
-      for await (const batch of coalesce(each(messages), mostAtOnce, gather)) await this.#consumeBatch(batch, to);
+      for await (const batch of coalesce(each(messages), maxAtOnce, gather)) await this.#consumeBatch(batch, to);
     } finally {
       signal.removeEventListener('abort', stop);
       stop();
@@ -241,7 +241,7 @@ export class EventStream {
         storage: StorageType.Memory,
         num_replicas: this.options.replicas,
         max_age: nanos(keptMs),
-        max_bytes: mostBytes,
+        max_bytes: maxBytes,
         duplicate_window: nanos(duplicateWindowMs),
       });
     }

@@ -47,7 +47,7 @@ const embeddings: readonly (readonly [string, (bytes: number[]) => number[][]])[
   ['2001::/32', (bytes) => [bytes.slice(4, 8), bytes.slice(12).map((byte) => byte ^ 0xff)]],
 ];
 
-const mostCharacters = 1_024;
+const maxCharacters = 1_024;
 
 /** Names that no public resolver answers: RFC 6761, 6762, 8375, and names of private networks (ICANN's .internal). */
 const privateNames = ['localhost', 'local', 'internal', 'home.arpa', 'intranet', 'lan', 'home', 'corp'];
@@ -65,7 +65,7 @@ export function checkEndpointUrl(text: string, rules: AddressRules): string {
 }
 
 function findProblem(text: string, rules: AddressRules): string | undefined {
-  if (text.length > mostCharacters) return `must have at most ${mostCharacters} characters`;
+  if (text.length > maxCharacters) return `must have at most ${maxCharacters} characters`;
   // The parser drops or replaces these, so the URL in use would differ from the one that was given.
   if (/[\s\\\p{Cc}]/u.test(text)) return 'must not contain spaces, backslashes or control characters';
   if (!/^https:\/\/(?!\/)/i.test(text)) return 'must begin with https:// and a host';
@@ -108,7 +108,7 @@ const queryTries = 2;
 /** How long one address family is waited for when the other has come. */
 const otherFamilyMs = 300;
 /** More than a host needs. Each is one connection to try. */
-const mostAddresses = 8;
+const maxAddresses = 8;
 
 /**
  * Resolves a host name to addresses that may all be dialled. One that may not blocks them all, because a name with both a
@@ -121,7 +121,7 @@ async function resolveDialable(host: string, options: ResolverOptions): Promise<
   const addresses = await lookUp(host, options);
   const blocked = addresses.find((address) => !mayDial(address, options));
   if (blocked !== undefined) throw new SendFailure('blocked_address', `${blocked} is not a public address`);
-  return addresses.slice(0, mostAddresses);
+  return addresses.slice(0, maxAddresses);
 }
 
 /** `resolveDialable` as the `lookup` of Node's sockets, so they dial exactly the addresses that were checked. */

@@ -10,7 +10,7 @@ const statusLine = /^(HTTP\/1\.[01])[ \t]+(\d{3})(?:[ \t\r]|$)/;
 /** Values that the HTTP client gets: printable ASCII. */
 const plainValue = /^[ -~]*$/;
 /** A length of more digits is no number that a client could count to. */
-const mostLengthDigits = 15;
+const maxLengthDigits = 15;
 
 /**
  * Reads the head of an answer leniently, because only the status of a webhook's answer counts: lines may end with LF, and
@@ -144,7 +144,7 @@ function endOf(headers: ReadonlyMap<string, string>): string | 'unreadable' | un
   if (!lengths.every((each) => /^\d+$/.test(each))) return 'unreadable';
   if (new Set(lengths).size > 1) throw invalid('two values of Content-Length differ');
   const [digits = ''] = lengths;
-  return digits.length > mostLengthDigits ? 'unreadable' : `content-length: ${digits}`;
+  return digits.length > maxLengthDigits ? 'unreadable' : `content-length: ${digits}`;
 }
 
 function invalid(message: string): SendFailure {

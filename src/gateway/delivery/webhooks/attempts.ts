@@ -30,7 +30,7 @@ export interface AttemptsOptions {
 }
 
 /** How long an attempt blocks later ones of its endpoint: longer than a healthy endpoint takes to be dialled. */
-const mostBlockedMs = 1_000;
+const maxBlockedMs = 1_000;
 
 const notSent = { status: null, errorClass: 'internal', durationMs: 0 } as const;
 
@@ -82,7 +82,7 @@ export class Attempts {
     });
     if (isAhead) return;
     queue.block(next);
-    timer = setTimeout(goOn, mostBlockedMs);
+    timer = setTimeout(goOn, maxBlockedMs);
   }
 
   /** Never rejects: an error in the gateway is a failed attempt too. */

@@ -4,7 +4,7 @@ import type { buildConnector, Client } from 'undici';
 import { AnswerHead, maxHeadBytes } from './answer-head.ts';
 import { SendFailure } from './rules.ts';
 
-export const mostBodyBytes = 65_536;
+export const maxBodyBytes = 65_536;
 
 /** undici is loaded for the first connection, because that takes a tenth of the time of a start. */
 export const undici = (): typeof import('undici') => require('undici');
@@ -139,7 +139,7 @@ function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void
       }
       answerBytes += chunk.length;
       onReceived(chunk.length);
-      if (answerBytes > maxHeadBytes + mostBodyBytes) return fail('the answer is too long');
+      if (answerBytes > maxHeadBytes + maxBodyBytes) return fail('the answer is too long');
       if (head === undefined) return chunk;
       try {
         const answer = head.add(chunk);

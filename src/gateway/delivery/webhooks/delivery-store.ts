@@ -148,7 +148,7 @@ export interface DeliveryFilter {
 
 /** A partner's deliveries, newest first, with the objects of their events (`object_kind`, `object_id`). */
 export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: number): Statement {
-  const { eventId, state, versions, before = mostVersion } = filter;
+  const { eventId, state, versions, before = maxVersion } = filter;
   const wanted = {
     partnerId,
     ...(eventId && { eventId }),
@@ -207,10 +207,10 @@ const [byEvent, byState, byTime] = [
   'webhook_deliveries_occurred_at',
 ] as const;
 
-const mostVersion = 2n ** 63n - 1n;
+const maxVersion = 2n ** 63n - 1n;
 
 /** The last versions about an object before a version, at most so many. */
-export function findVersionsAbout(partnerId: string, objectId: string, before = mostVersion, most: number): Statement {
+export function findVersionsAbout(partnerId: string, objectId: string, before = maxVersion, most: number): Statement {
   return sql`SELECT version FROM feed_events FORCE INDEX (feed_events_object)
     WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version < ${before} ORDER BY version DESC LIMIT ${most}`;
 }

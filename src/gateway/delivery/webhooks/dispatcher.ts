@@ -18,18 +18,18 @@ const usualFullScanMs = 60_000;
 /** How long an idle endpoint is kept, so that its next event need not claim it. */
 const idleMs = 30_000;
 /** Endpoints that a process serves at once. */
-const mostQueues = 2_000;
+const maxQueues = 2_000;
 /** Above this number, idle endpoints make room for others at the next poll. */
 const crowdedFrom = 1_000;
 const idleInCrowdMs = 400;
 /** New events in memory, with their bodies. It may be exceeded with more endpoints than a quarter of it. */
-const mostInMemory = 4_096;
+const maxInMemory = 4_096;
 /** Endpoints claimed or released in one transaction. */
-const mostAtOnce = 200;
+const maxAtOnce = 200;
 /** Queues read in one round trip, and concurrent round trips. */
-const mostReadAtOnce = 32;
-const mostReaders = 2;
-const mostBroughtForward = 2_000;
+const maxReadAtOnce = 32;
+const maxReaders = 2;
+const maxBroughtForward = 2_000;
 const afterFailureMs = 250;
 /** How long a stop waits for attempts in progress. One that is cut off is sent again. */
 const stopWaitMs = 2_000;
@@ -85,7 +85,7 @@ export class Dispatcher {
       queue?.grow();
       if (queue !== undefined) this.#takeTurn(queue);
       // The poll finds the others.
-      else if (this.#notified.size < mostQueues) this.#notified.add(partnerId);
+      else if (this.#notified.size < maxQueues) this.#notified.add(partnerId);
     }
     if (others.length > 0) this.#pollNow.wake();
     return others;
@@ -140,7 +140,7 @@ export class Dispatcher {
       await this.#release(this.#idle(), lease);
     }
     const free = [...wanted].filter((partnerId) => !this.#queues.has(partnerId));
-    for (const some of batches(free.slice(0, Math.max(0, mostQueues - this.#queues.size)))) {
+    for (const some of batches(free.slice(0, Math.max(0, maxQueues - this.#queues.size)))) {
       const askedAt = performance.now();
       const claimed = await claimEndpoints(this.options.database, some, lease, this.options.clock.now());
       crash('delivery.claimed');
@@ -159,7 +159,7 @@ export class Dispatcher {
     this.#polledAt = askedAt;
     const isFullScan = askedAt - this.#scannedAt >= fullScanMs;
     const [work = [], rows = []] = await database.readAll([
-      findWork(lease, clock.now(), mostQueues, isFullScan),
+      findWork(lease, clock.now(), maxQueues, isFullScan),
       endpoints.find({ partnerId: ['', ...this.#queues.keys()] }),
     ]);
     if (isFullScan) this.#scannedAt = askedAt;
@@ -221,11 +221,11 @@ export class Dispatcher {
 
   /** Begins attempts of one endpoint after another up to the limits, and starts reading queues that are nearly empty. */
   #takeTurns(lease: Lease): void {
-    const mostNew = Math.max(firstSlots, Math.floor(mostInMemory / Math.max(1, this.#queues.size)));
+    const maxNew = Math.max(firstSlots, Math.floor(maxInMemory / Math.max(1, this.#queues.size)));
     const now = this.options.clock.now();
     const wantsRead = (queue: EndpointQueue) => {
       if (queue.isLoading) return;
-      if (queue.mustDrain || queue.wants(now, mostNew).length > 0) this.#toRead.add(queue);
+      if (queue.mustDrain || queue.wants(now, maxNew).length > 0) this.#toRead.add(queue);
     };
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false;
@@ -244,10 +244,10 @@ export class Dispatcher {
       }
     }
     for (const queue of this.#turns) wantsRead(queue);
-    while (this.#toRead.size > 0 && this.#readers < mostReaders) {
-      const queues = [...this.#toRead].slice(0, mostReadAtOnce);
+    while (this.#toRead.size > 0 && this.#readers < maxReaders) {
+      const queues = [...this.#toRead].slice(0, maxReadAtOnce);
       for (const queue of queues) this.#toRead.delete(queue);
-      void this.#read(queues, lease, mostNew);
+      void this.#read(queues, lease, maxNew);
     }
   }
 
@@ -282,8 +282,8 @@ export class Dispatcher {
   async #drain(queue: EndpointQueue): Promise<void> {
     const { database } = this.options;
     const { endpoint } = queue;
-    const moved = await database.write(bringForward(endpoint.partnerId, endpoint.fence, mostBroughtForward));
-    if (moved >= mostBroughtForward) return;
+    const moved = await database.write(bringForward(endpoint.partnerId, endpoint.fence, maxBroughtForward));
+    if (moved >= maxBroughtForward) return;
     if ((await database.write(endDraining(endpoint))) > 0) {
       queue.adopt({ ...endpoint, draining: false, revision: endpoint.revision + 1n });
       queue.reread();
@@ -310,5 +310,5 @@ export class Dispatcher {
 }
 
 function* batches<Item>(items: readonly Item[]): Generator<readonly Item[]> {
-  for (let first = 0; first < items.length; first += mostAtOnce) yield items.slice(first, first + mostAtOnce);
+  for (let first = 0; first < items.length; first += maxAtOnce) yield items.slice(first, first + maxAtOnce);
 }

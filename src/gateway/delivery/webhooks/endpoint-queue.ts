@@ -9,20 +9,20 @@ export interface NextTry {
 }
 
 /** Attempts of a process in progress at once. */
-const mostUnderWay = 1_024;
+const maxUnderWay = 1_024;
 /** Above this number, attempts begin only for endpoints whose last attempt was delivered, because others may all hang. */
-const mostUnproven = 768;
+const maxUnproven = 768;
 /** Above this number, every endpoint has only its first slots. */
 const crowdedFrom = 512;
 /** Concurrent attempts of one endpoint: at first, and at most if it answers slowly. */
 export const firstSlots = 4;
-export const mostSlots = 16;
+export const maxSlots = 16;
 /** A healthy endpoint gets the slots for this rate, but not fewer than at first. */
 const deliveriesPerSecond = 200;
 /** New events of an endpoint in memory. With fewer, most of a read is the cost of its statement. */
 const readAheadCount = 64;
 /** An endpoint with so many unrecorded attempts begins no more. */
-const mostUnrecorded = 512;
+const maxUnrecorded = 512;
 
 /** The queue of an endpoint of this process: events, attempts in progress, health. Decides what is tried next. No I/O. */
 export class EndpointQueue {
@@ -127,7 +127,7 @@ export class EndpointQueue {
 
   /** The parts to read now, with at most `mostNew` new events. */
   wants(now: number, mostNew: number): readonly QueueRead[] {
-    if (this.#endpoint.heldAt !== null || this.#unrecorded >= mostUnrecorded) return [];
+    if (this.#endpoint.heldAt !== null || this.#unrecorded >= maxUnrecorded) return [];
     if (this.isPaused) {
       const { probeAt, probedVersion } = this.#health;
       const isDue = probeAt !== null && (probeAt <= now || probeAt > now + longestProbeWaitMs);
@@ -178,7 +178,7 @@ export class EndpointQueue {
   /** The next attempt, if one may begin while `totalUnderWay` attempts of all endpoints are in progress. */
   next(totalUnderWay: number): NextTry | 'nothing' | 'no shared slot' {
     if (this.#blockedBy !== undefined || performance.now() > this.#rowServesUntil) return 'nothing';
-    if (this.#endpoint.heldAt !== null || this.#unrecorded >= mostUnrecorded) return 'nothing';
+    if (this.#endpoint.heldAt !== null || this.#unrecorded >= maxUnrecorded) return 'nothing';
     if (this.isPaused) {
       const probe = this.#probe;
       this.#probe = undefined;
@@ -190,7 +190,7 @@ export class EndpointQueue {
     // At least half of the slots are for new events.
     const mayRetry = this.#retries.length > 0 && retries < Math.max(1, Math.floor(slots / 2));
     if (this.#new.length === 0 && !mayRetry) return 'nothing';
-    if (totalUnderWay >= (this.#answerMs === undefined ? mostUnproven : mostUnderWay)) return 'no shared slot';
+    if (totalUnderWay >= (this.#answerMs === undefined ? maxUnproven : maxUnderWay)) return 'no shared slot';
     // A retry goes first if none is in progress, so that a stream of new events cannot starve retries.
     const isRetry = mayRetry && (this.#new.length === 0 || (retries === 0 && this.#underWay.size > 0));
     const delivery = isRetry ? this.#retries.shift() : this.#new.shift();
@@ -241,7 +241,7 @@ export class EndpointQueue {
   #slots(totalUnderWay: number): number {
     if (this.#answerMs === undefined) return firstSlots - this.#health.streak;
     const needed = Math.ceil((deliveriesPerSecond * this.#answerMs) / 1_000);
-    return totalUnderWay < crowdedFrom ? Math.min(Math.max(needed, firstSlots), mostSlots) : firstSlots;
+    return totalUnderWay < crowdedFrom ? Math.min(Math.max(needed, firstSlots), maxSlots) : firstSlots;
   }
 
   #retriesUnderWay(): number {

@@ -22,7 +22,7 @@ import {
 /** The endpoints of some attempts after these are recorded. */
 type EndpointsAfter = ReadonlyMap<string, Endpoint>;
 
-const mostAtOnce = 500;
+const maxAtOnce = 500;
 /** Batching window in milliseconds, so that attempts are recorded together under load. */
 const batchingWindowMs = 20;
 const idleMs = 1_000;
@@ -41,7 +41,7 @@ export class Recorder {
 
   add(attempt: MadeAttempt): void {
     this.#waiting.push(attempt);
-    if (this.#waiting.length === 1 || this.#waiting.length >= mostAtOnce) this.#wakeup.wake();
+    if (this.#waiting.length === 1 || this.#waiting.length >= maxAtOnce) this.#wakeup.wake();
   }
 
   /** Runs until the signal is aborted, then tries once more to record the rest. Never rejects. */
@@ -53,8 +53,8 @@ export class Recorder {
         await this.#wakeup.wait(idleMs, signal);
         continue;
       }
-      if (this.#waiting.length < mostAtOnce) await pause(batchingWindowMs, signal);
-      const batch = this.#waiting.slice(0, mostAtOnce);
+      if (this.#waiting.length < maxAtOnce) await pause(batchingWindowMs, signal);
+      const batch = this.#waiting.slice(0, maxAtOnce);
       const isLast = signal.aborted;
       try {
         const endpoints = await recordAttempts(database, batch, clock.now());

@@ -3,7 +3,7 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import type { buildConnector, Dispatcher } from 'undici';
 import type { Clock } from '../../../kit/clock.ts';
 import { dialableLookup, mayDial, type ResolverOptions } from './addresses.ts';
-import { type Connection, Connections, mostBodyBytes, undici } from './connections.ts';
+import { type Connection, Connections, maxBodyBytes, undici } from './connections.ts';
 import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
@@ -167,7 +167,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes > mostBodyBytes) this.#breakOff('invalid_response');
+    if (this.#bodyBytes > maxBodyBytes) this.#breakOff('invalid_response');
   }
 
   onResponseEnd(): void {

@@ -7,7 +7,7 @@ const prefix = 'whsec_';
 const newKeyBytes = 32;
 /** The key lengths of the Standard Webhooks scheme. */
 const fewestKeyBytes = 24;
-const mostKeyBytes = 64;
+const maxKeyBytes = 64;
 
 /** Makes a signing secret: `whsec_` and 32 random bytes in base64. */
 export function makeSecret(): string {
@@ -23,7 +23,7 @@ export function secretOf(key: Buffer): string {
 export function parseSecret(secret: string): Buffer | undefined {
   if (!secret.startsWith(prefix)) return undefined;
   const key = Buffer.from(secret.slice(prefix.length), 'base64');
-  const isWhole = key.length >= fewestKeyBytes && key.length <= mostKeyBytes;
+  const isWhole = key.length >= fewestKeyBytes && key.length <= maxKeyBytes;
   // Node skips characters that are not base64. A secret that lost a letter must not become another key.
   return isWhole && secretOf(key) === secret ? key : undefined;
 }
@@ -55,7 +55,7 @@ export type KeysOf = (
   now: number,
 ) => readonly SigningKey[];
 
-const mostCached = 4_096;
+const maxCached = 4_096;
 
 /** Decrypts endpoints' secrets, and caches the keys. */
 export function signingKeys(seal: Seal): KeysOf {
@@ -67,7 +67,7 @@ export function signingKeys(seal: Seal): KeysOf {
     const bytes = parseSecret(seal.open(partnerId, sealed));
     if (bytes === undefined) throw new Error('a sealed secret is none');
     const key = createSecretKey(bytes);
-    if (cached.size >= mostCached) cached.clear();
+    if (cached.size >= maxCached) cached.clear();
     cached.set(name, key);
     return key;
   };

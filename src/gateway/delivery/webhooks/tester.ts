@@ -18,7 +18,7 @@ interface TesterParts {
   readonly ids: Pick<IdMaker, 'event'>;
 }
 
-const mostAtOnce = 10;
+const maxAtOnce = 10;
 
 /** Sends test events to endpoints. They are signed like any other event, and are in no feed and no list of deliveries. */
 export class WebhookTester {
@@ -31,7 +31,7 @@ export class WebhookTester {
    * called with the id before anything is sent; if it throws, nothing is.
    */
   async send(endpoint: Endpoint, note?: (id: string, now: number) => Promise<unknown>): Promise<SentTest | undefined> {
-    if (this.#underWay >= mostAtOnce) return undefined;
+    if (this.#underWay >= maxAtOnce) return undefined;
     this.#underWay += 1;
     try {
       const { sender, keysOf, clock, ids } = this.parts;

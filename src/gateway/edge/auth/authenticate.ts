@@ -169,9 +169,9 @@ function keep<T>(entries: Map<string, T>, keyId: string, entry: T, most: number)
 
 /** How often uses are stored. Other replicas show them so much later. */
 const everyMs = 5_000;
-const mostTogether = 500;
+const maxTogether = 500;
 /** How many keys' uses may wait to be stored. Further ones are dropped. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /** Collects the last uses of keys and stores them now and then, so that no request waits for it. */
 export class KeyUses {
@@ -184,7 +184,7 @@ export class KeyUses {
   ) {}
 
   note(partnerId: string, keyId: string): void {
-    if (this.#waiting.size >= mostWaiting && !this.#waiting.has(keyId)) return;
+    if (this.#waiting.size >= maxWaiting && !this.#waiting.has(keyId)) return;
     this.#waiting.set(keyId, { partnerId, keyId, usedAt: this.clock.now() });
   }
 
@@ -204,8 +204,8 @@ export class KeyUses {
   async #save(): Promise<void> {
     // Keys used during the write wait for the next one.
     const uses = [...this.#waiting.values()];
-    for (let first = 0; first < uses.length; first += mostTogether) {
-      const some = uses.slice(first, first + mostTogether);
+    for (let first = 0; first < uses.length; first += maxTogether) {
+      const some = uses.slice(first, first + maxTogether);
       await this.database.write(saveKeyUses(some));
       for (const use of some) if (this.#waiting.get(use.keyId) === use) this.#waiting.delete(use.keyId);
     }

@@ -122,7 +122,7 @@ export type Identify = (
 ) => Identification | Promise<Identification>;
 
 /** How often work is repeated because its caller may have changed meanwhile. */
-const mostTries = 4;
+const maxTries = 4;
 
 /** The caller may have lost its permission since it was renewed. */
 class PermissionInDoubt extends Error {
@@ -144,7 +144,7 @@ export async function whilePermitted<T>(permission: Permission, work: (check: ()
       return await work(check);
     } catch (error) {
       if (!(error instanceof PermissionInDoubt)) throw error;
-      if (tries === mostTries) throw new ApiError('service_unavailable', { cause: error });
+      if (tries === maxTries) throw new ApiError('service_unavailable', { cause: error });
     }
   }
 }

@@ -1,8 +1,8 @@
 /** How many active keys a partner may have. */
-export const mostActiveKeys = 10;
+export const maxActiveKeys = 10;
 
 /** How many generations of keys are followed: each key is made with one of the generation before. */
-export const mostGenerations = 10_000;
+export const maxGenerations = 10_000;
 
 /** A key and the key it was made with, or undefined if an operator made it. */
 export interface KeyLine {
@@ -16,7 +16,7 @@ export interface KeyLine {
  * `generations`. An active key with more ancestors counts as a descendant: revoking one key too many is better than
  * leaving a leaked one.
  */
-export function activeChildren(keyId: string, lines: readonly KeyLine[], generations = mostGenerations): string[] {
+export function activeChildren(keyId: string, lines: readonly KeyLine[], generations = maxGenerations): string[] {
   const makers = new Map(lines.map(({ id, createdBy }) => [id, createdBy]));
   const descends = (id: string) => {
     let at: string | undefined = id;

@@ -12,7 +12,7 @@ const readAnywayMs = 5_000;
 /** How long a caller waits for a read. */
 const answerWithinMs = 1_500;
 /** How many ids are kept. A gateway with more queries the database for every key without a MAC. */
-const mostIds = 100_000;
+const maxIds = 100_000;
 
 /**
  * The ids of the active keys without a MAC: an earlier version made them, or `keys reseal` listed them because a former
@@ -34,7 +34,7 @@ export class KeysWithoutMac {
   constructor(
     private readonly database: Database,
     private readonly macKeys: Keys,
-    private readonly mostKept = mostIds,
+    private readonly mostKept = maxIds,
   ) {}
 
   /**

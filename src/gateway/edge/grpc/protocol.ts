@@ -33,7 +33,7 @@ export interface GrpcOptions extends ProtocolOptions {
 }
 
 /** Larger than our own limit, so that our own error answers up to this size. */
-const mostMessageBytes = 4 * maxBodyBytes;
+const maxMessageBytes = 4 * maxBodyBytes;
 
 /** gRPC over the pipeline. A call is authorized by its head, and served once grpc-js has its message. */
 export class GrpcProtocol {
@@ -81,7 +81,7 @@ export class GrpcProtocol {
     const { method, file } = operation;
     const what: Pick<ServedMethod, 'method' | 'maxBytes' | 'refuse'> = {
       method,
-      maxBytes: (file?.maxBytes ?? 0) + mostMessageBytes,
+      maxBytes: (file?.maxBytes ?? 0) + maxMessageBytes,
       refuse: (arrival, { isCompressed, start }) =>
         isCompressed ? this.#refuseCompressed(arrival) : this.#refuseTooLarge(operation, arrival, start),
     };

@@ -27,7 +27,7 @@ function asksForUpgrade({ headers }: IncomingMessage): boolean {
 /** How many pipelined requests may wait on one connection. */
 const maxWaiting = 32;
 /** How often reading is begun again before Node's parser lets go. It never is while the client reads no answer. */
-const mostResumes = 3;
+const maxResumes = 3;
 /** How long a new connection has for its first request when the port closes, because one may be on its way. */
 const firstRequestMs = 500;
 
@@ -137,7 +137,7 @@ export class Connection {
   #stopParsing(onStopped?: () => void): void {
     if (this.#isDetached) return;
     this.#isDetached = true;
-    this.#detach(mostResumes, onStopped);
+    this.#detach(maxResumes, onStopped);
   }
 
   /** Lets go of Node's parser once the socket is read: if Node has stopped that, nothing begins it again without the parser. */

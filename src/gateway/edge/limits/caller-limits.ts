@@ -5,10 +5,10 @@ import type { SharedBuckets } from './shared-buckets.ts';
 import type { SharedSlots } from './shared-slots.ts';
 
 /** Streams open at once in this process. */
-const mostStreams = { ofPartner: 10, ofAll: 500 };
+const maxStreams = { ofPartner: 10, ofAll: 500 };
 
 /** Files of just under 1,000,000 bytes in this process's memory at once. */
-const mostFiles = { ofPartner: 40, ofAll: 160 };
+const maxFiles = { ofPartner: 40, ofAll: 160 };
 
 /**
  * Enforces callers' limits: rate and requests in progress across replicas, streams and files in this process. Each
@@ -56,13 +56,13 @@ export class CallerLimits {
   /** Counts an open stream. Call the result when it ends. */
   takeStream({ partnerId }: Caller): () => void {
     const open = this.#streams.of(partnerId);
-    if (open >= mostStreams.ofPartner) {
+    if (open >= maxStreams.ofPartner) {
       throw limited(
         'open_streams',
-        `The limit of ${mostStreams.ofPartner} open streams is used up: ${open} are open, 0 remain. Close one, then open this one again.`,
+        `The limit of ${maxStreams.ofPartner} open streams is used up: ${open} are open, 0 remain. Close one, then open this one again.`,
       );
     }
-    if (this.streams >= mostStreams.ofAll) {
+    if (this.streams >= maxStreams.ofAll) {
       throw limited('open_streams', 'Too many streams are open. Open this one again later.');
     }
     return this.#streams.add(partnerId);
@@ -74,7 +74,7 @@ export class CallerLimits {
    */
   takeFile({ partnerId }: Caller): () => void {
     const held = this.#files.of(partnerId);
-    const most = Math.max(0, Math.min(mostFiles.ofPartner, mostFiles.ofAll - this.files));
+    const most = Math.max(0, Math.min(maxFiles.ofPartner, maxFiles.ofAll - this.files));
     if (held < most) return this.#files.add(partnerId);
     throw limited(
       'files',

@@ -21,7 +21,7 @@ export interface Instant {
 export const keptMs = 600_000;
 
 const timeoutMs = 500;
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 const wrongRevision = 10_071;
 /** Clocks drift, so an older reading of the server's clock is replaced by any newer one. */
 const readingKeptMs = 30_000;
@@ -143,7 +143,7 @@ export class CounterStore {
       // In memory, because NATS 2.9 blocks on a file write when its disk is full.
       storage: StorageType.Memory,
       ttl: keptMs,
-      max_bytes: mostBytes,
+      max_bytes: maxBytes,
       maxValueSize: maxEntryBytes,
       replicas: this.#copies,
       // A follower's answer could be old.

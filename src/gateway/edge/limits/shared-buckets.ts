@@ -245,7 +245,7 @@ class BucketCounter extends SharedCounter<Bucket> {
 }
 
 /** A time further ahead than this comes from a clock that was set back since. */
-const mostAheadMs = 5_000;
+const maxAheadMs = 5_000;
 
 /**
  * Draws from a bucket. The elapsed time is measured from the earliest possible time of the last draw to the earliest
@@ -278,7 +278,7 @@ export function draw(before: Bucket, { perSecond, burst }: Rate, by: Draw): { bu
  */
 function fill({ level, at, held }: Bucket, { perSecond, burst }: Rate, by: Draw): Bucket {
   const { now, replica, own, ownSince } = by;
-  const isAhead = (time: number) => time > now.atMost + mostAheadMs;
+  const isAhead = (time: number) => time > now.atMost + maxAheadMs;
   let filledTo = isAhead(at) ? now.atLeast : at;
   let filled = level;
   const stocks = Object.entries(held)
@@ -340,6 +340,6 @@ export function bucketFrom(value: unknown): Bucket | undefined {
 
 /** Whether no time of a bucket is further ahead than replicas can differ about the server's clock. */
 export function isOfNow({ at, held }: Bucket, { atMost }: Instant): boolean {
-  const last = atMost + mostAheadMs;
+  const last = atMost + maxAheadMs;
   return at <= last && Object.values(held).every(({ until }) => until <= last + stockMs);
 }

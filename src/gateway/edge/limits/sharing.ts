@@ -71,7 +71,7 @@ const spreadMs = 200;
 const retryMs = 250;
 /** How long requests wait for the first join, and for the last write of any join. Then they get the replica's share. */
 const requestWaitMs = { first: 3_000, last: 1_000 };
-const mostAtOnce = 32;
+const maxAtOnce = 32;
 
 /**
  * Whether this replica counts together with the others or keeps to its share. Replicas know each other by heartbeats.
@@ -373,8 +373,8 @@ export class Sharing {
   /** Changes all entries that need it, at most `mostAtOnce` at a time. */
   async #updateAll(purpose: Purpose): Promise<void> {
     const counters = this.#kinds.flatMap((kind) => [...kind.values()]).filter((each) => each.needs(purpose));
-    for (let first = 0; first < counters.length; first += mostAtOnce) {
-      await Promise.all(counters.slice(first, first + mostAtOnce).map((each) => each.update(purpose)));
+    for (let first = 0; first < counters.length; first += maxAtOnce) {
+      await Promise.all(counters.slice(first, first + maxAtOnce).map((each) => each.update(purpose)));
     }
   }
 }

@@ -153,7 +153,7 @@ async function writePeriod({ database, read, folder, checkAlone }: Run, period: 
   return verified;
 }
 
-const mostRemoved = 200;
+const maxRemoved = 200;
 
 /** Removes what may leave the database, by the archived rows themselves. Answers how many rows it removed. */
 async function removeArchived({ database }: Run, path: string, { unit }: Period, manifest: Manifest): Promise<number> {
@@ -164,8 +164,8 @@ async function removeArchived({ database }: Run, path: string, { unit }: Period,
     const file = manifest.files.find(({ name }) => name === `${set.name}.ndjson.gz`);
     if (file === undefined) continue; // A version that did not know the set wrote it.
     await readRows(join(path, file.name), file, async (page) => {
-      for (let at = 0; at < page.length; at += mostRemoved) {
-        for (const change of removals(set, page.slice(at, at + mostRemoved) as ArchivedRow[])) {
+      for (let at = 0; at < page.length; at += maxRemoved) {
+        for (const change of removals(set, page.slice(at, at + maxRemoved) as ArchivedRow[])) {
           removed += await rested(() => database.write(change));
         }
       }

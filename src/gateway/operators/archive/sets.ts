@@ -108,8 +108,8 @@ export function findWaiting(from: Date, to: Date): Statement {
 export const sets = { month: monthly, day: daily } as const;
 
 /** The most rows that a statement examines, whether or not they belong to the period. */
-const mostRows = 2_000;
-const mostIds = 500;
+const maxRows = 2_000;
+const maxIds = 500;
 
 /** Runs a read; the archive rests between reads. */
 export type Read = (query: Statement) => Promise<Record<string, unknown>[]>;
@@ -124,7 +124,7 @@ export async function* rowsOf(read: Read, set: ArchivedSet, from: Date, to: Date
     for (let after: SqlValue = keyColumn === 'id' ? '' : -1; ; ) {
       const [window] = await read(
         sql`SELECT MIN(${key}) AS first, MAX(${key}) AS last, COUNT(*) AS count FROM (SELECT ${key} FROM ${inOrder}
-          WHERE ${own} AND ${key} > ${after} ORDER BY ${key} LIMIT ${statement(String(mostRows))}) AS keys_in_order`,
+          WHERE ${own} AND ${key} > ${after} ORDER BY ${key} LIMIT ${statement(String(maxRows))}) AS keys_in_order`,
       );
       const count = Number(window?.count ?? 0);
       if (count === 0) break;
@@ -134,10 +134,10 @@ export async function* rowsOf(read: Read, set: ArchivedSet, from: Date, to: Date
         sql`SELECT ${statement(table.all.list)} FROM ${inOrder} WHERE ${own} AND ${key} >= ${first} AND ${key} <= ${last}
           AND ${isOf(from, to, late)} ORDER BY ${key}`,
       );
-      for (let at = 0; at < rows.length; at += mostIds) {
-        yield await withAttached(read, set, partnerId, rows.slice(at, at + mostIds));
+      for (let at = 0; at < rows.length; at += maxIds) {
+        yield await withAttached(read, set, partnerId, rows.slice(at, at + maxIds));
       }
-      if (count < mostRows) break;
+      if (count < maxRows) break;
       after = last;
     }
   }

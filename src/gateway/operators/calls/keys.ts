@@ -4,7 +4,7 @@ import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_
 import { enumWords } from '../../../kit/enums.ts';
 import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
 import { areTooWide, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
-import { activeChildren, mostActiveKeys, mostGenerations } from '../../edge/auth/key-rules.ts';
+import { activeChildren, maxActiveKeys, maxGenerations } from '../../edge/auth/key-rules.ts';
 import type { KeySeals } from '../../edge/auth/key-seals.ts';
 import {
   countActiveKeys,
@@ -59,8 +59,8 @@ export function keyService(
       const { id, key: secret, secretHash, macKey } = makeKey(database.environment, keyMacKeys, ids.keyHead());
       const createdAt = clock.now();
       await changeOwned(database, partnerId, 'keys', reading(countActiveKeys(partnerId)), ([counted]) => {
-        if (Number(counted?.[0]?.active) >= mostActiveKeys) {
-          throw new AdminError(status.FAILED_PRECONDITION, `the partner has ${mostActiveKeys} keys: revoke one first`);
+        if (Number(counted?.[0]?.active) >= maxActiveKeys) {
+          throw new AdminError(status.FAILED_PRECONDITION, `the partner has ${maxActiveKeys} keys: revoke one first`);
         }
         const after = { scopes: scopes.map((scope) => scopeWords.word(scope)), addresses };
         return [
@@ -110,7 +110,7 @@ export function keyService(
     const partnerId = ownerIn(await database.read(statement('SELECT partner_id FROM api_keys WHERE id = ?', keyId)));
     return database.inPartner(partnerId, {
       touches: ['keys'],
-      fact: reading(findShownKey(partnerId, keyId), listKeyLines(partnerId, mostGenerations)),
+      fact: reading(findShownKey(partnerId, keyId), listKeyLines(partnerId, maxGenerations)),
       decide: ([own = [], lines = []]) => {
         const revoked = activeChildren(keyId, lines.map(toKeyLine));
         if (own[0]?.revoked_at === null) revoked.unshift(keyId);

@@ -34,7 +34,7 @@ interface WalkOptions {
 /** Entries of one walk, and entries read at a time. */
 const longestWalk = 50_000;
 const pageSize = 1_000;
-const mostFaults = 100;
+const maxFaults = 100;
 
 /**
  * Walks a partner's ledger after an entry: each entry against the one before, its hash and its allocation or the audit of its
@@ -65,7 +65,7 @@ export async function walkLedger(
   }
   let entries = 0;
   let atEnd = last.lastSequence >= wallet.lastSequence;
-  while (!atEnd && entries < mostEntries && faults.length < mostFaults) {
+  while (!atEnd && entries < mostEntries && faults.length < maxFaults) {
     const wanted = Math.min(pageSize, mostEntries - entries);
     const rows = await database.read(listEntries(partnerId, last.lastSequence, wanted));
     const page = rows.map(toEntry).filter(({ sequence }) => sequence <= wallet.lastSequence);
@@ -93,7 +93,7 @@ export async function walkLedger(
       faults.push({ kind: 'allocation', sequence: 0n, id: '', detail });
     }
   }
-  return { complete: atEnd, faults: faults.slice(0, mostFaults), entries, last };
+  return { complete: atEnd, faults: faults.slice(0, maxFaults), entries, last };
 }
 
 /**

@@ -46,7 +46,7 @@ interface AdminServerOptions {
 type Answer = MessageInitShape<DescMessage>;
 type Handle<Answered> = (request: Message, call: AdminCall, signal?: AbortSignal) => Answered;
 
-const mostMessageBytes = 64 * 1024;
+const maxMessageBytes = 64 * 1024;
 const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 /** How long calls may go on over a connection whose certificate may be revoked. */
 const reconnectMs = 1_000;
@@ -64,7 +64,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   const served = services.flatMap(({ service, calls }) =>
     service.methods.map((method): ServedMethod => {
       const handle = calls[method.localName] as Handle<unknown>;
-      const what = { method, maxBytes: mostMessageBytes };
+      const what = { method, maxBytes: maxMessageBytes };
       return method.methodKind === 'server_streaming'
         ? { ...what, serveStream: streamServer(method, handle as Handle<AsyncIterable<Answer>>) }
         : { ...what, serve: unaryServer(method, handle as Handle<Promise<Answer>>) };

@@ -5,7 +5,7 @@ import type { Database } from '../../store/database.ts';
 import { isDuplicate } from '../../store/errors.ts';
 import { found, sharing, together } from '../../store/facts.ts';
 import type { Decision, SqlRow } from '../../store/statement.ts';
-import { type LedgerEntry, mostInWalletKobo } from '../../trading/wallet/rules.ts';
+import { type LedgerEntry, maxInWalletKobo } from '../../trading/wallet/rules.ts';
 import {
   ledgerHead,
   listCredits,
@@ -99,7 +99,7 @@ export async function recordCredit(
       decide: ({ prior }, partner): Decision<RecordedCredit> => {
         if (prior !== undefined) return { writes: [], result: recordedBefore(prior, credit) };
         const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId, seals)).head;
-        if (availableKobo + reservedKobo + postedKobo + amountKobo > mostInWalletKobo) {
+        if (availableKobo + reservedKobo + postedKobo + amountKobo > maxInWalletKobo) {
           throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
         }
         const { partnerId: _, ...paid } = credit;

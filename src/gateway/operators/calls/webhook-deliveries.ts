@@ -24,10 +24,10 @@ import { changeEndpoint, outcomes, readEndpoint, type WebhookAdminParts } from '
 
 const states = enumWords<typeof DeliveryState>(DeliveryStateSchema);
 
-const mostAttemptsListed = 100;
-const mostRedelivered = 1_000;
+const maxAttemptsListed = 100;
+const maxRedelivered = 1_000;
 /** The most recent events about an object whose deliveries are listed. */
-const mostEvents = 1_000;
+const maxEvents = 1_000;
 
 /** The operators' calls on deliveries and their attempts. */
 export function webhookDeliveryCalls(
@@ -44,13 +44,13 @@ export function webhookDeliveryCalls(
         versions:
           objectId === ''
             ? undefined
-            : (await read(findVersionsAbout(partnerId, objectId, before, mostEvents))).map(versionOf),
+            : (await read(findVersionsAbout(partnerId, objectId, before, maxEvents))).map(versionOf),
         state: state === DeliveryState.UNSPECIFIED ? undefined : states.word(state),
         eventId: eventId === '' ? undefined : eventId,
       };
       const { rows, hasMore, most } = await listed(limit, (most) => read(listDeliveries(partnerId, filter, most)));
-      const listedAttempts = mostAttemptsListed * most;
-      const attempts = await read(findAttempts(partnerId, rows.map(versionOf), mostAttemptsListed, listedAttempts));
+      const listedAttempts = maxAttemptsListed * most;
+      const attempts = await read(findAttempts(partnerId, rows.map(versionOf), maxAttemptsListed, listedAttempts));
       const attemptsOf = groupBy(attempts.map(tables.attempts.all.read), ({ version }) => version);
       const deliveries = rows.map((row) => ({
         ...toMessage(tables.deliveries.all.read(row), attemptsOf.get(versionOf(row)) ?? []),
@@ -75,14 +75,14 @@ export function webhookDeliveryCalls(
           ? lockEvent(partnerId, eventId, clock.now())
           : await lockPage(partnerId, { ...window, afterVersion });
       const decide = (_: unknown, now: number, rows: SqlRow[]) => {
-        const found = rows.slice(0, mostRedelivered).map(redelivered.read);
+        const found = rows.slice(0, maxRedelivered).map(redelivered.read);
         // The lock was waited for, and the events became older meanwhile.
         const versions = found.filter((one) => !isTooOld(one.occurredAt, now)).map(({ version }) => version);
         if (window === undefined && versions.length === 0) throw tooOld();
         const result = {
           events: versions.length,
           lastVersion: found.at(-1)?.version ?? 0n,
-          complete: rows.length <= mostRedelivered,
+          complete: rows.length <= maxRedelivered,
         };
         if (versions.length === 0) return { writes: [], result };
         const asked = window === undefined ? { eventId } : { from: new Date(window.from), to: new Date(window.to) };
@@ -97,7 +97,7 @@ export function webhookDeliveryCalls(
   async function lockPage(partnerId: string, window: { from: number; to: number; afterVersion: bigint }) {
     const [row] = window.afterVersion > 0n ? await read(findPosition(partnerId, window.afterVersion)) : [];
     const after = row && tables.deliveries.all.read(row);
-    return lockWindow(partnerId, { ...window, after }, clock.now(), mostRedelivered + 1);
+    return lockWindow(partnerId, { ...window, after }, clock.now(), maxRedelivered + 1);
   }
 
   async function requireRecent(partnerId: string, eventId: string): Promise<void> {

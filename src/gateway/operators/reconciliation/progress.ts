@@ -46,9 +46,9 @@ export class Progress {
   /** Saves differences as breaks of the run's day, with changes of the run. */
   async saveFound(changes: Partial<StoredRun>, found: readonly Difference[]): Promise<void> {
     if (found.length === 0) return this.save(changes);
-    for (let at = 0; at < found.length; at += mostAtOnce) {
-      const isLast = at + mostAtOnce >= found.length;
-      await this.#saveBreaks(isLast ? changes : {}, await this.#withOwners(found.slice(at, at + mostAtOnce)));
+    for (let at = 0; at < found.length; at += maxAtOnce) {
+      const isLast = at + maxAtOnce >= found.length;
+      await this.#saveBreaks(isLast ? changes : {}, await this.#withOwners(found.slice(at, at + maxAtOnce)));
     }
   }
 
@@ -104,7 +104,7 @@ export class Progress {
 }
 
 /** How many breaks a transaction saves. */
-const mostAtOnce = 100;
+const maxAtOnce = 100;
 const longestSide = 300;
 
 function mustBeHeld(rows: readonly unknown[] | undefined): void {

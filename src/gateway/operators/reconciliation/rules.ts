@@ -88,14 +88,14 @@ export interface StatedAllocation {
 }
 
 /** How many trades of an order are compared one by one. */
-export const mostTrades = 5_000;
+export const maxTrades = 5_000;
 
 export const noTrades: Trades = { listed: [], count: 0, quantity: 0n, valueKobo: 0n };
 
 /** The trades with one more. */
 export function withTrade({ listed, count, quantity, valueKobo }: Trades, trade: TradeFacts): Trades {
   return {
-    listed: count < mostTrades ? [...listed, trade] : listed,
+    listed: count < maxTrades ? [...listed, trade] : listed,
     count: count + 1,
     quantity: quantity + trade.quantity,
     valueKobo: valueKobo + trade.quantity * trade.priceKobo,
@@ -118,7 +118,7 @@ export function withChangedTrade(trades: Trades, changed: ChangedTrade): Trades 
   const { step, quantity, priceKobo } = changed;
   const before = trades.listed.find((trade) => trade.step === step);
   // Of trades beyond the listed ones only the sums are known.
-  if (before === undefined && trades.count <= mostTrades) return trades;
+  if (before === undefined && trades.count <= maxTrades) return trades;
   const difference =
     before === undefined
       ? { quantity: changed.filledChange, valueKobo: changed.valueChangeKobo }
@@ -189,7 +189,7 @@ function compareTrades(
   ours: Trades,
   stated: Trades,
 ): Difference[] {
-  if (ours.count > mostTrades || stated.count > mostTrades) {
+  if (ours.count > maxTrades || stated.count > maxTrades) {
     if (ours.quantity === stated.quantity && ours.valueKobo === stated.valueKobo) return [];
     return [{ ...base, kind: 'trade_terms', ours: shownSums(ours), brokers: shownSums(stated), subject: 'sums' }];
   }
@@ -431,7 +431,7 @@ export function needsDayBefore(kind: BreakKindName): boolean {
 }
 
 /** How far the worker goes back for days that were missed. */
-export const mostDaysBack = 7;
+export const maxDaysBack = 7;
 
 /** The last day whose evening has come. `at` is the minute of the Lagos day. */
 export function lastDueDay(now: number, minute: number): string {
@@ -442,7 +442,7 @@ export function lastDueDay(now: number, minute: number): string {
 /** The days that the worker must compare, oldest first: those whose evening has come, not before `firstDay`. */
 export function dueDays(now: number, minute: number, firstDay: string): string[] {
   const last = Date.parse(`${lastDueDay(now, minute)}T00:00:00Z`);
-  const days = Array.from({ length: mostDaysBack }, (_, back) =>
+  const days = Array.from({ length: maxDaysBack }, (_, back) =>
     new Date(last - back * dayMs).toISOString().slice(0, 10),
   );
   return days.filter((day) => day >= firstDay).reverse();

@@ -8,7 +8,7 @@ import { StatementError } from '../../trading/broker/statements.ts';
 import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
 import { fetchStatement, IncompleteDayError, type Statements } from './fetch.ts';
 import { LeaseLostError, Progress } from './progress.ts';
-import { type BreakKindName, lastDueDay, mostDaysBack, needsDayBefore } from './rules.ts';
+import { type BreakKindName, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
 import { anyItem, breaksOfDay, removeItems } from './store.ts';
 import { type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
 
@@ -184,7 +184,7 @@ export class Runner {
 
   /** Whether a day is given up when its try fails, so that it is not tried for ever. */
   #isTooOld({ day }: StoredRun): boolean {
-    return Date.parse(lastDueDay(this.options.clock.now(), 0)) - Date.parse(day) > mostDaysBack * 86_400_000;
+    return Date.parse(lastDueDay(this.options.clock.now(), 0)) - Date.parse(day) > maxDaysBack * 86_400_000;
   }
 
   async #end(

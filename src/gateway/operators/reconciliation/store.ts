@@ -3,7 +3,7 @@ import type { BreakKindName } from './rules.ts';
 import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from './table.ts';
 
 /** The most breaks that are counted. */
-export const mostBreaksCounted = 10_000;
+export const maxBreaksCounted = 10_000;
 
 /** The newest run of a day. `lock`: for a transaction that decides on it. */
 export function newestRun(day: string, lock = false): Statement {
@@ -65,7 +65,7 @@ export function lastOffer(): Statement[] {
 export function countOpenBreaks(): Statement {
   return statement(
     `SELECT kind, COUNT(*) AS count FROM (SELECT kind FROM reconciliation_breaks
-      FORCE INDEX (reconciliation_breaks_open) WHERE is_open = 1 LIMIT ${mostBreaksCounted}) AS counted GROUP BY kind`,
+      FORCE INDEX (reconciliation_breaks_open) WHERE is_open = 1 LIMIT ${maxBreaksCounted}) AS counted GROUP BY kind`,
   );
 }
 

@@ -11,7 +11,7 @@ export interface KeyOrigin {
 }
 
 /** A key has one entry of its creation. Somebody who has the database can add more, so a second one is noticed. */
-const mostEntries = 2;
+const maxEntries = 2;
 
 /** Reads who made a key: an operator by the audit, or another key by the partner's changes. */
 export async function readKeyOrigin(database: Database, key: SealedKey): Promise<KeyOrigin> {
@@ -19,7 +19,7 @@ export async function readKeyOrigin(database: Database, key: SealedKey): Promise
   const [entries = [], changes = []] = await database.readAll([
     statement(
       `SELECT operator, became FROM audit_entries FORCE INDEX (audit_entries_subject)
-        WHERE subject = ? AND action = 'Keys.CreateKey' AND partner_id = ? ORDER BY id LIMIT ${mostEntries}`,
+        WHERE subject = ? AND action = 'Keys.CreateKey' AND partner_id = ? ORDER BY id LIMIT ${maxEntries}`,
       id,
       partnerId,
     ),

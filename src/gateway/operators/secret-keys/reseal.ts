@@ -13,7 +13,7 @@ export interface ResealOptions {
   readonly print: (line: string) => void;
 }
 
-const mostTogether = 200;
+const maxTogether = 200;
 /** Between two batches, so that traffic goes first. */
 const restMs = 20;
 
@@ -60,7 +60,7 @@ async function listKeys({ database, ring, print }: ResealOptions): Promise<void>
     const rows = await database.read(
       statement(
         `SELECT id FROM api_keys FORCE INDEX (api_keys_without_mac)
-         WHERE has_mac = 1 AND revoked_at IS NULL AND id > ? ORDER BY id LIMIT ${mostTogether}`,
+         WHERE has_mac = 1 AND revoked_at IS NULL AND id > ? ORDER BY id LIMIT ${maxTogether}`,
         after,
       ),
     );

@@ -13,7 +13,7 @@ export interface Sealed {
   readonly opened: { readonly text: string; readonly keyId: string } | undefined;
 }
 
-const mostRead = 200;
+const maxRead = 200;
 const shown = endpoints.only('partnerId', 'secret', 'oldSecret');
 
 /** The seals of webhook secrets, some at a time. */
@@ -22,7 +22,7 @@ export async function* sealedSecrets(database: Database, seal: Seal): AsyncGener
   for (;;) {
     const rows = await database.read(
       statement(
-        `SELECT ${shown.list} FROM webhook_endpoints WHERE partner_id > ? ORDER BY partner_id LIMIT ${mostRead}`,
+        `SELECT ${shown.list} FROM webhook_endpoints WHERE partner_id > ? ORDER BY partner_id LIMIT ${maxRead}`,
         after,
       ),
     );
@@ -32,7 +32,7 @@ export async function* sealedSecrets(database: Database, seal: Seal): AsyncGener
       ...(oldSecret === null ? [] : [opened(seal, { partnerId, field: 'oldSecret', bytes: oldSecret })]),
     ]);
     const last = read.at(-1);
-    if (last === undefined || rows.length < mostRead) return;
+    if (last === undefined || rows.length < maxRead) return;
     after = last.partnerId;
   }
 }

@@ -19,7 +19,7 @@ export interface FirstSealOptions extends SealOptions {
   readonly acceptsUnsealed: boolean;
 }
 
-const mostTogether = 200;
+const maxTogether = 200;
 /** Between two batches, so that traffic goes first. */
 export const restMs = 20;
 
@@ -144,7 +144,7 @@ async function* activeKeys(database: Database): AsyncGenerator<readonly FoundKey
     const rows = await database.read(
       statement(
         `SELECT partner_id, id, secret_hash, scopes, addresses, created_at, seal FROM api_keys FORCE INDEX (api_keys_id)
-          WHERE id > ? AND revoked_at IS NULL ORDER BY id LIMIT ${mostTogether}`,
+          WHERE id > ? AND revoked_at IS NULL ORDER BY id LIMIT ${maxTogether}`,
         after,
       ),
     );

@@ -22,9 +22,9 @@ interface StoredWallet {
   readonly seal: Buffer | null;
 }
 
-const mostTogether = 200;
+const maxTogether = 200;
 /** How often a ledger is followed while a gateway of an earlier version goes on with it. */
-const mostTries = 20;
+const maxTries = 20;
 
 /**
  * Seals each ledger up to its end, after it has walked all that is not sealed. A ledger with a fault is named and stays as it
@@ -72,7 +72,7 @@ async function sealOne(
   let stored: StoredWallet | undefined = found;
   // An entry whose seal is right needs no second walk before it.
   let after = (await sealedEntry(database, seals, found))?.lastSequence ?? 0n;
-  for (let tries = 0; tries < mostTries && stored !== undefined; tries += 1) {
+  for (let tries = 0; tries < maxTries && stored !== undefined; tries += 1) {
     if (seals.prove(stored.head, stored.seal) === 'sealed') return undefined;
     for (let complete = false; !complete; ) {
       const walked = await walk(database, partnerId, after, { seals });
@@ -150,7 +150,7 @@ async function* storedWallets(database: Database): AsyncGenerator<readonly Store
   for (let after = ''; ; ) {
     const rows = await database.read(
       statement(
-        `SELECT ${wallets.all.list} FROM wallets WHERE partner_id > ? ORDER BY partner_id LIMIT ${mostTogether}`,
+        `SELECT ${wallets.all.list} FROM wallets WHERE partner_id > ? ORDER BY partner_id LIMIT ${maxTogether}`,
         after,
       ),
     );

@@ -12,8 +12,8 @@ import { overdueProposals } from '../calls/proposals/table.ts';
 export type BacklogFigures = Awaited<ReturnType<typeof readBacklog>>;
 
 /** The most rows of a kind that are counted. An exact number beyond it is not worth its cost. */
-export const mostCounted = 10_000;
-const mostLeases = 1_000;
+export const maxCounted = 10_000;
+const maxLeases = 1_000;
 
 const tables = { order: 'orders', application: 'applications', allocation: 'allocations' } as const;
 const kinds = Object.keys(tables) as (keyof typeof tables)[];
@@ -37,8 +37,8 @@ const states = ['sending', 'uncertain', 'other'] as const;
 export async function readBacklog(database: Database, clock: Clock) {
   const rows = await database.readAll([
     ...kinds.map((kind) => countUnsettled(tables[kind])),
-    countWaiting(mostCounted),
-    statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${mostLeases}`),
+    countWaiting(maxCounted),
+    statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${maxLeases}`),
     ...removed.map(({ oldest }) => oldest),
   ]);
   const afterLeases = kinds.length + 2;
@@ -73,7 +73,7 @@ function countUnsettled(table: string): Statement {
     `SELECT IF(state IN ('sending', 'uncertain'), state, 'other') AS shown_state, COUNT(*) AS count,
       MIN(IF(state IN ('sending', 'uncertain'), created_at, check_at)) AS oldest FROM
       (SELECT state, created_at, check_at FROM ${table} FORCE INDEX (${table}_check_at) WHERE check_at IS NOT NULL
-        ORDER BY check_at LIMIT ${mostCounted}) AS due
+        ORDER BY check_at LIMIT ${maxCounted}) AS due
       GROUP BY shown_state`,
   );
 }

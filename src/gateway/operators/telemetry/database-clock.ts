@@ -57,7 +57,7 @@ export class DatabaseProbe {
 }
 
 /** Rows that are removed by age are far older than a day, so a smaller difference does no harm. */
-const mostApartMs = 3_600_000;
+const maxApartMs = 3_600_000;
 
 /**
  * The time for removing old rows: the earlier of ours and the database's. Undefined unless the two agree and ours is not
@@ -78,7 +78,7 @@ export function removalTime(options: {
     // Read first: a clock that jumps after this has no effect.
     const now = clock.now();
     const { aheadMs } = await readDatabaseClock(database, clock);
-    const isRight = Math.abs(aheadMs) < mostApartMs && brokerClocks.known !== 'apart';
+    const isRight = Math.abs(aheadMs) < maxApartMs && brokerClocks.known !== 'apart';
     if (isRight) {
       doubting.delete(worker);
       return now + Math.min(0, aheadMs);

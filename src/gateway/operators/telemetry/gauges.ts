@@ -9,7 +9,7 @@ import {
 } from '../../delivery/webhooks/endpoint-store.ts';
 import { shownUndeliveredMs } from '../../delivery/webhooks/rules.ts';
 import { dispatcherLeasePrefix } from '../../delivery/webhooks/table.ts';
-import { type Metrics, mostPartnersNamed } from '../../edge/metrics.ts';
+import { type Metrics, maxPartnersNamed } from '../../edge/metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { SqlRow } from '../../store/statement.ts';
 import { type ReconciliationFigures, readReconciliation } from '../reconciliation/figures-store.ts';
@@ -117,7 +117,7 @@ export class Gauges {
     const until = clock.now() - shownUndeliveredMs;
     const [paused = [], undelivered = []] = await database.readAll([
       countPaused(),
-      findUndelivered(until, mostPartnersNamed),
+      findUndelivered(until, maxPartnersNamed),
     ]);
     return { paused: paused[0], undelivered: undelivered.map(readUndelivered) };
   }

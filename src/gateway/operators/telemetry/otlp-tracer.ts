@@ -21,8 +21,8 @@ import type { CollectorAccess } from './collector-access.ts';
 const exportTimeoutMs = 5_000;
 const exportEveryMs = 1_000;
 /** The most spans that wait for export. Further spans are dropped, because traces need not be complete. */
-const mostWaiting = 4_096;
-const mostTogether = 512;
+const maxWaiting = 4_096;
+const maxTogether = 512;
 /** How often failed exports are logged. */
 const logEveryMs = 60_000;
 /** How long a stop waits for the last export. */
@@ -61,8 +61,8 @@ export function otlpTracer(
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [
       new BatchSpanProcessor(loggingFailures(exporter, log), {
-        maxQueueSize: mostWaiting,
-        maxExportBatchSize: mostTogether,
+        maxQueueSize: maxWaiting,
+        maxExportBatchSize: maxTogether,
         scheduledDelayMillis: exportEveryMs,
         exportTimeoutMillis: exportTimeoutMs,
       }),

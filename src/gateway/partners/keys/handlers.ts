@@ -15,7 +15,7 @@ import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
 import type { KeyUses } from '../../edge/auth/authenticate.ts';
 import type { Call, HandlersOf } from '../../edge/auth/call.ts';
 import { areTooWide, badAddress, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
-import { activeChildren, mostActiveKeys, mostGenerations } from '../../edge/auth/key-rules.ts';
+import { activeChildren, maxActiveKeys, maxGenerations } from '../../edge/auth/key-rules.ts';
 import type { KeySeals } from '../../edge/auth/key-seals.ts';
 import {
   countActiveKeys,
@@ -115,7 +115,7 @@ export function keyHandlers({
           fact: reading(
             findShownKey(partnerId, call.caller.keyId),
             findShownKey(partnerId, keyId),
-            ...(withChildren ? [listKeyLines(partnerId, mostGenerations)] : []),
+            ...(withChildren ? [listKeyLines(partnerId, maxGenerations)] : []),
           ),
           decide: ([own, wanted, lines = []]) => {
             keyInUse(own, keySeals);
@@ -185,11 +185,11 @@ function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: b
 }
 
 function checkCount(active: number): void {
-  if (active < mostActiveKeys) return;
+  if (active < maxActiveKeys) return;
   throw new ApiError('too_many_keys', {
     limit: 'active_keys',
     message:
-      `The limit of ${mostActiveKeys} active keys is used up: there are ${active}, and 0 more can be made. ` +
+      `The limit of ${maxActiveKeys} active keys is used up: there are ${active}, and 0 more can be made. ` +
       'It does not reset by itself; revoke a key first.',
   });
 }

@@ -11,7 +11,7 @@ import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
 import { ApiError } from '../../edge/errors.ts';
 
 /** The most days in a range, and how many days after its first one it ends unless a request says otherwise. */
-const mostDays = 366;
+const maxDays = 366;
 const usualDaysAfter = 30;
 
 /** From one Lagos day to another, both YYYY-MM-DD and both inclusive. */
@@ -31,11 +31,8 @@ export function calendarRange(asked: Partial<Record<'from' | 'to', string | unde
       ? refusal('to', `must not be before today in Lagos, ${from}, unless \`from\` is given.`)
       : refusal('from', 'must not be after `to`.');
   }
-  if (to > daysAfter(from, mostDays - 1)) {
-    throw refusal(
-      'to',
-      `is too late: there are more than ${mostDays} days in the range. Ask for fewer days at a time.`,
-    );
+  if (to > daysAfter(from, maxDays - 1)) {
+    throw refusal('to', `is too late: there are more than ${maxDays} days in the range. Ask for fewer days at a time.`);
   }
   return { from, to };
 }

@@ -37,7 +37,7 @@ const outcomes: Record<Outcome, WebhookOutcome> = {
 const states = enumWords<typeof WebhookDeliveryState>(WebhookDeliveryStateSchema);
 
 /** The first attempts of a delivery that are listed. */
-const mostAttempts = 100;
+const maxAttempts = 100;
 /** The least time between the end of a partner's test and its next one. */
 const restMs = 1_000;
 
@@ -90,8 +90,8 @@ export function webhookToolHandlers({
     versions: readonly bigint[],
   ): Promise<ReadonlyMap<bigint, readonly tables.Attempt[]>> {
     if (versions.length === 0) return new Map();
-    const most = mostAttempts * versions.length;
-    const [rows = []] = await database.readAll([findAttempts(partnerId, versions, mostAttempts, most)]);
+    const most = maxAttempts * versions.length;
+    const [rows = []] = await database.readAll([findAttempts(partnerId, versions, maxAttempts, most)]);
     return groupBy(rows.map(tables.attempts.all.read), ({ version }) => version);
   }
 }

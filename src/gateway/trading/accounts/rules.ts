@@ -8,7 +8,7 @@ export interface DayRange {
 }
 
 /** The most records that a range of days may have. */
-const mostInRange = 1_000;
+const maxInRange = 1_000;
 const usualDays = 30;
 
 /** The days of a request: by default `to` is today, `from` 30 days before. Throws `invalid_request` for an invalid day. */
@@ -26,7 +26,7 @@ export function dayRange(asked: { from?: string | undefined; to?: string | undef
 
 /** Throws if a range has more records than `mostInRange`. Called for its first page only, so that no later page fails. */
 export function checkInRange(count: number): void {
-  if (count > mostInRange) {
+  if (count > maxInRange) {
     throw refusal(
       'from',
       'is too early: there are more than 1,000 records in the range. Ask for fewer days at a time.',

@@ -47,7 +47,7 @@ interface Waiting {
 const heavyBytes = 64_000_000;
 const usualWaitMs = 50_000;
 /** How many images may wait: of one partner, and in all. */
-const mostWaiting = { ofPartner: 16, ofAll: 200 };
+const maxWaiting = { ofPartner: 16, ofAll: 200 };
 /** A whole JPEG of one pixel. */
 const smallestJpeg = Buffer.from(
   '/9j/2wBDABALDA4MChAODQ4SERATGCgaGBYWGDEjJR0oOjM9PDkzODdASFxOQERXRTc4UG1RV19iZ2hnPk1xeXBkeFxlZ2P/wAALCAABAAEBAREA/8QA' +
@@ -58,7 +58,7 @@ const smallestJpeg = Buffer.from(
 const cutJpeg = Buffer.concat([smallestJpeg.subarray(0, -3), smallestJpeg.subarray(-2)]);
 /** After each file a decoder rests this many times as long as it worked, because orders come first. */
 const restFactor = 2;
-const mostRestMs = 50;
+const maxRestMs = 50;
 
 /**
  * Checks whether files are whole images of their media type. It reads headers here, and decodes pixels in a few
@@ -171,9 +171,9 @@ export class ImageChecker {
   /** Throws `rate_limited` as `decode` would. A partner may have as many waiting as there is room left for others. */
   checkRoom(partnerId: string): void {
     const own = this.#turns.waitingOf(partnerId);
-    const room = mostWaiting.ofAll - this.#turns.waiting;
+    const room = maxWaiting.ofAll - this.#turns.waiting;
     if (this.#isClosed || room <= 0) throw new ApiError('service_unavailable');
-    const most = Math.min(mostWaiting.ofPartner, room);
+    const most = Math.min(maxWaiting.ofPartner, room);
     if (own < most) return;
     throw new ApiError('rate_limited', {
       limit: 'files',
@@ -210,7 +210,7 @@ export class ImageChecker {
       this.#decodingOf.delete(partnerId);
       const tookMs = performance.now() - beganAt;
       this.#turns.charge(partnerId, tookMs);
-      setTimeout(() => this.#giveBack(worker), Math.min(restFactor * tookMs, mostRestMs)).unref();
+      setTimeout(() => this.#giveBack(worker), Math.min(restFactor * tookMs, maxRestMs)).unref();
     }
   }
 

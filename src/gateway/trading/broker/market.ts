@@ -13,10 +13,10 @@ import { daysAfter, isDate } from '../../../kit/clock.ts';
 const instants = { least: Date.parse('0001-01-01T00:00:00Z'), most: Date.parse('9999-12-31T23:59:59.999Z') };
 
 /** The most days that one call asks for. */
-export const mostMarketDays = 100;
+export const maxMarketDays = 100;
 
-const mostInstruments = 2_000;
-const mostTickSizes = 20;
+const maxInstruments = 2_000;
+const maxTickSizes = 20;
 const highestPriceKobo = 10_000_000_000n;
 const symbolCode = /^[A-Z0-9.-]{1,20}$/;
 const name = /^\P{C}{1,200}$/u;
@@ -25,7 +25,7 @@ const name = /^\P{C}{1,200}$/u;
 export function isInstrumentList(instruments: readonly ListedInstrument[]): boolean {
   return (
     instruments.length > 0 &&
-    instruments.length <= mostInstruments &&
+    instruments.length <= maxInstruments &&
     instruments.every((each, at) => each.symbol > (instruments[at - 1]?.symbol ?? '') && isInstrument(each))
   );
 }
@@ -65,7 +65,7 @@ function areTickSizes({ tickSizes, lowerPriceKobo, upperPriceKobo }: ListedInstr
   return (
     first !== undefined &&
     first.fromPriceKobo <= lowerPriceKobo &&
-    tickSizes.length <= mostTickSizes &&
+    tickSizes.length <= maxTickSizes &&
     tickSizes.every(
       ({ fromPriceKobo, tickSizeKobo }, at) =>
         tickSizeKobo >= 1n &&

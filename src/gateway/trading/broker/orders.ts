@@ -36,7 +36,7 @@ export type Cancelled =
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
 /** How many pages of reports a query reads, of at most 1,000 each. */
-const mostLookUpPages = 100;
+const maxLookUpPages = 100;
 
 const sides = { buy: Side.BUY, sell: Side.SELL } as const;
 const types = { limit: OrderType.LIMIT, market: OrderType.MARKET } as const;
@@ -126,7 +126,7 @@ export class Broker {
   async lookUpOrder(orderId: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly Report[]>> {
     const reports: Report[] = [];
     let after = afterNumber;
-    for (let page = 0; page < mostLookUpPages; page += 1) {
+    for (let page = 0; page < maxLookUpPages; page += 1) {
       const request = { clientOrderId: orderId, afterNumber: after };
       const found = await this.#reads.lookUp(
         'lookUpOrder',

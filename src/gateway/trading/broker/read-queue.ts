@@ -8,7 +8,7 @@ import type { ReadTime } from './records.ts';
 type Begin = (slots: readonly Slot[]) => void;
 
 /** How many reads may wait here. A partner may queue at most as many as are still free for others. */
-const mostWaiting = 2_000;
+const maxWaiting = 2_000;
 /** How often slots are requested again while other replicas have them. */
 const askAgainMs = 25;
 
@@ -48,7 +48,7 @@ export class ReadQueue {
     const { partnerId } = origin;
     const { timeoutMs } = this;
     const deadline = performance.now() + timeoutMs;
-    if ((this.#queues.get(partnerId)?.size ?? 0) >= mostWaiting - this.waiting) {
+    if ((this.#queues.get(partnerId)?.size ?? 0) >= maxWaiting - this.waiting) {
       return Promise.reject(tooLate('too many reads wait already'));
     }
     return new Promise((resolve, reject) => {

@@ -145,7 +145,7 @@ const name = /^\P{C}{1,200}$/u;
 const recordId = /^[A-Za-z0-9-]{1,64}$/;
 const symbolCode = /^[A-Z0-9.-]{1,20}$/;
 const areaCode = /^[A-Z0-9-]+$/;
-const mostAreas = 1_000;
+const maxAreas = 1_000;
 /** The last instant of the year 9999. */
 const lastMs = 253_402_300_799_999;
 
@@ -203,7 +203,7 @@ export function isAreaList(
 ): boolean {
   return (
     areas.length > 0 &&
-    areas.length <= mostAreas &&
+    areas.length <= maxAreas &&
     new Set(areas.map(({ code }) => code)).size === areas.length &&
     areas.every((area) => area.code.length <= maxCodeLength && areaCode.test(area.code) && name.test(area.name))
   );

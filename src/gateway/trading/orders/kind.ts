@@ -38,7 +38,7 @@ import {
 
 /** How long an entry is used, in milliseconds, and the most entries (a partner, an account and a symbol each). */
 const usableMs = 5_000;
-const mostRemembered = 20_000;
+const maxRemembered = 20_000;
 
 interface Remembered {
   readonly context: GetTradingContextResponse;
@@ -100,7 +100,7 @@ export class TradingContexts {
     if ((this.#remembered.get(key)?.until ?? 0) > until) return context;
     this.#remembered.delete(key);
     this.#remembered.set(key, { context, until });
-    if (this.#remembered.size > mostRemembered) {
+    if (this.#remembered.size > maxRemembered) {
       const [oldest] = this.#remembered.keys();
       if (oldest !== undefined) this.#remembered.delete(oldest);
     }

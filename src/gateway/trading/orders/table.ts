@@ -130,11 +130,11 @@ const tradeStep = orderSteps.only(
 );
 
 /** The most steps with trades that are read of one order. */
-export const mostTradeSteps = 10_000;
+export const maxTradeSteps = 10_000;
 
 /** Reads the steps of an order that have a trade, oldest first: at most one more than `mostTradeSteps`. */
 export function findTradeSteps(partnerId: string, orderId: string): Statement {
-  const tail = statement(`AND quantity IS NOT NULL ORDER BY sequence LIMIT ${mostTradeSteps + 1}`);
+  const tail = statement(`AND quantity IS NOT NULL ORDER BY sequence LIMIT ${maxTradeSteps + 1}`);
   return orderSteps.find({ partnerId, orderId }, tradeStep, tail);
 }
 

@@ -12,7 +12,7 @@ export interface Note {
 }
 
 /** The longest note that brokers keep (`note` in `marina.broker.v1`). */
-const mostNoteBytes = 2_048;
+const maxNoteBytes = 2_048;
 /** The most bytes that sealing adds to a note's text. */
 const sealBytes = 32;
 
@@ -36,7 +36,7 @@ export class Notes {
   /** Throws for a note that would be too long for the broker. To be called before the row is stored. */
   checkLength<Row extends Submission>(kind: NotedKind<Row>, row: Row): void {
     const length = Buffer.byteLength(textOf(kind, row)) + sealBytes;
-    if (length > mostNoteBytes) throw new Error(`a note of ${length} bytes is too long`);
+    if (length > maxNoteBytes) throw new Error(`a note of ${length} bytes is too long`);
   }
 
   /** Undefined if it is not our note for the object. Throws `UnreadableNote` if this version cannot read it. */
@@ -65,7 +65,7 @@ export class Notes {
   }
 
   #open(id: string, bytes: Uint8Array): string | undefined {
-    if (bytes.length > mostNoteBytes) return undefined;
+    if (bytes.length > maxNoteBytes) return undefined;
     try {
       return this.seal.open(id, Buffer.from(bytes));
     } catch {

@@ -1,7 +1,7 @@
 /** How long a partner is left alone after a failure. */
 const restMs = 5_000;
 /** How many partners that failed are tried at once. */
-const mostTried = 4;
+const maxTried = 4;
 
 /**
  * Partners whose last change failed: most likely their row is locked. A change waits for the lock until its deadline, so such a
@@ -22,7 +22,7 @@ export class PartnerRests {
   mayTry(partnerId: string): boolean {
     const until = this.#until.get(partnerId);
     if (until === undefined) return true;
-    return until <= this.now() && !this.#tried.has(partnerId) && this.#tried.size < mostTried;
+    return until <= this.now() && !this.#tried.has(partnerId) && this.#tried.size < maxTried;
   }
 
   /** Begins to change an object of a partner that may be tried. The answer is told whether the change failed. */

@@ -18,7 +18,7 @@ import { farAheadMs, isUnsettled } from './rules.ts';
 import type { StuckPartners } from './stuck-partners.ts';
 import { isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp } from './table.ts';
 
-const mostAtOnce = 50;
+const maxAtOnce = 50;
 const lookUpsAtOnce = 8;
 const pollMs = 500;
 const firstWaitMs = 500;
@@ -100,7 +100,7 @@ export class Reconciler<Row extends Submission, Report> {
           if (!goesOn()) break;
           if (this.#rests.mayTry(row.partnerId)) begin(row);
         }
-        if (rows.length < mostAtOnce) await pause(pollMs, lease.signal);
+        if (rows.length < maxAtOnce) await pause(pollMs, lease.signal);
       }
     } finally {
       await Promise.all(underWay.values());
@@ -225,7 +225,7 @@ export class Reconciler<Row extends Submission, Report> {
 /** Finds the rows to query, longest due first, without those of some partners, and that this version does not know. */
 function due({ table }: AnyKind, realNow: number, without: readonly string[]): Statement {
   const { sql, values } = mustBeLookedAt(realNow);
-  const where = `${sql} AND ${table.isKnownSql} AND partner_id NOT IN (?) ORDER BY check_at LIMIT ${mostAtOnce}`;
+  const where = `${sql} AND ${table.isKnownSql} AND partner_id NOT IN (?) ORDER BY check_at LIMIT ${maxAtOnce}`;
   const from = `${table.name} FORCE INDEX (${table.name}_check_at)`;
   return { sql: `SELECT ${table.all.list} FROM ${from} WHERE ${where}`, values: [...values, ['', ...without]] };
 }

@@ -30,10 +30,10 @@ export interface RecoveryOptions {
   readonly isShared: boolean;
 }
 
-const mostAtOnce = 1_000;
+const maxAtOnce = 1_000;
 /** How often the list is polled, and while an object cannot be restored. A long poll is followed by a longer rest. */
 const pollEveryMs = { usual: 10_000, whileHeld: 1_000 };
-const mostOfTheTime = 0.1;
+const maxOfTheTime = 0.1;
 const retryMs = 500;
 
 /** The history's sentence for a restored object. */
@@ -78,7 +78,7 @@ export class Recovery {
     await this.#start(signal);
     for (let tookMs = 0; !signal.aborted; ) {
       const leastMs = this.options.gate.held.length > 0 ? pollEveryMs.whileHeld : pollEveryMs.usual;
-      await pause(Math.max(leastMs, tookMs / mostOfTheTime), signal);
+      await pause(Math.max(leastMs, tookMs / maxOfTheTime), signal);
       if (signal.aborted) return;
       const began = performance.now();
       await this.findLost();
@@ -107,7 +107,7 @@ export class Recovery {
     const held: HeldObjects[] = [];
     const heldIds = new Set<string>();
     for (let position = first; ; ) {
-      const taken = await broker.submissionsAfter(position, mostAtOnce);
+      const taken = await broker.submissionsAfter(position, maxAtOnce);
       if (taken === undefined) {
         if (!this.#saidMissing)
           log.warn('the broker does not list what it was given: a restored database stays as it is');
@@ -129,7 +129,7 @@ export class Recovery {
       }
       position = taken.at(-1)?.number ?? position;
       if (held.length === 0 && taken.length > 0) await this.#advance(taken, passedOver, position);
-      if (taken.length < mostAtOnce) break;
+      if (taken.length < maxAtOnce) break;
     }
     gate.hold(held);
     this.#held = heldIds;

@@ -12,7 +12,7 @@ const storeEveryMs = 250;
 /** How often the stored position is read while no report comes, so that one that went back is noticed. */
 export const checkEveryMs = 1_000;
 /** If so many objects and findings wait to be proven, they are proven at once. */
-const mostClaims = 1_000;
+const maxClaims = 1_000;
 /**
  * So many objects, and findings of objects that are not stored, can wait to be proven. With more, the next reports wait for
  * the transaction that proves them.
@@ -200,10 +200,10 @@ export class ReportPosition {
     const hasMoved = this.#stored !== this.number;
     const [since, everyMs] = hasMoved ? [this.#storedAt, storeEveryMs] : [this.#checkedAt, checkEveryMs];
     if (now && !hasMoved) return;
-    const isUrgent = this.#unproven >= mostClaims;
+    const isUrgent = this.#unproven >= maxClaims;
     if (!now && !isUrgent && performance.now() - since < everyMs) return;
     // All of them prove a move or a mark. Without either, they only show early what the database has lost.
-    const claims = new Map([...this.#claims].slice(0, hasMoved || isUrgent ? undefined : mostClaims));
+    const claims = new Map([...this.#claims].slice(0, hasMoved || isUrgent ? undefined : maxClaims));
     const proof = { claims, hasMoved, number: this.number, expected: this.#stored };
     const mark = !hasMoved && isUrgent ? this.#mark.next(lease.fence) : undefined;
     const { stored, hasMark, lacking } = await this.#prove(lease, proof, mark?.write);
@@ -235,7 +235,7 @@ export class ReportPosition {
     const ids = [...claims.keys()];
     const least = this.#mark.least;
     const marks = least === undefined ? [] : [lockPosition(this.#mark.name)];
-    const reads = [fenced(lease), lockPosition(this.#name), ...marks, ...chunksOf(ids, mostClaims).map(findObjects)];
+    const reads = [fenced(lease), lockPosition(this.#name), ...marks, ...chunksOf(ids, maxClaims).map(findObjects)];
     return database.transaction<Proven>(reads, ([leases, rows, ...others]) => {
       if (leases?.[0] === undefined) throw new LeaseLostError('another process has the lease');
       const stored = positionOf(rows);

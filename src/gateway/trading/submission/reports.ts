@@ -17,7 +17,7 @@ import type { Submission } from './table.ts';
 
 export type { ReportConsumerOptions, ReportedKind } from './report-session.ts';
 
-const mostAtOnce = 1_000;
+const maxAtOnce = 1_000;
 /**
  * How long the first of some reports waits for others, in milliseconds. The answer to a send carries the same report and
  * is then recorded first, and reports that come together are applied together.
@@ -153,7 +153,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     const stream = kind.streamReports(session.read, signal);
     const watching = this.#watchPosition(lease, signal).catch(fail);
     try {
-      for await (const reports of coalesce(this.#noteMessages(stream), mostAtOnce)) {
+      for await (const reports of coalesce(this.#noteMessages(stream), maxAtOnce)) {
         const { fresh, gapBefore } = inSequence(reports, session.read);
         if (fresh.length > 0) await session.add(fresh);
         await this.#position.store(lease, false);

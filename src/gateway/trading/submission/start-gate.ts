@@ -8,7 +8,7 @@ export interface HeldObjects {
 }
 
 /** How long a request may wait for the gate. A start takes less time if the broker answers. */
-const mostWaitMs = 3_000;
+const maxWaitMs = 3_000;
 
 /**
  * Holds back all code that stores or changes objects until this process knows that its database has every object that
@@ -45,7 +45,7 @@ export class StartGate {
 
   /** Waits for the gate, at most 3 s. Throws `exchange_unavailable`: then nothing is stored or sent. */
   async pass(newOf?: { readonly kind: string; readonly partnerId: string }): Promise<void> {
-    if (!this.#isOpen) await this.#opened(mostWaitMs);
+    if (!this.#isOpen) await this.#opened(maxWaitMs);
     const isHeld = newOf !== undefined && this.#holds(newOf.kind, newOf.partnerId);
     if (!this.#isOpen || isHeld) throw new ApiError('exchange_unavailable');
   }

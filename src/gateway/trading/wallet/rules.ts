@@ -50,7 +50,7 @@ export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof 
 };
 
 /** The most that a wallet may ever be credited. The database's column holds more. */
-export const mostInWalletKobo = 10n ** 18n;
+export const maxInWalletKobo = 10n ** 18n;
 
 /** The end of a ledger without entries. */
 export function emptyLedger(partnerId: string): LedgerHead {
@@ -202,7 +202,7 @@ function wrongForm({ type, amountKobo, allocation, account, bankReference }: Tra
 
 function wrongSums({ availableKobo, reservedKobo, postedKobo }: WalletSums): string | undefined {
   if (availableKobo < 0n || reservedKobo < 0n || postedKobo < 0n) return 'a sum would be negative';
-  if (availableKobo + reservedKobo + postedKobo > mostInWalletKobo) return 'the sums would be too large';
+  if (availableKobo + reservedKobo + postedKobo > maxInWalletKobo) return 'the sums would be too large';
   return undefined;
 }
 

@@ -9,7 +9,7 @@ export interface Port {
 }
 
 /** An attacker that is thrown out this often gives up. */
-const mostConnections = 200;
+const maxConnections = 200;
 const thrownOutWithinMs = 2_000;
 
 export interface Crowd {
@@ -32,7 +32,7 @@ export async function crowd(
   let opened = 0;
   const endAt = performance.now() + attacker.leftMs + (untilThrownOut ? thrownOutWithinMs : 0);
   const one = async () => {
-    while (attacker.isOn && opened < mostConnections) {
+    while (attacker.isOn && opened < maxConnections) {
       const at = opened++;
       const wire = new Http2Wire(await attacker.connect(attacker.target[port]), greeting);
       await begin?.(wire, at);
@@ -56,7 +56,7 @@ export function pause(ms = 0): Promise<void> {
 }
 
 /** So many may be unanswered at once: a client that waits for answers asks no more. */
-const mostUnanswered = 200;
+const maxUnanswered = 200;
 
 /** Does something so many times a second until the attack's time is over, whether or not it was answered. */
 export async function paced(
@@ -69,7 +69,7 @@ export async function paced(
   let at = 0;
   while (attacker.isOn) {
     const due = ((performance.now() - startedAt) * perSecond) / 1_000;
-    while (at < due && under.size < mostUnanswered) {
+    while (at < due && under.size < maxUnanswered) {
       const acting = act(at++);
       under.add(acting);
       void acting.finally(() => under.delete(acting));

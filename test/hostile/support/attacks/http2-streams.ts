@@ -13,7 +13,7 @@ import {
 import { crowd, many, type Port, pause } from './crowd.ts';
 import { healthCheck } from './http2-floods.ts';
 
-const mostWindow = 2 ** 31 - 1;
+const maxWindow = 2 ** 31 - 1;
 const call = callFields(healthCheck);
 const block = headerBlock(call);
 const emptyMessage = grpcMessage(Buffer.alloc(0));
@@ -30,7 +30,7 @@ function wholeCall(stream: number): Buffer {
 /** What makes the server itself reset a stream whose call is under way: the six primitives that were published. */
 const resetters: readonly ((stream: number) => Buffer)[] = [
   (stream) => frame(frameType.windowUpdate, 0, stream, uint32(0)),
-  (stream) => frame(frameType.windowUpdate, 0, stream, uint32(mostWindow)),
+  (stream) => frame(frameType.windowUpdate, 0, stream, uint32(maxWindow)),
   (stream) => frame(frameType.priority, 0, stream, Buffer.alloc(4)),
   (stream) => frame(frameType.priority, 0, stream, Buffer.concat([uint32(stream), Buffer.from([1])])),
   (stream) => frame(frameType.headers, endStream, stream, block),
@@ -54,10 +54,10 @@ export function madeYouReset(attacker: Attacker, port: Port) {
 /** Asks for much, with windows as large as can be, and takes nothing off the wire. */
 export function internalBuffering(attacker: Attacker, port: Port) {
   return crowd(attacker, port, {
-    greeting: settings([[4, mostWindow]]),
+    greeting: settings([[4, maxWindow]]),
     begin: (wire) => {
       wire.socket.pause();
-      return wire.write(frame(frameType.windowUpdate, 0, 0, uint32(mostWindow - 65_535)));
+      return wire.write(frame(frameType.windowUpdate, 0, 0, uint32(maxWindow - 65_535)));
     },
     act: (wire) => wire.write(...many(20, () => reflectionCall(wire.nextStream(), 1))),
     pauseMs: 5,
@@ -90,7 +90,7 @@ export function reflectionCall(stream: number, questions: number): Buffer {
 
 /** Windows that grow beyond what there may be, of streams and of the connection. */
 export function windowOverflow(attacker: Attacker, port: Port) {
-  const most = uint32(mostWindow);
+  const most = uint32(maxWindow);
   return crowd(attacker, port, {
     act: (wire, at) => {
       const stream = at % 2 ? wire.nextStream() : 0;
@@ -138,7 +138,7 @@ export function oversizedFrames(attacker: Attacker, port: Port) {
 
 /** Says good-bye, and goes on. */
 export function goaways(attacker: Attacker, port: Port) {
-  const goaway = frame(frameType.goaway, 0, 0, Buffer.concat([uint32(mostWindow), uint32(0), Buffer.alloc(1_000)]));
+  const goaway = frame(frameType.goaway, 0, 0, Buffer.concat([uint32(maxWindow), uint32(0), Buffer.alloc(1_000)]));
   return crowd(attacker, port, {
     act: (wire) => wire.write(goaway, ...many(10, () => wholeCall(wire.nextStream()))),
   });
@@ -217,7 +217,7 @@ export function strangeHeads(attacker: Attacker, port: Port) {
 
 /** Streams whose numbers are even, zero, or lower than one that was. */
 export function strangeStreamNumbers(attacker: Attacker, port: Port) {
-  const numbers = [0, 2, 5, 3, 1, mostWindow, mostWindow];
+  const numbers = [0, 2, 5, 3, 1, maxWindow, maxWindow];
   return crowd(attacker, port, {
     act: async (wire, at) => {
       for (let turn = 0; turn < numbers.length; turn += 1) {

@@ -43,7 +43,7 @@ interface Found<Shown> {
   readonly shown: Shown;
 }
 
-const mostEvents = 10;
+const maxEvents = 10;
 const orderStates = enumWords<typeof OrderState>(OrderStateSchema);
 const applicationStates = enumWords<typeof ApplicationState>(ApplicationStateSchema);
 const allocationStates = enumWords<typeof AllocationState>(AllocationStateSchema);
@@ -186,7 +186,7 @@ function findEvents(partnerId: string, objectId: string): Statement {
   return sql`SELECT e.version, e.id, e.type, e.occurred_at, d.state AS delivery, d.due_at
     FROM feed_events e FORCE INDEX (feed_events_object)
     LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
-    WHERE e.partner_id = ${partnerId} AND e.object_id = ${objectId} ORDER BY e.version DESC LIMIT ${mostEvents}`;
+    WHERE e.partner_id = ${partnerId} AND e.object_id = ${objectId} ORDER BY e.version DESC LIMIT ${maxEvents}`;
 }
 
 function toEvent(row: SqlRow): ObjectEvent {

@@ -60,7 +60,7 @@ const askedObjects = {
   alc: { table: 'allocations', kinds: ['allocation'] },
 } as const;
 
-const mostObjects = 100;
+const maxObjects = 100;
 const atOnce = 8;
 /** Objects per page. A call reconciles at least one page, however long the broker takes. */
 const pageOfObjects = 16;
@@ -108,7 +108,7 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
     const end = performance.now() + longestMs;
     const objects: ReconciledObject[] = [];
     let next: string | undefined = cursor;
-    while (next !== undefined && objects.length + pageOfObjects <= mostObjects && performance.now() < end) {
+    while (next !== undefined && objects.length + pageOfObjects <= maxObjects && performance.now() < end) {
       const page = await pages.read('reconcile', askedKinds, { partnerId }, next, pageOfObjects);
       const targets = page.data.map(({ kind, row }) => ({ kind: kind as AskedKind, partnerId, id: String(row.id) }));
       objects.push(...(await askAll(targets)));

@@ -57,7 +57,7 @@ export const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
 const longestWaitMs = 15_000;
 const pollMs = 200;
 /** A list with a kind looks at this many breaks of other kinds at most. */
-const mostRead = 1_000;
+const maxRead = 1_000;
 
 /** The operators' calls about the reconciliation with the broker's statements. */
 export function reconciliationCalls({ database, clock, cursors, wake }: ReconciliationParts): ReconciliationCalls {
@@ -115,7 +115,7 @@ export function reconciliationCalls({ database, clock, cursors, wake }: Reconcil
     const most = limit || usuallyListed;
     let after = cursor === '' ? undefined : positionIn(cursors.read(issuedFor, cursor));
     const breaks: StoredBreak[] = [];
-    for (let read = 0; read < mostRead; ) {
+    for (let read = 0; read < maxRead; ) {
       const wanted = most - breaks.length + 1;
       const rows = (await database.read(listBreaks(filter, after, wanted))).map(reconciliationBreaks.all.read);
       for (const row of rows) {

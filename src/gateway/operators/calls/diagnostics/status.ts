@@ -15,7 +15,7 @@ import type { Database } from '../../../store/database.ts';
 import { milliseconds, statement, toBigInt } from '../../../store/statement.ts';
 import type { BrokerClock, ClockAgreement } from '../../../trading/broker/clock.ts';
 import { readReconciliation } from '../../reconciliation/figures-store.ts';
-import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
+import { type BacklogFigures, maxCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Health } from '../../telemetry/health.ts';
 import { type AdminCalls, toTimestamp } from '../call.ts';
@@ -50,7 +50,7 @@ type Queue = MessageInitShape<typeof QueueStatusSchema>;
 
 /** A part of the status that takes longer to read is left out. */
 const longestMs = 3_000;
-const mostLeases = 500;
+const maxLeases = 500;
 
 /** The operators' call that shows the state of the gateway. */
 export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
@@ -134,15 +134,15 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
   async function readQueues(): Promise<Queue[]> {
     const now = clock.now();
     const [cancels = [], documents = [], due = [], proposals = []] = await database.readAll([
-      countUnsettled('cancel', mostCounted),
-      countUnsettled('document', mostCounted),
+      countUnsettled('cancel', maxCounted),
+      countUnsettled('document', maxCounted),
       statement(
         `SELECT COUNT(*) AS count, MIN(since) AS oldest FROM (
           SELECT COALESCE(due_at, taken_at) AS since FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age)
-          WHERE queue IN (1, 2) AND COALESCE(due_at, taken_at) <= ? LIMIT ${mostCounted}) AS due`,
+          WHERE queue IN (1, 2) AND COALESCE(due_at, taken_at) <= ? LIMIT ${maxCounted}) AS due`,
         new Date(now),
       ),
-      countOpenProposals(now, mostCounted),
+      countOpenProposals(now, maxCounted),
     ]);
     return Object.entries({ cancels, documents, 'webhooks due': due, proposals }).map(([name, [row]]) => {
       const oldest = milliseconds(row?.oldest ?? null);
@@ -156,7 +156,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
     const rows = await database.read(
       statement(
         `SELECT name, holder, fence, ${left} AS left_ms FROM leases
-          WHERE expires_at > NOW(3) OR name NOT LIKE ? ORDER BY name LIMIT ${mostLeases}`,
+          WHERE expires_at > NOW(3) OR name NOT LIKE ? ORDER BY name LIMIT ${maxLeases}`,
         `${dispatcherLeasePrefix}%`,
       ),
     );
@@ -188,7 +188,7 @@ function queue(name: string, count: number, oldestMs?: number): Queue {
   return {
     name,
     count: BigInt(count),
-    atLeast: count >= mostCounted,
+    atLeast: count >= maxCounted,
     oldestMs: isKnown ? BigInt(Math.max(0, Math.round(oldestMs))) : undefined,
   };
 }

@@ -30,9 +30,9 @@ interface Source {
 }
 
 const usualSteps = 100;
-const mostEvents = 1_000;
-const mostAttempts = 2_000;
-const mostOperatorEntries = 100;
+const maxEvents = 1_000;
+const maxAttempts = 2_000;
+const maxOperatorEntries = 100;
 const endOfTime = Date.UTC(9999, 0);
 /** The largest difference between the instants of a change and of its event's id, because replicas' clocks differ. */
 const nearMs = 5_000;
@@ -40,7 +40,7 @@ const nearMs = 5_000;
 /** The newest of the operators' audit entries. */
 const operators: Source = {
   find: (_, subject) =>
-    auditEntries.find({ subject }, auditEntries.all, statement(`ORDER BY id DESC LIMIT ${mostOperatorEntries}`)),
+    auditEntries.find({ subject }, auditEntries.all, statement(`ORDER BY id DESC LIMIT ${maxOperatorEntries}`)),
   toEntry: (row) => {
     const { at, operator, action, detail, became } = auditEntries.all.read(row);
     return {
@@ -154,7 +154,7 @@ export function timelineCalls(
     const eventOf = new Map(events.map((event) => [event.version, event]));
     if (events.length === 0) return [];
     const versions = events.map(({ version }) => version);
-    const attempts = (await read(findAttempts(partnerId, versions, mostAttempts))).map(attemptTable.all.read);
+    const attempts = (await read(findAttempts(partnerId, versions, maxAttempts))).map(attemptTable.all.read);
     return [...events, ...attempts.map((attempt) => attemptEntry(attempt, eventOf.get(attempt.version)))];
   }
 
@@ -202,7 +202,7 @@ function findEvents(partnerId: string, objectId: string, { after, until }: Event
     FROM feed_events e FORCE INDEX (feed_events_object)
     LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
     WHERE e.partner_id = ${partnerId} AND e.object_id = ${objectId} AND e.occurred_at > ${new Date(after)}
-      AND e.occurred_at <= ${new Date(until)} ORDER BY e.version LIMIT ${mostEvents}`;
+      AND e.occurred_at <= ${new Date(until)} ORDER BY e.version LIMIT ${maxEvents}`;
 }
 
 /** Finds the object of an event by the event's id, which begins with its time. */

@@ -12,8 +12,8 @@ import { AdminError, invalidField } from '../errors.ts';
 /** The version of the last event sent, by partner. */
 type Positions = Map<string, bigint>;
 
-const mostPartners = 500;
-const mostPerMessage = 100;
+const maxPartners = 500;
+const maxPerMessage = 100;
 /** The longest time between two messages of a stream. */
 const heartbeatMs = 10_000;
 /** How often new partners are polled for. */
@@ -50,7 +50,7 @@ export function watchCalls(
           yield { events, nextCursor: cursors.issue(issuedFor, write(positions)) };
           sentAtMs = performance.now();
         }
-        if (events.length < mostPerMessage) await wakeup.wait(pollPartnersMs, signal);
+        if (events.length < maxPerMessage) await wakeup.wait(pollPartnersMs, signal);
       }
     } finally {
       for (const leave of leaving.values()) leave();
@@ -63,9 +63,9 @@ export function watchCalls(
     if (positions.size === 0) return events;
     const [rows = []] = await database.readAll([findLastVersions([...positions.keys()])]);
     const behind = [...toVersions(rows)].flatMap(([id, last]) => (last > (positions.get(id) ?? 0n) ? [id] : []));
-    const share = Math.ceil(mostPerMessage / Math.max(1, behind.length));
+    const share = Math.ceil(maxPerMessage / Math.max(1, behind.length));
     for (const partnerId of behind) {
-      const most = Math.min(share, mostPerMessage - events.length);
+      const most = Math.min(share, maxPerMessage - events.length);
       if (most <= 0) break;
       const after = positions.get(partnerId) ?? 0n;
       const page = await reader.read(partnerId, after, most);
@@ -105,12 +105,12 @@ export function watchCalls(
     const [rows = []] = await database.readAll([
       statement(
         `SELECT id AS partner_id, version FROM partners WHERE ${wanted.length === 0 ? 'id > ?' : 'id IN (?)'}
-          ORDER BY id LIMIT ${mostPartners + 1}`,
+          ORDER BY id LIMIT ${maxPartners + 1}`,
         wanted.length === 0 ? '' : wanted,
       ),
     ]);
-    if (rows.length > mostPartners) {
-      throw new AdminError(status.FAILED_PRECONDITION, `there are more than ${mostPartners} partners: name some`);
+    if (rows.length > maxPartners) {
+      throw new AdminError(status.FAILED_PRECONDITION, `there are more than ${maxPartners} partners: name some`);
     }
     if (rows.length < wanted.length) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
     return toVersions(rows);

@@ -31,7 +31,7 @@ import type { StoredAllocation } from '../../../trading/allocations/table.ts';
 import { settleApplication } from '../../../trading/applications/settlement/rules.ts';
 import type { StoredApplication } from '../../../trading/applications/table.ts';
 import { type SettledTrade, settleOrder } from '../../../trading/orders/settlement/rules.ts';
-import { findTradeSteps, mostTradeSteps, type StoredOrder, toTradeStep } from '../../../trading/orders/table.ts';
+import { findTradeSteps, maxTradeSteps, type StoredOrder, toTradeStep } from '../../../trading/orders/table.ts';
 import { type KnownTrade, type TradeStep, tradesOf } from '../../../trading/orders/trades/rules.ts';
 import type { Settling } from '../../../trading/submission/rules.ts';
 import type { Submission } from '../../../trading/submission/table.ts';
@@ -117,7 +117,7 @@ function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: Orde
     settle(row, facts, now, proposedAt) {
       const { steps, entered, namesakes } = facts as OrderSettlementFacts;
       const known = knownTrades(steps);
-      if (known === undefined) return { problem: `its history has more than ${mostTradeSteps} trades` };
+      if (known === undefined) return { problem: `its history has more than ${maxTradeSteps} trades` };
       const order = row as Submission as StoredOrder;
       const problem = enteredBefore(trades, entered ?? []) ?? isOfAnother(order, namesakes);
       if (problem !== undefined) return { problem };
@@ -179,7 +179,7 @@ function stepsWithTrades(partnerId: string, orderId: string): Fact<readonly Trad
 
 /** The trades of an order's history; undefined: there are too many. */
 function knownTrades(steps: readonly TradeStep[] = []): ReadonlyMap<number, KnownTrade> | undefined {
-  return steps.length > mostTradeSteps ? undefined : tradesOf(steps);
+  return steps.length > maxTradeSteps ? undefined : tradesOf(steps);
 }
 
 function toTrade({ step, quantity, priceKobo, at }: SettledTradeMessage, index: number): SettledTrade {

@@ -9,7 +9,7 @@ export type DocumentTypeWord = (typeof documentTypes)[number];
 export type DocumentStateWord = 'sending' | 'unconfirmed' | 'delivered';
 
 /** How many documents of one partner may be on their way to the broker at once. */
-export const mostUnderWay = 2;
+export const maxUnderWay = 2;
 
 /** The stored facts of a document: of its file only a keyed digest. */
 export interface DocumentFacts {
@@ -108,10 +108,10 @@ function checkInFlight(state: DocumentStateWord | undefined, underWay: number): 
   if (state === 'sending') {
     throw new ApiError('document_in_flight', { message: 'This document is being sent. Send it again shortly.' });
   }
-  if (underWay >= mostUnderWay) {
+  if (underWay >= maxUnderWay) {
     throw new ApiError('document_in_flight', {
       limit: 'documents_under_way',
-      message: `${underWay} of at most ${mostUnderWay} documents are being sent. Send this one again shortly.`,
+      message: `${underWay} of at most ${maxUnderWay} documents are being sent. Send this one again shortly.`,
     });
   }
 }

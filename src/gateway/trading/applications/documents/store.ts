@@ -45,7 +45,7 @@ export function countUnderWay(partnerId: string, realNow: number): Statement {
 }
 
 /** More leases than a partner has that end soon. Those further ahead were made by a clock that was ahead. */
-const mostLeases = 100;
+const maxLeases = 100;
 
 /**
  * The ends of the leases of a partner's documents on their way. Between asking and the answer lies the wait for the partner's
@@ -55,7 +55,7 @@ export function leaseEndsOf(partnerId: string, since: number): Fact<readonly num
   return found(
     sql`SELECT lease_until FROM documents FORCE INDEX (documents_under_way)
       WHERE partner_id = ${partnerId} AND state NOT IN ('unconfirmed', 'delivered') AND lease_until > ${new Date(since)}
-      ORDER BY lease_until LIMIT ${statement(String(mostLeases))}`,
+      ORDER BY lease_until LIMIT ${statement(String(maxLeases))}`,
     (rows) => rows.flatMap(({ lease_until: until }) => (until instanceof Date ? [until.getTime()] : [])),
   );
 }
