@@ -1,11 +1,11 @@
-import type { Exchange, Outcome } from './exchange.ts';
+import type { CallOutcome, RecordedCall } from './exchange.ts';
 
 /** A broken promise, with the calls that showed it. */
 export class Breach extends Error {
   override readonly name = 'Breach';
-  readonly exchanges: readonly Exchange[];
+  readonly exchanges: readonly RecordedCall[];
 
-  constructor(message: string, ...exchanges: readonly Exchange[]) {
+  constructor(message: string, ...exchanges: readonly RecordedCall[]) {
     super(message);
     this.exchanges = exchanges;
   }
@@ -22,26 +22,26 @@ export class NotOffered extends Error {
 }
 
 /** Throws a breach unless the condition holds. */
-export function expect(holds: boolean, message: string, ...exchanges: readonly Exchange[]): asserts holds {
+export function expect(holds: boolean, message: string, ...exchanges: readonly RecordedCall[]): asserts holds {
   if (!holds) throw new Breach(message, ...exchanges);
 }
 
-type Answered<Answer> = Outcome<Answer> & { readonly answer: Answer };
+type Answered<Answer> = CallOutcome<Answer> & { readonly answer: Answer };
 
 /** The outcome of a call that an adapter must answer. Throws a breach if it ended with a status. */
-export function answered<Answer>(outcome: Outcome<Answer>, what = 'it'): Answered<Answer> {
+export function answered<Answer>(outcome: CallOutcome<Answer>, what = 'it'): Answered<Answer> {
   const { answer, exchange } = outcome;
   if (answer === undefined) throw new Breach(endedWith(what, exchange), exchange);
   return { ...outcome, answer };
 }
 
 /** The outcome of a call without whose answer the check cannot be made. Throws `NotRun` if it ended with a status. */
-export function needed<Answer>(outcome: Outcome<Answer>, what: string): Answered<Answer> {
+export function needed<Answer>(outcome: CallOutcome<Answer>, what: string): Answered<Answer> {
   const { answer, exchange } = outcome;
   if (answer === undefined) throw new NotRun(endedWith(what, exchange));
   return { ...outcome, answer };
 }
 
-function endedWith(what: string, { status }: Exchange): string {
+function endedWith(what: string, { status }: RecordedCall): string {
   return `${what} ended with ${status}`;
 }

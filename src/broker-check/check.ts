@@ -1,4 +1,4 @@
-import type { Session } from './session.ts';
+import type { CheckSession } from './session.ts';
 
 /**
  * How bad a breach is. `must`: an order can be sent twice, be lost or be misjudged. `should`: partners wait longer, see
@@ -33,7 +33,7 @@ export interface Check {
   readonly promise: string;
   readonly needs: readonly Need[];
   /** Throws `Breach` if the promise is broken, `NotRun` if that cannot be seen, `NotOffered` if it is left out. */
-  readonly run: (session: Session) => Promise<void>;
+  readonly run: (session: CheckSession) => Promise<void>;
 }
 
 type Unnamed = Omit<Check, 'id'>;

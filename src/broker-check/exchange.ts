@@ -3,7 +3,7 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import type { UnaryCallOptions } from '../kit/grpc-client.ts';
 
 /** One call and how it ended. */
-export interface Exchange {
+export interface RecordedCall {
   /** As `Orders.SubmitOrder`. */
   readonly call: string;
   /** In the form of protobuf's JSON. */
@@ -17,10 +17,10 @@ export interface Exchange {
 }
 
 /** The outcome of one call: an answer, or a status other than OK. */
-export interface Outcome<Answer> {
+export interface CallOutcome<Answer> {
   readonly answer: Answer | undefined;
   readonly code: status;
-  readonly exchange: Exchange;
+  readonly exchange: RecordedCall;
   /** Real time by our clock, in milliseconds. */
   readonly sentAt: number;
   readonly endedAt: number;
@@ -37,7 +37,7 @@ export async function exchange<M extends DescMethod>(
   call: UnaryCall<M>,
   request: MessageInitShape<M['input']>,
   options: UnaryCallOptions,
-): Promise<Outcome<MessageShape<M['output']>>> {
+): Promise<CallOutcome<MessageShape<M['output']>>> {
   const sentAt = Date.now();
   const startedAt = performance.now();
   const sent = () => ({

@@ -1,6 +1,6 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { type ServiceError, status } from '@grpc/grpc-js';
-import type { Exchange } from './exchange.ts';
+import type { RecordedCall } from './exchange.ts';
 
 /** A message of a stream of reports. */
 export interface Batch<Report> {
@@ -9,7 +9,7 @@ export interface Batch<Report> {
   readonly brokerTime?: Timestamp | undefined;
 }
 
-export interface Numbered {
+export interface NumberedReport {
   readonly number: bigint;
 }
 
@@ -31,7 +31,7 @@ const longestReopenMs = 1_000;
 const maxKept = 200_000;
 
 /** Follows a stream of reports over all of its breaks, as a gateway does, and keeps everything that came. */
-export class Follower<Report extends Numbered> {
+export class Follower<Report extends NumberedReport> {
   /** In the order in which they came. */
   readonly reports: Report[] = [];
   /** The first report that came under each number. */
@@ -69,7 +69,7 @@ export class Follower<Report extends Numbered> {
   }
 
   /** What was asked and came, for a breach. */
-  shown(reports: readonly unknown[]): Exchange {
+  shown(reports: readonly unknown[]): RecordedCall {
     const request = { afterNumber: String(this.from) };
     return { call: this.name, request, answer: { reports }, status: this.ended ?? 'OK', tookMs: 0 };
   }
@@ -136,7 +136,7 @@ export class Follower<Report extends Numbered> {
 }
 
 /** Reads a stream from a number until enough came, it was quiet for a moment, or it ended. Never throws. */
-export async function readStream<Report extends Numbered>(
+export async function readStream<Report extends NumberedReport>(
   open: Open<Report>,
   afterNumber: bigint,
   { enough, boundMs }: { enough: (batches: readonly Batch<Report>[]) => boolean; boundMs: number },

@@ -2,9 +2,9 @@ import { status } from '@grpc/grpc-js';
 import { StatementSection } from '../gen/marina/broker/v1/statements_pb.ts';
 import { daysBefore, lagosDay } from '../kit/clock.ts';
 import { Breach, type Check, type CheckClass, type Need, NotOffered, NotRun } from './check.ts';
-import type { Exchange } from './exchange.ts';
+import type { RecordedCall } from './exchange.ts';
 import type { Open } from './follower.ts';
-import { beyond, isMissing, type ServiceName, Session } from './session.ts';
+import { beyond, CheckSession, isMissing, type ServiceName } from './session.ts';
 import type { Settings } from './settings.ts';
 
 export type Verdict = 'passed' | 'failed' | 'not run' | 'not offered';
@@ -18,7 +18,7 @@ export interface Result {
   /** Why it failed, or was not run. */
   readonly reason?: string;
   /** The calls that showed a breach. */
-  readonly exchanges: readonly Exchange[];
+  readonly exchanges: readonly RecordedCall[];
   readonly tookMs: number;
 }
 
@@ -44,7 +44,7 @@ export async function runChecks(
   settings: Settings,
   onResult: (result: Result) => void = () => {},
 ): Promise<Result[]> {
-  const session = new Session(settings);
+  const session = new CheckSession(settings);
   const results: Result[] = [];
   try {
     const isReachable = await answers(session);
@@ -75,13 +75,13 @@ type Found = Pick<Result, 'verdict'> & Partial<Pick<Result, 'reason' | 'exchange
 
 const unreachable: Found = { verdict: 'not run', reason: 'the adapter cannot be reached' };
 
-async function answers(session: Session): Promise<boolean> {
+async function answers(session: CheckSession): Promise<boolean> {
   const { code } = await session.call('Orders', 'getCapabilities', {});
   return code !== status.UNAVAILABLE && code !== status.DEADLINE_EXCEEDED;
 }
 
 /** Follows the streams of reports from where they are now. */
-async function follow(session: Session, missing: ReadonlySet<ServiceName>): Promise<void> {
+async function follow(session: CheckSession, missing: ReadonlySet<ServiceName>): Promise<void> {
   const { silenceMs } = session.settings.waits;
   session.follow(await lastNumber(session.openReports, silenceMs));
   if (missing.has('Applications') || session.settings.application === undefined) return;
@@ -101,7 +101,7 @@ async function lastNumber<Report>(open: Open<Report>, boundMs: number): Promise<
 }
 
 /** The services that the adapter does not have. */
-async function missingServices(session: Session): Promise<ReadonlySet<ServiceName>> {
+async function missingServices(session: CheckSession): Promise<ReadonlySet<ServiceName>> {
   const id = session.newId();
   const probes = {
     Accounts: session.call('Accounts', 'getMarket', {}),
@@ -120,7 +120,7 @@ async function missingServices(session: Session): Promise<ReadonlySet<ServiceNam
   return missing;
 }
 
-async function outcomeOf(check: Check, session: Session, missing: ReadonlySet<ServiceName>): Promise<Found> {
+async function outcomeOf(check: Check, session: CheckSession, missing: ReadonlySet<ServiceName>): Promise<Found> {
   for (const need of check.needs) {
     if (missing.has(need as ServiceName)) {
       return { verdict: 'not offered', reason: `the adapter answers UNIMPLEMENTED to the service ${need}` };

@@ -37,7 +37,7 @@ import type { TypedService } from '../kit/grpc-service.ts';
 import { channelTls } from '../kit/link.ts';
 import { pause } from '../kit/worker.ts';
 import { NotRun } from './breach.ts';
-import { type Exchange, exchange, type Outcome, shown } from './exchange.ts';
+import { type CallOutcome, exchange, type RecordedCall, shown } from './exchange.ts';
 import { Follower, type Open } from './follower.ts';
 import type { Settings } from './settings.ts';
 
@@ -54,14 +54,14 @@ type Clients = { -readonly [Name in ServiceName]: GrpcClient<Services[Name]> };
 type OrderRequest = MessageInitShape<typeof SubmitOrderRequestSchema>;
 
 /** An order of this run that the adapter was sent. */
-export interface Sent {
+export interface SentOrder {
   readonly id: string;
   readonly request: OrderRequest;
-  readonly outcome: Outcome<SubmitOrderResponse>;
+  readonly outcome: CallOutcome<SubmitOrderResponse>;
 }
 
 /** An order that the adapter has. */
-export interface Placed extends Sent {
+export interface PlacedOrder extends SentOrder {
   /** The report that accepted or rejected it. */
   readonly report: Report;
 }
@@ -70,18 +70,18 @@ export interface Placed extends Sent {
 export interface SentAllocation {
   readonly id: string;
   readonly request: MessageInitShape<typeof SubmitAllocationRequestSchema>;
-  readonly outcome: Outcome<SubmitAllocationResponse>;
+  readonly outcome: CallOutcome<SubmitAllocationResponse>;
 }
 
 /** An application of this run that the adapter was sent. */
 export interface SentApplication {
   readonly id: string;
   readonly request: MessageInitShape<typeof SubmitApplicationRequestSchema>;
-  readonly outcome: Outcome<SubmitApplicationResponse>;
+  readonly outcome: CallOutcome<SubmitApplicationResponse>;
 }
 
 interface MadeCall {
-  readonly outcome: Outcome<unknown>;
+  readonly outcome: CallOutcome<unknown>;
   readonly bounded: number;
   readonly isDisturbed: boolean;
 }
@@ -100,9 +100,9 @@ const idLetters = 'abcdefghijklmnopqrstuvwxyz234567';
 const pollMs = 20;
 
 /** Everything that checks share: the clients, the orders of this run, and the stream of reports, followed all the time. */
-export class Session {
+export class CheckSession {
   /** Every send of an order, in order. */
-  readonly sends: Sent[] = [];
+  readonly sends: SentOrder[] = [];
   /** Every send of an allocation, in order. */
   readonly allocations: SentAllocation[] = [];
   /** Every send of an application, in order. */
@@ -137,7 +137,7 @@ export class Session {
     method: Method,
     request: MessageInitShape<Extract<Services[Name]['method'][Method], DescMethod>['input']>,
     timeoutMs?: number,
-  ): Promise<Outcome<MessageShape<Extract<Services[Name]['method'][Method], DescMethod>['output']>>> {
+  ): Promise<CallOutcome<MessageShape<Extract<Services[Name]['method'][Method], DescMethod>['output']>>> {
     const { submitMs, readMs } = this.settings.waits;
     const bounded = timeoutMs ?? (submissionCalls.has(method) ? submitMs : readMs);
     // The compiler cannot see that a client has a call for each unary method.
@@ -247,7 +247,7 @@ export class Session {
   }
 
   /** Sends an order, once. */
-  async send(request: OrderRequest & { id: string }, timeoutMs?: number): Promise<Sent> {
+  async send(request: OrderRequest & { id: string }, timeoutMs?: number): Promise<SentOrder> {
     const { id, ...order } = request;
     const outcome = await this.call('Orders', 'submitOrder', order, timeoutMs);
     const sent = { id, request: order, outcome };
@@ -259,7 +259,7 @@ export class Session {
    * Sends an order and returns it with its first report, from the answer or, as a gateway would, from the record. Throws
    * `NotRun` if the adapter does not have it.
    */
-  async place(where: 'rest' | 'fill' | 'reject', fields: OrderRequest = {}): Promise<Placed> {
+  async place(where: 'rest' | 'fill' | 'reject', fields: OrderRequest = {}): Promise<PlacedOrder> {
     const sent = await this.send(await this.newOrder(where, fields));
     const report = sent.outcome.answer?.report ?? (await this.#firstReport(sent.id));
     if (report === undefined) {
@@ -273,14 +273,17 @@ export class Session {
     return poll(this.settings.waits.settleMs / 4, async () => (await this.lookUp(id)).answer?.reports[0]);
   }
 
-  lookUp(clientOrderId: string, afterNumber = 0n): Promise<Outcome<LookUpOrderResponse>> {
+  lookUp(clientOrderId: string, afterNumber = 0n): Promise<CallOutcome<LookUpOrderResponse>> {
     return this.call('Orders', 'lookUpOrder', { clientOrderId, afterNumber });
   }
 
   /** Every report about an order above a number that the record has, over all pages. Throws `NotRun` without an answer. */
-  async recorded(id: string, afterNumber = 0n): Promise<{ reports: Report[]; found: boolean; exchanges: Exchange[] }> {
+  async recorded(
+    id: string,
+    afterNumber = 0n,
+  ): Promise<{ reports: Report[]; found: boolean; exchanges: RecordedCall[] }> {
     const reports: Report[] = [];
-    const exchanges: Exchange[] = [];
+    const exchanges: RecordedCall[] = [];
     for (let after = afterNumber; exchanges.length < 100; ) {
       const { answer, exchange } = await this.lookUp(id, after);
       exchanges.push(exchange);

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 
 /** A file for a decoder, which gets one at a time. */
-export interface Check {
+export interface FileToCheck {
   readonly file: Buffer;
   readonly mediaType: string;
 }
@@ -35,7 +35,7 @@ export function fromLine(line: string): Checked | undefined {
 /** The length of a file and that of its media type. */
 const headBytes = 5;
 
-export function writeCheck(to: Writable, { file, mediaType }: Check): void {
+export function writeCheck(to: Writable, { file, mediaType }: FileToCheck): void {
   const head = Buffer.alloc(headBytes);
   head.writeUInt32BE(file.length);
   head.writeUInt8(mediaType.length, 4);
@@ -45,7 +45,7 @@ export function writeCheck(to: Writable, { file, mediaType }: Check): void {
 }
 
 /** Reads the files that `writeCheck` wrote, until the stream ends. */
-export async function* readChecks(from: Readable): AsyncGenerator<Check, void, undefined> {
+export async function* readChecks(from: Readable): AsyncGenerator<FileToCheck, void, undefined> {
   const reader = new PieceReader(from);
   for (;;) {
     const head = await reader.read(headBytes);

@@ -6,7 +6,7 @@ import { constants, setPriority } from 'node:os';
 import { dirname, extname, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { type Check, type Checked, fromLine, maxLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
+import { type Checked, type FileToCheck, fromLine, maxLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
 
 /** Why a file was not decoded: its decoder died, took too long, or ended before it could take a file. */
 export type Failure = 'died' | 'late' | 'not started';
@@ -45,7 +45,7 @@ export class Decoder {
   constructor(private readonly options: DecoderOptions) {}
 
   /** Whether a file can be decoded whole. Call it for one file at a time. */
-  async check(check: Check): Promise<boolean> {
+  async check(check: FileToCheck): Promise<boolean> {
     if (this.#isBusy || this.#isEnded) throw new Error('a decoder takes one file at a time, until its end');
     this.#isBusy = true;
     try {
@@ -67,7 +67,7 @@ export class Decoder {
     this.#kill();
   }
 
-  #ask(program: DecoderProgram, check: Check): Promise<Checked> {
+  #ask(program: DecoderProgram, check: FileToCheck): Promise<Checked> {
     let isReady = this.#process !== undefined;
     const child = this.#running(program);
     const output = child.stdout as Socket;

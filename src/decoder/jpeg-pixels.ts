@@ -1,5 +1,5 @@
 import { leastZeros, readScans, type Scan, toJpeg, withoutLast, withoutZeros } from './jpeg-scans.ts';
-import { type Frame, InvalidImage } from './jpeg-segments.ts';
+import { InvalidImage, type JpegFrame } from './jpeg-segments.ts';
 import { decode } from './libvips.ts';
 
 /** Warnings of the JPEG decoder, which goes on and makes up what it misses. */
@@ -125,7 +125,7 @@ const pixelsPerByte = 50;
 class DecodingWork {
   #left = maxWork;
 
-  constructor(private readonly frame: Frame) {}
+  constructor(private readonly frame: JpegFrame) {}
 
   /** Throws `InvalidImage` if decoding each of these takes more than the work that is left. */
   check(each: readonly (readonly Scan[])[]): void {

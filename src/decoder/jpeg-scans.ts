@@ -1,9 +1,9 @@
 import {
   damagedJpeg,
-  type Frame,
   isFrame,
   isMetadata,
   isRestart,
+  type JpegFrame,
   marker,
   readFrame,
   readSegments,
@@ -20,7 +20,7 @@ export interface Scan {
 
 /** What a decoder needs of a JPEG. */
 export interface JpegScans {
-  readonly frame: Frame;
+  readonly frame: JpegFrame;
   /** If the first scan has all pixels of a picture that is not progressive, a decoder reads that one only. */
   readonly scans: readonly Scan[];
 }
@@ -30,7 +30,7 @@ export interface JpegScans {
  * a picture without a warning.
  */
 export function readScans(file: Buffer): JpegScans {
-  let frame: Frame | undefined;
+  let frame: JpegFrame | undefined;
   let restartInterval = 0;
   let head: Buffer[] = [];
   const scans: Scan[] = [];
@@ -114,7 +114,7 @@ function* readIntervals(data: Buffer): Generator<Interval, void, undefined> {
   }
 }
 
-function toBytes({ code, body }: Segment, frame: Frame | undefined): Buffer {
+function toBytes({ code, body }: Segment, frame: JpegFrame | undefined): Buffer {
   if (code === marker.end) return Buffer.alloc(0);
   const bytes = Buffer.concat([Buffer.from([0xff, code, 0, 0]), body]);
   bytes.writeUInt16BE(2 + body.length, 2);
@@ -141,7 +141,7 @@ class ReceivedBits {
   /** By component: for each coefficient, how many of its low bits are missing; undefined if all are. */
   readonly #missing = new Map<number, (number | undefined)[]>();
 
-  add({ components, isProgressive }: Frame, body: Buffer): void {
+  add({ components, isProgressive }: JpegFrame, body: Buffer): void {
     const count = body[0] ?? 0;
     if (count < 1 || count > 4 || body.length !== 4 + 2 * count) throw damagedJpeg();
     const [first = 0, last = 0, precision = 0] = body.subarray(1 + 2 * count);
@@ -156,7 +156,7 @@ class ReceivedBits {
     }
   }
 
-  hasAll({ components }: Frame): boolean {
+  hasAll({ components }: JpegFrame): boolean {
     return components.every((_, component) => this.#missing.get(component)?.every((missing) => missing === 0));
   }
 }

@@ -121,7 +121,7 @@ export interface Component {
 }
 
 /** The frame header of a JPEG. */
-export interface Frame extends ImageShape {
+export interface JpegFrame extends ImageShape {
   readonly isProgressive: boolean;
   /** A decoder of an arithmetic JPEG does not warn of missing bytes. */
   readonly isArithmetic: boolean;
@@ -135,7 +135,7 @@ const sequentialFrames: ReadonlySet<number> = new Set([marker.baseline, marker.e
 const progressiveFrames: ReadonlySet<number> = new Set([marker.progressive, marker.progressiveArithmetic]);
 
 /** Reads the header of a frame. Throws `InvalidImage`. */
-export function readFrame(code: number, body: Buffer): Frame {
+export function readFrame(code: number, body: Buffer): JpegFrame {
   const isProgressive = progressiveFrames.has(code);
   if (!sequentialFrames.has(code) && !isProgressive) throw unusual();
   const count = body[5] ?? 0;

@@ -1,9 +1,9 @@
 import {
   checkShape,
   damagedJpeg,
-  type Frame,
   InvalidImage,
   isFrame,
+  type JpegFrame,
   marker,
   readFrame,
   readSegments,
@@ -18,7 +18,7 @@ const maxScannedPixels = 640_000_000;
 const maxStrayBytes = 3;
 
 /** Reads a whole JPEG of one picture and a bounded number of scans, and what follows it. Throws `InvalidImage`. */
-export function readJpeg(file: Buffer): Frame {
+export function readJpeg(file: Buffer): JpegFrame {
   const { frame, end } = readPicture(file, 0);
   for (let strayBytes = 0; strayBytes <= maxStrayBytes && end + strayBytes <= file.length; strayBytes += 1) {
     const rest = file.subarray(0, file.length - strayBytes);
@@ -28,8 +28,8 @@ export function readJpeg(file: Buffer): Frame {
 }
 
 /** Reads the picture that begins at `from`. Returns its frame and its end. */
-function readPicture(file: Buffer, from: number): { readonly frame: Frame; readonly end: number } {
-  let frame: Frame | undefined;
+function readPicture(file: Buffer, from: number): { readonly frame: JpegFrame; readonly end: number } {
+  let frame: JpegFrame | undefined;
   let scans = 0;
   for (const { code, body, end } of readSegments(file, from)) {
     if (code === marker.end && frame !== undefined && scans > 0) return { frame, end };
@@ -52,7 +52,7 @@ function readPicture(file: Buffer, from: number): { readonly frame: Frame; reado
 }
 
 /** If the first scan lacks a colour, later scans have the rest, even in an image that is not progressive. */
-function readFirstScan(frame: Frame, body: Buffer): Frame {
+function readFirstScan(frame: JpegFrame, body: Buffer): JpegFrame {
   if ((body[0] ?? 0) >= frame.components.length) return frame;
   const layered = { ...frame, decodingBytes: frame.coefficientBytes };
   checkShape(layered);

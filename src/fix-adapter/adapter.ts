@@ -9,7 +9,7 @@ import { connect } from '../gateway/store/data-source.ts';
 import { Database } from '../gateway/store/database.ts';
 import { type Lease, underLease } from '../gateway/store/lease.ts';
 import { statement } from '../gateway/store/statement.ts';
-import { Writer } from '../gateway/store/writer.ts';
+import { WriterNode } from '../gateway/store/writer.ts';
 import { Accounts } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { Allocations } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { Applications } from '../gen/marina/broker/v1/applications_pb.ts';
@@ -34,7 +34,7 @@ import { SessionControl } from './operations/control.ts';
 import type { Operators, OperatorsOptions } from './operations/server.ts';
 import type { ActiveSession } from './operations/service.ts';
 import { createOpsServer } from './ops-server.ts';
-import type { Message } from './orders/execution.ts';
+import type { ExchangeMessage } from './orders/execution.ts';
 import type { OwnMessage } from './orders/own-message.ts';
 import { rejectReasonOf } from './orders/reject-reasons.ts';
 import { Throttle, withTurns } from './orders/throttle.ts';
@@ -43,10 +43,10 @@ import { PasswordChange } from './password/change.ts';
 import { ordersService } from './service/orders.ts';
 import { passThrough } from './service/pass-through.ts';
 import { RpcError, unaryCalls } from './service/rpc.ts';
-import { ReportStreams } from './service/streams.ts';
+import { AdapterStreams } from './service/streams.ts';
 import { submissionsService } from './service/submissions.ts';
 import { openConnection } from './session/link.ts';
-import { Session } from './session/session.ts';
+import { FixSession } from './session/session.ts';
 import type { SessionRecord, SessionSettings } from './session/types.ts';
 import { FixStore, leaseName } from './store/store.ts';
 import { LookupFile } from './template/lookup-file.ts';
@@ -114,7 +114,7 @@ export async function startFixAdapter(
   const lookupFile = await openLookups(config, log);
   const { tlsCertificate: certificate, tlsKey: key, tlsAuthorities: authorities } = config;
   const identity = await openIdentity('fix', { certificate, key, authorities }, log);
-  const writer = new Writer(database, log);
+  const writer = new WriterNode(database, log);
   const supervisor = new Supervisor(log);
   const view = { isActive: false, isUp: false, isInHours: false, isLoggedOut: false, reason: '' };
   let store: FixStore | undefined;
@@ -303,7 +303,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     resendChunk: config.resendChunk === 0 ? undefined : config.resendChunk,
     logonTries: config.logonTries,
   };
-  const session: Session<OwnMessage> = new Session<OwnMessage>({
+  const session: FixSession<OwnMessage> = new FixSession<OwnMessage>({
     settings: {
       ...spoken,
       senderCompId: config.senderCompId,
@@ -345,7 +345,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     log,
     tap: messages.tap,
   });
-  const streams = new ReportStreams(store, now, log);
+  const streams = new AdapterStreams(store, now, log);
   const { messagesPerSecond, throttleWindowMs: windowMs } = config;
   const throttle = new Throttle({ messages: messagesPerSecond, windowMs }, lease.signal);
   const trading: Trading = new Trading({
@@ -402,7 +402,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
         log,
         now,
       ),
-      streamReports: (call: Parameters<ReportStreams['serve']>[0]) => streams.serve(call),
+      streamReports: (call: Parameters<AdapterStreams['serve']>[0]) => streams.serve(call),
     } as never,
   );
   const listing = submissionsService({ store, backOffice: submissions, now });
@@ -525,11 +525,11 @@ async function checkDatabase(database: Database): Promise<void> {
   if (missing.length > 0) {
     throw new Error(`the database lacks ${missing.join(', ')}: migrate it first (node src/main.js fix migrate)`);
   }
-  await new Writer(database).settle();
+  await new WriterNode(database).settle();
 }
 
 /** When a message was made, by its own fields: one that is sent again has the time when it was sent first. */
-function timeOf(message: Message, now: () => number): number {
+function timeOf(message: ExchangeMessage, now: () => number): number {
   const times = [tags.TransactTime, tags.OrigSendingTime, tags.SendingTime].map((tag) =>
     readUtcTimestamp(message.get(tag)),
   );

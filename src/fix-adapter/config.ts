@@ -25,7 +25,14 @@ import { messageSettings } from './messages/settings.ts';
 import { operationProblems, operationSettings } from './operations/settings.ts';
 import { maxNameLength, minNameLength } from './orders/names.ts';
 import { parseRejectReasons, type ReasonRule } from './orders/reject-reasons.ts';
-import { type CalendarDay, type Hours, parseCalendar, parseDays, type Schedule, timeOf } from './session/schedule.ts';
+import {
+  type CalendarDay,
+  parseCalendar,
+  parseDays,
+  type Schedule,
+  type SessionHours,
+  timeOf,
+} from './session/schedule.ts';
 import type { OrderTemplate } from './template/parse.ts';
 import { readTemplate, templateSettings } from './template/settings.ts';
 
@@ -316,7 +323,11 @@ function parseAddresses(value: string): readonly string[] {
   return addresses;
 }
 
-function readCalendar(file: string | undefined, usual: Hours, problems: string[]): ReadonlyMap<string, CalendarDay> {
+function readCalendar(
+  file: string | undefined,
+  usual: SessionHours,
+  problems: string[],
+): ReadonlyMap<string, CalendarDay> {
   if (file === undefined) return new Map();
   try {
     return parseCalendar(readFileSync(file, 'utf8'), usual);

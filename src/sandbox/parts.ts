@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeExit } from './exits.ts';
 import type { KeptProcess } from './keeper.ts';
 import { describeDeath } from './processes.ts';
-import type { Progress } from './progress.ts';
+import type { StartProgress } from './progress.ts';
 
 export type PartName = 'mariadb' | 'nats' | 'simulator' | 'receiver' | 'gateway';
 
@@ -15,7 +15,7 @@ export interface Part {
 
 export interface PartsOptions {
   readonly dataDir: string;
-  readonly progress: Progress;
+  readonly progress: StartProgress;
   /** Ends the sandbox: a part cannot be had. */
   readonly fail: (error: unknown) => void;
   /** A part runs again, as another process. */
@@ -31,7 +31,7 @@ const pollMs = 100;
  * The parts of a sandbox. Once all of them run, one that dies is started again, as a supervisor does with a service, so
  * that the others can be seen to outlive it.
  */
-export class Parts {
+export class SandboxParts {
   readonly #deaths = new Map<PartName, number[]>();
   #isComplete = false;
   #isStopping = false;

@@ -37,7 +37,7 @@ export interface ServerOptions extends ProgramOptions {
 }
 
 /** What differs between servers. */
-export interface ServerKind {
+export interface ServerProgram {
   readonly name: string;
   /** The file in its folder that holds its process id. */
   readonly pidFile: string;
@@ -51,7 +51,7 @@ export interface ServerKind {
 export type Run = (args: readonly string[]) => Promise<KeptProcess>;
 
 /** Starts a server on 127.0.0.1, on a folder that no other process uses meanwhile. */
-export async function startServer(kind: ServerKind, asked: ServerOptions): Promise<Server> {
+export async function startServer(kind: ServerProgram, asked: ServerOptions): Promise<Server> {
   const options = { ...asked, dataDir: resolve(asked.dataDir) };
   const lock = lockFolder(options.dataDir, kind.name);
   try {
@@ -74,7 +74,7 @@ export async function startServer(kind: ServerKind, asked: ServerOptions): Promi
 }
 
 async function launch(
-  { name, launch }: ServerKind,
+  { name, launch }: ServerProgram,
   program: Program,
   port: number,
   options: ServerOptions,

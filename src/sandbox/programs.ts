@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { Advice } from './advice.ts';
 import { libraryPath, type PackageSet, serverPackages, unpackPackages } from './packages.ts';
-import type { Progress } from './progress.ts';
+import type { StartProgress } from './progress.ts';
 
 /** A server program and what it needs to run from where it lies. */
 export interface Program {
@@ -22,7 +22,7 @@ export interface ProgramOptions {
   source?: 'any' | 'packages';
   /** Those that hold the program; absent: those of MariaDB and NATS. */
   packages?: PackageSet;
-  progress?: Progress;
+  progress?: StartProgress;
 }
 
 /** The installed program, or undefined. */
@@ -67,7 +67,7 @@ export function wantsPackages(options: ProgramOptions): boolean {
 const unpackings = new Map<string, Promise<void>>();
 
 /** MariaDB and NATS, started together, need the same packages. */
-function unpackOnce(folder: string, packages: PackageSet, progress: Progress | undefined): Promise<void> {
+function unpackOnce(folder: string, packages: PackageSet, progress: StartProgress | undefined): Promise<void> {
   const begun = unpackings.get(folder);
   if (begun !== undefined) return begun;
   const unpacking = unpackPackages(folder, packages).finally(() => unpackings.delete(folder));

@@ -1,5 +1,5 @@
 /** Tells what is being done and how long it took. */
-export interface Progress {
+export interface StartProgress {
   /** A line as it is. */
   note(line: string): void;
   /** Waits for a step and tells its time; one that takes a while is announced. */
@@ -7,7 +7,7 @@ export interface Progress {
 }
 
 /** Progress as lines on a stream: the same on a terminal and in a log. */
-export function progressLines(write: (text: string) => void): Progress {
+export function progressLines(write: (text: string) => void): StartProgress {
   return {
     note: (line) => write(`  ${line}\n`),
     step: async (name, work) => {

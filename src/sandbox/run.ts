@@ -6,7 +6,7 @@ import { explain } from './advice.ts';
 import { banner } from './banner.ts';
 import { closeSharedKeeper, type KeptProcess } from './keeper.ts';
 import { lockFolder } from './lock.ts';
-import { Parts } from './parts.ts';
+import { SandboxParts } from './parts.ts';
 import { progressLines } from './progress.ts';
 import { startSandbox } from './sandbox.ts';
 import { readSandbox, writeSandbox } from './sandbox-file.ts';
@@ -14,7 +14,7 @@ import { readSettings } from './settings.ts';
 
 const processes: KeptProcess[] = [];
 let stopping = false;
-let parts: Parts | undefined;
+let parts: SandboxParts | undefined;
 let fail: (error: unknown) => void = () => undefined;
 let askedToStop: () => void = () => undefined;
 const failed = new Promise<never>((_resolve, reject) => {
@@ -51,7 +51,7 @@ async function run(): Promise<number> {
       const written = readSandbox(dataDir);
       if (written !== undefined) writeSandbox(dataDir, { ...written, pids: { ...written.pids, [name]: pid } });
     };
-    parts = new Parts({ dataDir, progress, fail, restarted });
+    parts = new SandboxParts({ dataDir, progress, fail, restarted });
     const starting = startSandbox(settings, progress, parts, (kept) => processes.push(kept));
     const sandbox = await Promise.race([starting, failed, stopAsked]);
     if (sandbox !== undefined) {

@@ -6,7 +6,7 @@ import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
 import { endLeftover } from './leftover.ts';
 import { natsAccounts, natsLogin } from './nats-accounts.ts';
-import { downFolder, type Part, type PartName, type Parts } from './parts.ts';
+import { downFolder, type Part, type PartName, type SandboxParts } from './parts.ts';
 import { isPortTaken, readGreeting } from './ports.ts';
 import type { ServerOptions } from './private-server.ts';
 import {
@@ -20,7 +20,7 @@ import {
   startSimulator,
   type Watch,
 } from './processes.ts';
-import type { Progress } from './progress.ts';
+import type { StartProgress } from './progress.ts';
 import {
   earlierPort,
   makeReceiverIdentity,
@@ -37,8 +37,8 @@ import { type PortName, portVariables, type RunSettings } from './settings.ts';
 /** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
 export async function startSandbox(
   settings: RunSettings,
-  progress: Progress,
-  parts: Parts,
+  progress: StartProgress,
+  parts: SandboxParts,
   watch: Watch,
 ): Promise<Sandbox> {
   const { dataDir } = settings;
@@ -147,8 +147,8 @@ export async function startSandbox(
 /** What each server of a sandbox is started with. */
 interface ServerStart {
   readonly settings: RunSettings;
-  readonly progress: Progress;
-  readonly parts: Parts;
+  readonly progress: StartProgress;
+  readonly parts: SandboxParts;
   readonly watch: Watch;
 }
 

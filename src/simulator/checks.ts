@@ -1,10 +1,10 @@
 import { AccountStatus, InstrumentKind, OrderType, RejectReason } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Phase } from './market/venue.ts';
-import type { InstrumentState, Submission } from './model.ts';
+import type { InstrumentState, OrderRequest } from './model.ts';
 import { isOnTick } from './prices.ts';
 
 interface Checked {
-  readonly submission: Submission;
+  readonly submission: OrderRequest;
   readonly account: AccountStatus;
   readonly instrument: InstrumentState | undefined;
   /** The exchange's phase. Magic symbols trade in any phase. */
@@ -34,7 +34,7 @@ export function reasonToReject(checked: Checked): RejectReason | undefined {
   return checks.find(([, fails]) => fails(checked))?.[0];
 }
 
-function isOutsideBand({ priceKobo }: Submission, instrument: InstrumentState | undefined): boolean {
+function isOutsideBand({ priceKobo }: OrderRequest, instrument: InstrumentState | undefined): boolean {
   if (priceKobo === null || instrument === undefined) return false;
   return priceKobo < instrument.lowerKobo || priceKobo > instrument.upperKobo;
 }

@@ -1,8 +1,8 @@
 import type { SimulatorConfig } from './simulator.ts';
 
 /** A missing or wrong setting. */
-export class ConfigError extends Error {
-  override name = 'ConfigError';
+export class SimulatorConfigError extends Error {
+  override name = 'SimulatorConfigError';
 }
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
@@ -10,11 +10,13 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 /** Reads and checks the simulator's settings. */
 export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { readonly logLevel: string } {
   const databaseUrl = environment.MARINA_SIMULATOR_DATABASE_URL ?? '';
-  if (databaseUrl === '') throw new ConfigError('MARINA_SIMULATOR_DATABASE_URL is not set');
+  if (databaseUrl === '') throw new SimulatorConfigError('MARINA_SIMULATOR_DATABASE_URL is not set');
   const logLevel = environment.MARINA_LOG_LEVEL ?? 'info';
-  if (!levels.includes(logLevel)) throw new ConfigError(`MARINA_LOG_LEVEL must be one of ${levels.join(', ')}`);
+  if (!levels.includes(logLevel))
+    throw new SimulatorConfigError(`MARINA_LOG_LEVEL must be one of ${levels.join(', ')}`);
   const hours = environment.MARINA_SIMULATOR_HOURS ?? 'always';
-  if (hours !== 'always' && hours !== 'ngx') throw new ConfigError('MARINA_SIMULATOR_HOURS must be always or ngx');
+  if (hours !== 'always' && hours !== 'ngx')
+    throw new SimulatorConfigError('MARINA_SIMULATOR_HOURS must be always or ngx');
   const delayMs = wholeNumber(environment, 'MARINA_SIMULATOR_FILL_DELAY_MS', 300, 0, 3_600_000);
   return {
     databaseUrl,
@@ -39,7 +41,7 @@ const maxStart = 1_000_000_000_000_000;
 function fundsOf(environment: NodeJS.ProcessEnv): SimulatorConfig['funds'] {
   const checked = environment.MARINA_SIMULATOR_FUNDS ?? 'checked';
   if (checked !== 'checked' && checked !== 'unchecked') {
-    throw new ConfigError('MARINA_SIMULATOR_FUNDS must be checked or unchecked');
+    throw new SimulatorConfigError('MARINA_SIMULATOR_FUNDS must be checked or unchecked');
   }
   const whole = (name: string, otherwise: number) => BigInt(wholeNumber(environment, name, otherwise, 0, maxStart));
   const startCashKobo = whole('MARINA_SIMULATOR_START_CASH_KOBO', usualStartCashKobo);
@@ -52,7 +54,9 @@ function tlsFiles(environment: NodeJS.ProcessEnv): Pick<SimulatorConfig, 'tls'> 
   const key = environment.MARINA_SIMULATOR_TLS_KEY_FILE ?? '';
   const authorities = environment.MARINA_SIMULATOR_TLS_CLIENT_CA_FILE || undefined;
   if ((certificate === '') !== (key === '')) {
-    throw new ConfigError('MARINA_SIMULATOR_TLS_CERT_FILE and MARINA_SIMULATOR_TLS_KEY_FILE must be set together');
+    throw new SimulatorConfigError(
+      'MARINA_SIMULATOR_TLS_CERT_FILE and MARINA_SIMULATOR_TLS_KEY_FILE must be set together',
+    );
   }
   return certificate === '' ? {} : { tls: { certificate, key, authorities } };
 }
@@ -68,5 +72,5 @@ function wholeNumber(
   if (given === undefined || given === '') return otherwise;
   const value = Number(given);
   if (/^-?\d+$/.test(given) && value >= min && value <= max) return value;
-  throw new ConfigError(`${name} must be a whole number from ${min} to ${max}`);
+  throw new SimulatorConfigError(`${name} must be a whole number from ${min} to ${max}`);
 }

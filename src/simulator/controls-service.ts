@@ -18,7 +18,7 @@ import { type Changed, end, fill } from './exchange.ts';
 import { changedInstrument } from './instrument-change.ts';
 import { type MarketControlsContext, marketControls } from './market/controls.ts';
 import { instrumentMessage, reportMessage } from './messages.ts';
-import { RpcError, type UnaryHandlers } from './rpc.ts';
+import { RpcError, type SimulatorHandlers } from './rpc.ts';
 import { type Lies, lieControls } from './statements/lies.ts';
 import { check, checkCount, checkPartner, maxDelayMs, maxTimes, text, whole } from './validation.ts';
 import { maxAccounts, maxInstruments } from './world.ts';
@@ -44,7 +44,7 @@ export interface ControlsContext extends BackOfficeControlsContext, ClearingCont
 }
 
 /** The controls. Each is one change through the writer, or a change of state that is only in memory on purpose. */
-export function controlsService(context: ControlsContext): UnaryHandlers<typeof Controls> {
+export function controlsService(context: ControlsContext): SimulatorHandlers<typeof Controls> {
   const { world, writer, records, directives } = context;
   return {
     ...backOfficeControls(context),

@@ -12,7 +12,7 @@ const sessionSettings =
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
 
 /** The simulator's database: a pool for reading, and one connection that writes. */
-export class Database {
+export class SimulatorDatabase {
   readonly #options: ConnectionOptions;
   readonly #name: string;
   readonly #pool: Pool;
@@ -25,8 +25,8 @@ export class Database {
   }
 
   /** Opens the database, and creates it and its tables if they are missing. */
-  static async open(url: string): Promise<Database> {
-    const database = new Database(url);
+  static async open(url: string): Promise<SimulatorDatabase> {
+    const database = new SimulatorDatabase(url);
     try {
       await database.#create();
       return database;

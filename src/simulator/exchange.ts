@@ -6,7 +6,7 @@ import type { Directives } from './directives.ts';
 import { listingOf } from './instruments.ts';
 import { type Behaviour, magicOf } from './magic.ts';
 import type { EngineEvents } from './market/matching-engine.ts';
-import type { Order, OrderReport, PlannedStep, Submission, Submitted } from './model.ts';
+import type { Order, OrderReport, OrderRequest, PlannedStep, SubmissionResult } from './model.ts';
 import { type FillDelay, plannedByBehaviour, rejectReasonOf } from './planning.ts';
 import { seededRandom } from './random.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
@@ -24,10 +24,10 @@ export type Changed =
 /** Accepts or rejects an order: once, and not after its `not_after`. */
 export function submit(
   unit: UnitOfWork,
-  submission: Submission,
+  submission: OrderRequest,
   notAfterMs: number | undefined,
   settings: ExchangeSettings,
-): Submitted<OrderReport> {
+): SubmissionResult<OrderReport> {
   const { world } = unit;
   if (unit.order(submission.clientOrderId) !== undefined) return { outcome: 'seen_before' };
   if (world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
@@ -106,7 +106,11 @@ export function isOpen(order: Order): boolean {
 }
 
 /** A directive overrides the exchange's rules, but nothing trades without a price. */
-function rejection(unit: UnitOfWork, submission: Submission, forced: Behaviour | undefined): RejectReason | undefined {
+function rejection(
+  unit: UnitOfWork,
+  submission: OrderRequest,
+  forced: Behaviour | undefined,
+): RejectReason | undefined {
   const { world } = unit;
   const instrument = world.instrument(submission.symbol);
   if (forced?.outcome === Outcome.REJECT) return rejectReasonOf(forced);

@@ -3,12 +3,12 @@ import { status } from '@grpc/grpc-js';
 import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { nextLagosMidnight } from '../kit/clock.ts';
 import type { Fault } from './magic.ts';
-import type { Submitted } from './model.ts';
+import type { SubmissionResult } from './model.ts';
 import { RpcError, type unanswered, type WireCall } from './rpc.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 import type { Wire } from './wire.ts';
 import type { World } from './world.ts';
-import type { Needs, Writer } from './writer.ts';
+import type { Needs, SimulatorWriter } from './writer.ts';
 
 const dayMs = 86_400_000;
 const seenBefore = { outcome: 'seen_before' } as const;
@@ -38,14 +38,14 @@ export interface SubmissionLeg<Request, Checked, Result, Answer> {
   readonly magicFault: Fault | undefined;
   /** Throws an invalid argument for a request that makes no sense. That is no rejection. */
   readonly check: (request: Request) => Checked;
-  readonly submit: (unit: UnitOfWork, checked: Checked) => Submitted<Result>;
+  readonly submit: (unit: UnitOfWork, checked: Checked) => SubmissionResult<Result>;
   readonly answer: (result: Result) => Answer;
   readonly nonsense: () => Answer;
 }
 
 /** Handles one submission, with the faults on its way. Its message is recorded whatever the outcome. */
 export function carrySubmission<Request extends { readonly note: Uint8Array }, Checked, Result, Answer>(
-  { writer, wire, world }: { readonly writer: Writer; readonly wire: Wire; readonly world: World },
+  { writer, wire, world }: { readonly writer: SimulatorWriter; readonly wire: Wire; readonly world: World },
   wireCall: WireCall,
   leg: SubmissionLeg<Request, Checked, Result, Answer>,
 ): Promise<Answer | typeof unanswered> {

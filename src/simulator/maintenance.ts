@@ -1,10 +1,10 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../kit/log.ts';
-import type { Database } from './database.ts';
+import type { SimulatorDatabase } from './database.ts';
 import { advanceMarket, end } from './exchange.ts';
 import type { World } from './world.ts';
-import type { Writer } from './writer.ts';
+import type { SimulatorWriter } from './writer.ts';
 
 /** How often the market advances and expired day orders end. A moved clock does both at once. */
 const sweepEveryMs = 500;
@@ -18,9 +18,9 @@ export class Maintenance {
   #closed = false;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: SimulatorDatabase,
     private readonly world: World,
-    private readonly writer: Writer,
+    private readonly writer: SimulatorWriter,
     private readonly log: Logger,
   ) {}
 

@@ -9,7 +9,7 @@ import type {
 import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
 
 /** A request for an order. Prices and quantities are whole numbers below 2^53, checked on receipt. */
-export interface Submission {
+export interface OrderRequest {
   readonly clientOrderId: string;
   readonly account: string;
   readonly symbol: string;
@@ -23,7 +23,7 @@ export interface Submission {
 }
 
 /** The result of a submission: accepted or rejected, with a record, or not taken. */
-export type Submitted<Result> =
+export type SubmissionResult<Result> =
   | { readonly outcome: 'taken'; readonly result: Result }
   | { readonly outcome: 'seen_before' | 'too_late' };
 
@@ -33,7 +33,7 @@ export type PlannedStep =
   | { readonly kind: 'expire'; readonly afterMs: number }
   | { readonly kind: 'reject'; readonly afterMs: number; readonly rejectReason: RejectReason };
 
-export interface Order extends Submission {
+export interface Order extends OrderRequest {
   readonly sequence: number;
   /** Empty if it was rejected at once. */
   readonly exchangeOrderId: string;
@@ -65,7 +65,7 @@ export interface OrderReport {
 }
 
 /** One received message, whatever its outcome. */
-export interface Message {
+export interface ReceivedCall {
   readonly number: number;
   readonly call: Call;
   readonly clientOrderId: string;

@@ -23,15 +23,15 @@ import { instrumentMessage, reportMessage } from './messages.ts';
 import type { OrderReport } from './model.ts';
 import type { Nonsense } from './nonsense.ts';
 import type { Records } from './records.ts';
-import { RpcError, type UnaryHandlers, type WireCall } from './rpc.ts';
+import { RpcError, type SimulatorHandlers, type WireCall } from './rpc.ts';
 import { instantMs, isWhole, submissionFrom, whole } from './validation.ts';
 import type { Wire } from './wire.ts';
 import type { World } from './world.ts';
-import type { Writer } from './writer.ts';
+import type { SimulatorWriter } from './writer.ts';
 
 export interface OrdersContext {
   readonly world: World;
-  readonly writer: Writer;
+  readonly writer: SimulatorWriter;
   readonly records: Records;
   readonly wire: Wire;
   readonly exchange: ExchangeSettings;
@@ -39,7 +39,7 @@ export interface OrdersContext {
 }
 
 /** The broker's order service without its stream. Each call passes the faults first. */
-export function ordersService(context: OrdersContext): UnaryHandlers<typeof Orders> {
+export function ordersService(context: OrdersContext): SimulatorHandlers<typeof Orders> {
   const { world, wire, nonsense } = context;
   return {
     getCapabilities: async () => ({ honoursNotAfter: world.honoursNotAfter }),

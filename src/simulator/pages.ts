@@ -1,15 +1,15 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { Database } from './database.ts';
-import type { Table } from './table.ts';
+import type { SimulatorDatabase } from './database.ts';
+import type { SimulatorTable } from './table.ts';
 
 /** The most records of a page. */
 export const maxPage = 1_000;
 
 /** A page of orders, applications or allocations, oldest first, each with the number of times it was received. */
 export async function listPage<Model extends object>(
-  database: Database,
-  table: Table<Model>,
+  database: SimulatorDatabase,
+  table: SimulatorTable<Model>,
   {
     key,
     call,

@@ -1,7 +1,7 @@
 import { RejectReason, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
 import type { Behaviour } from './magic.ts';
-import type { PlannedStep, Submission } from './model.ts';
+import type { OrderRequest, PlannedStep } from './model.ts';
 
 /** The small delays between the market's steps on an order. */
 export interface FillDelay {
@@ -11,7 +11,7 @@ export interface FillDelay {
 
 /** The steps of an accepted order with a set behaviour. */
 export function plannedByBehaviour(
-  order: Submission,
+  order: OrderRequest,
   behaviour: Behaviour,
   priceKobo: number,
   delay: () => number,
@@ -40,7 +40,7 @@ export function rejectReasonOf(behaviour: Behaviour): RejectReason {
 }
 
 /** An immediate order never rests: its unfilled part expires, and of an incomplete fill-or-kill all of it. */
-function endIfImmediate(order: Submission, steps: PlannedStep[]): PlannedStep[] {
+function endIfImmediate(order: OrderRequest, steps: PlannedStep[]): PlannedStep[] {
   if (order.timeInForce === TimeInForce.FOK) return [{ kind: 'expire', afterMs: 0 }];
   return order.timeInForce === TimeInForce.IOC ? [...steps, { kind: 'expire', afterMs: 0 }] : steps;
 }

@@ -1,6 +1,6 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import type { Logger } from '../kit/log.ts';
-import type { Database } from './database.ts';
+import type { SimulatorDatabase } from './database.ts';
 import { Scheduler } from './scheduler.ts';
 import type { World } from './world.ts';
 
@@ -20,7 +20,7 @@ export class Plans {
   #isClosed = false;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: SimulatorDatabase,
     world: World,
     private readonly log: Logger,
     /** Their table, its column of the gateway's ids, and its column of the next step's time, null without one. */

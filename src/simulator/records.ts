@@ -2,14 +2,14 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { Database } from './database.ts';
+import type { SimulatorDatabase } from './database.ts';
 import type { OrderReport } from './model.ts';
 import { listPage, maxPage } from './pages.ts';
 import { messages, orders, reports } from './tables.ts';
 
 /** Reads the simulator's tables. */
 export class Records {
-  constructor(private readonly database: Database) {}
+  constructor(private readonly database: SimulatorDatabase) {}
 
   /** Whether the broker has an order, and its reports above a number. */
   async reportsOf(clientOrderId: string, afterNumber: number) {

@@ -28,7 +28,7 @@ interface Stream<Report> {
 }
 
 /** Serves the streams of one kind of reports: first recorded ones, then live, each at its reader's pace. */
-export class ReportStreams<Report extends { readonly number: number }, Message> {
+export class SimulatorStreams<Report extends { readonly number: number }, Message> {
   readonly #open = new Set<Stream<Report>>();
   /** Misbehaviour for the next stream, because none was open. */
   #pending: Disturbance[] = [];

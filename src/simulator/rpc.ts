@@ -16,12 +16,12 @@ export type WireCall = Pick<ServerUnaryCall<unknown, unknown>, 'cancelled' | 'ge
 };
 
 /** A handler for each unary call of a service. */
-export type UnaryHandlers<S extends TypedService> = handlers.UnaryHandlers<S, WireCall, typeof unanswered>;
+export type SimulatorHandlers<S extends TypedService> = handlers.UnaryHandlers<S, WireCall, typeof unanswered>;
 
 /** Converts promise handlers for grpc-js, and their errors into statuses. `brokerTime` is stated in each answer. */
 export function unaryCalls<S extends TypedService>(
   service: S,
-  given: UnaryHandlers<S>,
+  given: SimulatorHandlers<S>,
   log: Logger,
   brokerTime?: () => Timestamp | undefined,
 ): Record<string, handlers.GrpcHandler> {

@@ -26,12 +26,12 @@ import { clearingNonsense } from './clearing/nonsense.ts';
 import { Reads } from './clearing/reads.ts';
 import { ClearingRecords } from './clearing/records.ts';
 import { controlsService } from './controls-service.ts';
-import { Database } from './database.ts';
+import { SimulatorDatabase } from './database.ts';
 import { Directives } from './directives.ts';
 import { advanceIfOpen } from './exchange.ts';
 import { Front } from './front.ts';
 import { Maintenance } from './maintenance.ts';
-import { Calendar, readHolidays, usualHolidays } from './market/calendar.ts';
+import { MarketCalendar, readHolidays, usualHolidays } from './market/calendar.ts';
 import { reportMessage } from './messages.ts';
 import { createNonsense } from './nonsense.ts';
 import { ordersService } from './orders-service.ts';
@@ -39,15 +39,15 @@ import type { FillDelay } from './planning.ts';
 import { Plans } from './plans.ts';
 import { Records } from './records.ts';
 import { ReportFeed } from './report-feed.ts';
-import { ReportStreams } from './report-streams.ts';
-import { type UnaryHandlers, unaryCalls } from './rpc.ts';
+import { SimulatorStreams } from './report-streams.ts';
+import { type SimulatorHandlers, unaryCalls } from './rpc.ts';
 import { Lies } from './statements/lies.ts';
 import { StatementRecords } from './statements/records.ts';
 import { statementsService } from './statements/service.ts';
 import { submissionsService } from './submissions-service.ts';
 import { Wire } from './wire.ts';
 import { World } from './world.ts';
-import { Writer } from './writer.ts';
+import { SimulatorWriter } from './writer.ts';
 
 export interface SimulatorConfig {
   /** mysql://user:password@host:port/database; a missing database is created. */
@@ -89,8 +89,8 @@ export interface Simulator {
 /** Starts a simulator on its database. Several can run in one process, each with its own database. */
 export async function startSimulator(config: SimulatorConfig): Promise<Simulator> {
   const log = config.log ?? createLogger({ name: 'simulator', level: 'silent' });
-  const calendar = new Calendar(readHolidays(config.holidaysFile ?? usualHolidays));
-  const database = await Database.open(config.databaseUrl);
+  const calendar = new MarketCalendar(readHolidays(config.holidaysFile ?? usualHolidays));
+  const database = await SimulatorDatabase.open(config.databaseUrl);
   const stopping = new AbortController();
   const grpc = new Server({
     'grpc-node.max_session_memory': 100,
@@ -105,7 +105,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const backOffice = new BackOfficeRecords(database, world.funds.startCashKobo);
   const feed = new ReportFeed((...place) => records.reportsAfter(...place));
   const applicationFeed = new ReportFeed((...place) => backOffice.reportsAfter(...place));
-  const writer: Writer = new Writer(database, world, log, {
+  const writer: SimulatorWriter = new SimulatorWriter(database, world, log, {
     committed: (unit) => {
       feed.publish(unit.reports);
       applicationFeed.publish(unit.backOffice.reports);
@@ -130,7 +130,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const decisions = new Plans(database, world, log, applicationColumns, (id) =>
     writer.runOn({ applications: [id] }, (unit) => decideIfDue(unit, id)),
   );
-  const streams = new ReportStreams(
+  const streams = new SimulatorStreams(
     feed,
     (reports, lastNumber) =>
       create(StreamReportsResponseSchema, {
@@ -140,7 +140,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
       }),
     log,
   );
-  const applicationStreams = new ReportStreams(
+  const applicationStreams = new SimulatorStreams(
     applicationFeed,
     (reports, lastNumber) =>
       create(StreamApplicationReportsResponseSchema, {
@@ -196,7 +196,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     dropOthers: (peer) => front.resetOthers(peer),
     clockMoved: () => maintenance.sweep(),
   });
-  const served = <S extends TypedService>(service: S, handlers: UnaryHandlers<S>) =>
+  const served = <S extends TypedService>(service: S, handlers: SimulatorHandlers<S>) =>
     unaryCalls(service, handlers, log, brokerTime);
   grpc.addService(serviceDefinition(Orders), { ...served(Orders, orders), streamReports });
   grpc.addService(serviceDefinition(Applications), {

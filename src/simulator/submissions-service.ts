@@ -1,13 +1,13 @@
 import type { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import type { Records } from './records.ts';
-import type { UnaryHandlers } from './rpc.ts';
+import type { SimulatorHandlers } from './rpc.ts';
 import { check, whole } from './validation.ts';
-import type { Writer } from './writer.ts';
+import type { SimulatorWriter } from './writer.ts';
 
 const maxPage = 1_000;
 
 /** The list of all submissions. No fault meets it, because it is asked for what faults have lost. */
-export function submissionsService(writer: Writer, records: Records): UnaryHandlers<typeof Submissions> {
+export function submissionsService(writer: SimulatorWriter, records: Records): SimulatorHandlers<typeof Submissions> {
   return {
     listSubmissions: async ({ afterNumber, limit }) => {
       check(limit >= 1 && limit <= maxPage, 'limit');

@@ -35,7 +35,7 @@ export const reportColumns = {
 };
 
 /** A table of the simulator: its definition, and how objects are read and written. */
-export class Table<Model extends object> {
+export class SimulatorTable<Model extends object> {
   readonly columns: string;
   /** Creates the table if it is missing. */
   readonly definition: string;

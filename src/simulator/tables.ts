@@ -1,10 +1,10 @@
 import { backOfficeTables } from './back-office/tables.ts';
 import { clearingTables } from './clearing/tables.ts';
-import type { InstrumentState, Message, Order, OrderReport, PlannedStep } from './model.ts';
-import { bigWhole, flag, reportColumns, Table, tableDefinition } from './table.ts';
+import type { InstrumentState, Order, OrderReport, PlannedStep, ReceivedCall } from './model.ts';
+import { bigWhole, flag, reportColumns, SimulatorTable, tableDefinition } from './table.ts';
 
 /** Every message, whatever its outcome. Tests compare it with the gateway's own record. */
-export const messages = new Table<Message>(
+export const messages = new SimulatorTable<ReceivedCall>(
   'received_messages',
   {
     number: 'BIGINT NOT NULL PRIMARY KEY',
@@ -19,7 +19,7 @@ export const messages = new Table<Message>(
   { keys: ['KEY by_order (client_order_id, number)'], changing: ['taken'] },
 );
 
-export const orders = new Table<Omit<Order, 'partner'>>(
+export const orders = new SimulatorTable<Omit<Order, 'partner'>>(
   'orders',
   {
     sequence: 'BIGINT NOT NULL PRIMARY KEY',
@@ -58,11 +58,11 @@ export const orders = new Table<Omit<Order, 'partner'>>(
 );
 
 /** The ids of submissions that were refused for good. A later copy is known by its id. */
-export const refusals = new Table<{ clientId: string }>('refused_submissions', {
+export const refusals = new SimulatorTable<{ clientId: string }>('refused_submissions', {
   clientId: 'VARCHAR(64) NOT NULL PRIMARY KEY',
 });
 
-export const reports = new Table<OrderReport>(
+export const reports = new SimulatorTable<OrderReport>(
   'reports',
   {
     ...reportColumns,
@@ -74,7 +74,7 @@ export const reports = new Table<OrderReport>(
   { keys: ['KEY by_order (client_order_id, number)', 'KEY by_time (at_ms, client_order_id)'] },
 );
 
-export const instruments = new Table<InstrumentState>(
+export const instruments = new SimulatorTable<InstrumentState>(
   'instruments',
   {
     symbol: 'VARCHAR(32) NOT NULL PRIMARY KEY',
@@ -93,13 +93,13 @@ export const instruments = new Table<InstrumentState>(
   },
 );
 
-export const accounts = new Table<{ account: string; status: number }>(
+export const accounts = new SimulatorTable<{ account: string; status: number }>(
   'accounts',
   { account: 'VARCHAR(64) NOT NULL PRIMARY KEY', status: 'TINYINT NOT NULL' },
   { changing: ['status'] },
 );
 
-export const settings = new Table<{ name: string; value: number }>(
+export const settings = new SimulatorTable<{ name: string; value: number }>(
   'settings',
   { name: 'VARCHAR(32) NOT NULL PRIMARY KEY', value: 'BIGINT NOT NULL' },
   { changing: ['value'] },

@@ -2,7 +2,7 @@ import mysql from 'mysql2/promise';
 import { type AccountStatus, RejectReason, type ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import { BackOfficeUnit, type HeldByBackOffice } from './back-office/unit.ts';
 import { ClearingUnit } from './clearing/unit.ts';
-import type { InstrumentState, Message, Order, OrderReport, Submission } from './model.ts';
+import type { InstrumentState, Order, OrderReport, OrderRequest, ReceivedCall } from './model.ts';
 import { accounts, instruments, messages, orders, refusals, reports, settings } from './tables.ts';
 import type { World } from './world.ts';
 
@@ -19,7 +19,7 @@ export class UnitOfWork {
   readonly changedOrders = new Set<Order>();
   readonly backOffice: BackOfficeUnit;
   readonly clearing: ClearingUnit;
-  readonly #messages = new Map<number, Message>();
+  readonly #messages = new Map<number, ReceivedCall>();
   readonly #accounts = new Map<string, AccountStatus>();
   readonly #instruments = new Set<string>();
   readonly #settings = new Map<string, number>();
@@ -40,7 +40,7 @@ export class UnitOfWork {
   }
 
   /** Adds an order, with the exchange's id if it is accepted. */
-  addOrder(submission: Submission, accepted: boolean): Order {
+  addOrder(submission: OrderRequest, accepted: boolean): Order {
     if (this.held.orders.has(submission.clientOrderId))
       throw new Error(`Order ${submission.clientOrderId} taken twice`);
     this.world.lastSequence += 1;
@@ -86,7 +86,7 @@ export class UnitOfWork {
   }
 
   /** Records a received message, or with a number the outcome of a recorded one. */
-  message(message: Omit<Message, 'number'>, number = ++this.world.lastMessage): number {
+  message(message: Omit<ReceivedCall, 'number'>, number = ++this.world.lastMessage): number {
     const clientOrderId = message.clientOrderId.slice(0, maxIdLength);
     const account = message.account.slice(0, maxIdLength);
     this.#messages.set(number, { ...message, clientOrderId, account, number });

@@ -1,7 +1,7 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { OrderType, Side, type SubmitOrderRequest, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { Submission } from './model.ts';
+import type { OrderRequest } from './model.ts';
 import { RpcError } from './rpc.ts';
 
 /** How often one directive can be used, and how long it can wait. */
@@ -15,7 +15,7 @@ const printable = /^[\x21-\x7e]+$/;
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Reads an order from its request. A request that makes no sense is an invalid argument, not a rejection. */
-export function submissionFrom(request: SubmitOrderRequest): Submission {
+export function submissionFrom(request: SubmitOrderRequest): OrderRequest {
   const isMarket = request.type === OrderType.MARKET;
   checkNote(request);
   check(isSide(request.side), 'side');

@@ -9,7 +9,7 @@ import { SimulatorClock } from './clock.ts';
 import type { WriterConnection } from './database.ts';
 import { type Listing, listingOf, listings } from './instruments.ts';
 import { magicReferenceKobo, magicSymbols } from './magic.ts';
-import { Calendar } from './market/calendar.ts';
+import { MarketCalendar } from './market/calendar.ts';
 import { MatchingEngine } from './market/matching-engine.ts';
 import { type Price, Venue } from './market/venue.ts';
 import type { InstrumentState, Order } from './model.ts';
@@ -54,7 +54,7 @@ export class World {
 
   constructor(
     readonly seed: number,
-    readonly calendar = new Calendar(),
+    readonly calendar = new MarketCalendar(),
     funds?: FundsSettings,
   ) {
     this.funds = new AccountFunds(funds, (account) => this.cash.get(account) ?? 0);

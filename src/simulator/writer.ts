@@ -2,9 +2,9 @@ import { status } from '@grpc/grpc-js';
 import { groupBy } from '../kit/group.ts';
 import type { Logger } from '../kit/log.ts';
 import { allocations, applications, documents } from './back-office/tables.ts';
-import type { Database, WriterConnection } from './database.ts';
+import type { SimulatorDatabase, WriterConnection } from './database.ts';
 import { RpcError } from './rpc.ts';
-import type { Table } from './table.ts';
+import type { SimulatorTable } from './table.ts';
 import { orders, refusals } from './tables.ts';
 import { type Held, UnitOfWork } from './unit-of-work.ts';
 import type { World } from './world.ts';
@@ -22,7 +22,7 @@ export interface Needs {
 }
 
 /** A change of the exchange's state. It acts only through the unit, and throws only before it did anything. */
-export type Change<T> = (unit: UnitOfWork) => T;
+export type UnitOfChange<T> = (unit: UnitOfWork) => T;
 
 interface Waiting {
   readonly needs: Needs;
@@ -35,14 +35,14 @@ interface Waiting {
  * The one queue of all changes. Numbers are dense in commit order, and a client order id is taken only once. Changes that
  * wait during a commit share the next one.
  */
-export class Writer {
+export class SimulatorWriter {
   #waiting: Waiting[] = [];
   #working: Promise<void> | undefined;
   #connection: WriterConnection | undefined;
   #closed = false;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: SimulatorDatabase,
     private readonly world: World,
     private readonly log: Logger,
     /** Notified of every commit, in order, and of each reload after a commit with an unknown outcome. */
@@ -55,12 +55,12 @@ export class Writer {
   }
 
   /** Runs a change on the given orders, and resolves after its commit. */
-  run<T>(orderIds: readonly string[], change: Change<T>): Promise<T> {
+  run<T>(orderIds: readonly string[], change: UnitOfChange<T>): Promise<T> {
     return this.runOn({ orders: orderIds }, change);
   }
 
   /** Runs a change on the given objects, and resolves after its commit. */
-  runOn<T>(needs: Needs, change: Change<T>): Promise<T> {
+  runOn<T>(needs: Needs, change: UnitOfChange<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new RpcError(status.UNAVAILABLE, 'The simulator is stopping.'));
     if (this.#waiting.length >= maxWaiting) {
       return Promise.reject(new RpcError(status.RESOURCE_EXHAUSTED, 'Too many changes wait to be written.'));
@@ -151,7 +151,7 @@ async function readHeld(connection: WriterConnection, world: World, group: reado
     files: new Map(),
     allocations: new Map(),
   };
-  const read = async <Model extends object>(table: Table<Model>, key: string, ids: readonly string[]) => {
+  const read = async <Model extends object>(table: SimulatorTable<Model>, key: string, ids: readonly string[]) => {
     if (ids.length === 0) return [];
     const rows = await connection.read(`SELECT ${table.columns} FROM ${table.name} WHERE ${key} IN (?)`, [ids]);
     return rows.map(table.fromRow);

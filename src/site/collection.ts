@@ -4,7 +4,7 @@ import { commentOf } from './comments.ts';
 import type { Example } from './examples.ts';
 import { bindingOf } from './openapi/operations.ts';
 import { pretty, servicesOf } from './pages/reference.ts';
-import type { Addresses, Reference } from './reference.ts';
+import type { GatewayAddresses, Reference } from './reference.ts';
 import { titleOf } from './samples/names.ts';
 
 /** A part of the collection. */
@@ -17,7 +17,7 @@ const variables = { base_url: '', key: '', account: '' };
  * Every operation of REST as a collection in Postman's format 2.1, which Bruno, Insomnia and Hoppscotch import too: a folder for each service,
  * the body of a recorded request, and a new Idempotency-Key for each send.
  */
-export function collection(reference: Reference, { baseUrl }: Addresses): Node {
+export function collection(reference: Reference, { baseUrl }: GatewayAddresses): Node {
   const operations = reference.operations.filter(({ http }) => http !== undefined);
   return {
     info: {

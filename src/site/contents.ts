@@ -19,12 +19,12 @@ import {
   guides,
   sandboxPage,
 } from './pages/guides.ts';
-import { type Frame, feedPath, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
+import { feedPath, type NavigationGroup, type PageFrame, type PageParts, wholePage } from './pages/layout.ts';
 import { referenceIndex, referenceLinks, servicePage, servicesOf } from './pages/reference.ts';
 import { searchIndex } from './pages/search.ts';
 import { hasWorkbench, workbenchPage, workbenchPath } from './pages/workbench.ts';
 import { descriptorSet, protoZip } from './protos.ts';
-import type { Addresses, Reference } from './reference.ts';
+import type { GatewayAddresses, Reference } from './reference.ts';
 
 export interface SiteOptions {
   /** What the gateway serves, in the order in which it is shown. */
@@ -48,9 +48,9 @@ export interface Content {
 export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Content> {
   const { operations, environment } = options;
   const baseUrl = options.baseUrl();
-  const addresses: Addresses = { baseUrl, grpcAddress: options.grpcAddress(), support: options.support };
+  const addresses: GatewayAddresses = { baseUrl, grpcAddress: options.grpcAddress(), support: options.support };
   const reference: Reference = { operations, comments: readComments(), examples: readExamples(baseUrl) };
-  const frame: Frame = {
+  const frame: PageFrame = {
     environment,
     navigation: navigation(reference),
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),

@@ -11,7 +11,7 @@ export interface Reference {
 }
 
 /** Where partners reach the gateway. */
-export interface Addresses {
+export interface GatewayAddresses {
   readonly baseUrl: string;
   /** A host and a port. It speaks TLS where REST does. */
   readonly grpcAddress: string;

@@ -1,8 +1,8 @@
 import type { PoolConnection } from 'mysql2';
-import { type Connections, connect } from '../../src/gateway/store/data-source.ts';
+import { connect, type DatabasePools } from '../../src/gateway/store/data-source.ts';
 import { migrate } from '../../src/gateway/store/migrate.ts';
 import { guard, type Statement, statement } from '../../src/gateway/store/statement.ts';
-import { type Frame, leaveTransactions, runAtOnce } from '../../src/gateway/store/transaction.ts';
+import { leaveTransactions, runAtOnce, type TransactionFrame } from '../../src/gateway/store/transaction.ts';
 import { createTestDatabase, execute } from '../support/servers.ts';
 import type { Turns } from './run.ts';
 import { median } from './support/load.ts';
@@ -47,7 +47,7 @@ export async function frameRows(name: string, serverUrl: string, turns: Turns): 
   }
 }
 
-const plain: Pick<Frame, 'enter' | 'leave' | 'begin' | 'commit'> = {
+const plain: Pick<TransactionFrame, 'enter' | 'leave' | 'begin' | 'commit'> = {
   enter: [],
   leave: [],
   begin: [statement('START TRANSACTION')],
@@ -58,7 +58,7 @@ const plain: Pick<Frame, 'enter' | 'leave' | 'begin' | 'commit'> = {
 async function inTurns(
   taken: readonly Taken[],
   { rounds, durationMs }: Turns,
-  kinds: readonly ((frame: Frame) => Frame)[],
+  kinds: readonly ((frame: TransactionFrame) => TransactionFrame)[],
 ): Promise<number[][]> {
   const figures: number[][] = kinds.map(() => []);
   for (let round = -1; round < rounds; round += 1) {
@@ -68,7 +68,7 @@ async function inTurns(
       taken.map(async ({ connection, frame }, own) => {
         for (let turn = 0; performance.now() < end; turn += 1) {
           const kind = turn % kinds.length;
-          const its = (kinds[kind] as (frame: Frame) => Frame)(frame);
+          const its = (kinds[kind] as (frame: TransactionFrame) => TransactionFrame)(frame);
           // As a connection is that has run such transactions before.
           await runAtOnce(connection, its, likeAnOrder(own));
           const from = performance.now();
@@ -103,10 +103,10 @@ function likeAnOrder(own: number): Statement[] {
 
 interface Taken {
   readonly connection: PoolConnection;
-  readonly frame: Frame;
+  readonly frame: TransactionFrame;
 }
 
-async function take(connections: Connections): Promise<Taken> {
+async function take(connections: DatabasePools): Promise<Taken> {
   const connection = await new Promise<PoolConnection>((resolve, reject) => {
     connections.take(connections.pool, (error, one) => (one === undefined ? reject(error) : resolve(one)));
   });

@@ -11,7 +11,7 @@ import {
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
-import { Database } from '../../src/simulator/database.ts';
+import { SimulatorDatabase } from '../../src/simulator/database.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { createTestDatabase } from '../support/servers.ts';
 
@@ -51,7 +51,7 @@ describe('the simulator’s record at a million orders', () => {
   it('is opened in seconds, answers a look-up and takes an order in milliseconds, and is not held in memory', async () => {
     const database = await createTestDatabase();
     after(() => database.drop());
-    await (await Database.open(database.url)).close();
+    await (await SimulatorDatabase.open(database.url)).close();
     await fillRecord(database.url);
 
     const heapBefore = process.memoryUsage().heapUsed;

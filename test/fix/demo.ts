@@ -12,9 +12,9 @@ import { check } from '../../src/sandbox/demo-failure.ts';
 import { type Chapter, Screen } from '../../src/sandbox/demo-screen.ts';
 import { until } from '../../src/sandbox/demo-until.ts';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
-import { Parts } from '../../src/sandbox/parts.ts';
+import { SandboxParts } from '../../src/sandbox/parts.ts';
 import { freePort } from '../../src/sandbox/ports.ts';
-import { type Progress, progressLines } from '../../src/sandbox/progress.ts';
+import { progressLines, type StartProgress } from '../../src/sandbox/progress.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-file.ts';
 import { startMariaDb, startNats } from '../../src/sandbox/servers.ts';
@@ -44,7 +44,7 @@ async function end(code: number): Promise<never> {
 async function demo(): Promise<number> {
   let isStarting = true;
   const lines = progressLines((text) => isStarting && process.stdout.write(text));
-  const progress: Progress = { ...lines, note: (line) => isStarting && lines.note(line) };
+  const progress: StartProgress = { ...lines, note: (line) => isStarting && lines.note(line) };
   const screen = new Screen(process.stdout, process.env);
   const { sandbox, acceptor, parts } = await startChain(progress);
   isStarting = false;
@@ -59,7 +59,9 @@ async function demo(): Promise<number> {
 }
 
 /** Starts a sandbox whose broker is the FIX adapter, and what the adapter needs. */
-async function startChain(progress: Progress): Promise<{ sandbox: Sandbox; acceptor: Acceptor; parts: Parts }> {
+async function startChain(
+  progress: StartProgress,
+): Promise<{ sandbox: Sandbox; acceptor: Acceptor; parts: SandboxParts }> {
   const folder = temporaryFolder();
   sharedKeeper().removeAtEnd(folder);
   const server = (name: string) => ({ dataDir: join(folder, name), disposable: true, progress });
@@ -83,7 +85,7 @@ async function startChain(progress: Progress): Promise<{ sandbox: Sandbox; accep
     process.stderr.write(`\n${explain(error)}\n`);
     void end(1);
   };
-  const parts = new Parts({ dataDir: folder, progress, fail, restarted: () => {} });
+  const parts = new SandboxParts({ dataDir: folder, progress, fail, restarted: () => {} });
   return { sandbox: await startSandbox(settings, progress, parts, () => {}), acceptor, parts };
 }
 

@@ -4,7 +4,7 @@ import { createConnection } from 'mysql2/promise';
 import { startApp } from '../../src/gateway/app/app.ts';
 import { readConfig } from '../../src/gateway/app/config.ts';
 import { fetchStatement } from '../../src/gateway/operators/reconciliation/fetch.ts';
-import { Progress } from '../../src/gateway/operators/reconciliation/progress.ts';
+import { RunProgress } from '../../src/gateway/operators/reconciliation/progress.ts';
 import { startRun } from '../../src/gateway/operators/reconciliation/run-store.ts';
 import { Runner } from '../../src/gateway/operators/reconciliation/runner.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
@@ -347,7 +347,7 @@ describe('several gateways that compare days', () => {
         signal: new AbortController().signal,
         isHeld: () => true,
       };
-      const late = new Progress(database, stale, () => now, { ...begun, step: 'fetch', position: '' });
+      const late = new RunProgress(database, stale, () => now, { ...begun, step: 'fetch', position: '' });
       await assert.rejects(fetchStatement(late, broker, 10_000), /another process/);
     } finally {
       broker.close();

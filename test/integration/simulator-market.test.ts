@@ -14,7 +14,7 @@ import {
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { roundKoboDecimal } from '../../src/kit/money.ts';
-import { Database } from '../../src/simulator/database.ts';
+import { SimulatorDatabase } from '../../src/simulator/database.ts';
 import { seededRandom } from '../../src/simulator/random.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
@@ -356,7 +356,7 @@ describe('a record from before the market had books', () => {
   it('goes on, with the columns it lacked', async () => {
     const database = await createTestDatabase();
     after(() => database.drop());
-    await (await Database.open(database.url)).close();
+    await (await SimulatorDatabase.open(database.url)).close();
     const connection = await createConnection(database.url);
     await connection.query('ALTER TABLE orders DROP KEY by_book, DROP in_book, DROP traded_on, DROP traded_kobo');
     await connection.query('ALTER TABLE instruments DROP pinned');

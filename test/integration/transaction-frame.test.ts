@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { PoolConnection } from 'mysql2';
-import { type Connections, connect } from '../../src/gateway/store/data-source.ts';
+import { connect, type DatabasePools } from '../../src/gateway/store/data-source.ts';
 import { isNotWriter, isRetryable } from '../../src/gateway/store/errors.ts';
 import { serverKind } from '../../src/gateway/store/server-kind.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import {
-  type Frame,
   frameOf,
   leaveTransactions,
   runAtOnce,
   runTransaction,
+  type TransactionFrame,
 } from '../../src/gateway/store/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
@@ -19,9 +19,9 @@ const undoneByServer = statement('ROLLBACK');
 
 describe('a transaction that the server undoes between its statements', () => {
   let test: TestDatabase;
-  let connections: Connections;
+  let connections: DatabasePools;
   let connection: PoolConnection;
-  let frame: Frame;
+  let frame: TransactionFrame;
   before(async () => {
     test = await createTestDatabase();
     connections = await connect({ url: test.url, poolSize: 1 });
@@ -92,7 +92,7 @@ describe('a transaction that the server undoes between its statements', () => {
   it('leaves no read in a transaction, whoever takes the connection next', async (t) => {
     const own = await connect({ url: test.url, poolSize: 1 });
     t.after(() => own.close());
-    const take = (how: Connections['take']) =>
+    const take = (how: DatabasePools['take']) =>
       new Promise<PoolConnection>((resolve, reject) => {
         how(own.pool, (error, taken) => (taken === undefined ? reject(error) : resolve(taken)));
       });

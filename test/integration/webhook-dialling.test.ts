@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, it } from 'node:test';
-import { Sender } from '../../src/gateway/delivery/webhooks/sender.ts';
+import { WebhookSender } from '../../src/gateway/delivery/webhooks/sender.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { type Identity, makeAuthority } from '../../src/sandbox/certificates.ts';
 import { startNameServer } from '../support/name-server.ts';
@@ -162,7 +162,7 @@ describe('an endpoint whose certificate', () => {
 
   it('is good by a known authority is refused by who does not know it', async () => {
     const endpoint = await startEndpoint((socket) => socket.write(ok));
-    const sender = new Sender({ clock: new SystemClock(), allowLoopback: true });
+    const sender = new WebhookSender({ clock: new SystemClock(), allowLoopback: true });
     closing.push(() => sender.close());
     assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), failed('tls'));
     assert.equal(endpoint.requests(), 0);

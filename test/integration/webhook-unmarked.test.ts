@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { Dispatcher } from '../../src/gateway/delivery/webhooks/dispatcher.ts';
 import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
-import { Sender } from '../../src/gateway/delivery/webhooks/sender.ts';
+import { WebhookSender } from '../../src/gateway/delivery/webhooks/sender.ts';
 import { makeSecret, signingKeys } from '../../src/gateway/delivery/webhooks/signature.ts';
 import { endpoints } from '../../src/gateway/delivery/webhooks/table.ts';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
@@ -64,7 +64,7 @@ describe('a process that sends webhooks after, and together with, a version that
     );
     await queueUnmarked(1n);
     const extraAuthorities = readFileSync(receiver.variables.MARINA_WEBHOOK_CA_FILE ?? '', 'utf8');
-    const sender = new Sender({ clock, allowLoopback: true, extraAuthorities });
+    const sender = new WebhookSender({ clock, allowLoopback: true, extraAuthorities });
     const { worker } = new Dispatcher({
       database,
       clock,

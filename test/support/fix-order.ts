@@ -1,4 +1,4 @@
-import type { Message } from '../../src/fix-adapter/orders/execution.ts';
+import type { ExchangeMessage } from '../../src/fix-adapter/orders/execution.ts';
 import { rejectReasonOf } from '../../src/fix-adapter/orders/reject-reasons.ts';
 import type { FixOrder } from '../../src/fix-adapter/store/table.ts';
 import { isAverage, toKobo } from '../../src/fix-adapter/wire/prices.ts';
@@ -9,7 +9,7 @@ export const weighing = {
   toKobo: (text: string) => toKobo(text, 'naira'),
   isAverage: (text: string, value: bigint, quantity: bigint) => isAverage(text, 'naira', value, quantity),
   symbolOf: (symbol: string) => symbol,
-  reasonOf: (message: Message) => rejectReasonOf(message, []),
+  reasonOf: (message: ExchangeMessage) => rejectReasonOf(message, []),
 };
 
 /** A buy of 100 shares at 1.00 naira that was sent, and of which nothing is known. */
@@ -25,12 +25,12 @@ export function fixOrder(more: Partial<FixOrder> = {}): FixOrder {
 }
 
 /** A message with these fields, as it was received. */
-export function fixMessage(fields: Readonly<Record<number, string | undefined>>, type = '8'): Message {
+export function fixMessage(fields: Readonly<Record<number, string | undefined>>, type = '8'): ExchangeMessage {
   return { type, get: (tag) => fields[tag] };
 }
 
 /** An ExecutionReport about the order. Its OrdStatus is that of its ExecType. */
-export function execution(execType: string, more: Readonly<Record<number, string | undefined>> = {}): Message {
+export function execution(execType: string, more: Readonly<Record<number, string | undefined>> = {}): ExchangeMessage {
   return fixMessage({
     [tags.ExecType]: execType,
     [tags.OrdStatus]: execType,

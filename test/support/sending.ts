@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { after, before } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
 import type { SendResult } from '../../src/gateway/delivery/webhooks/rules.ts';
-import { Sender, type SenderOptions } from '../../src/gateway/delivery/webhooks/sender.ts';
+import { WebhookSender, type WebhookSenderOptions } from '../../src/gateway/delivery/webhooks/sender.ts';
 import { makeSecret, parseSecret } from '../../src/gateway/delivery/webhooks/signature.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { type Authority, type Identity, makeAuthority } from '../../src/sandbox/certificates.ts';
@@ -31,9 +31,9 @@ export function prepareSending(): void {
   });
 }
 
-export function newSender(options: Partial<SenderOptions> = {}): Sender {
+export function newSender(options: Partial<WebhookSenderOptions> = {}): WebhookSender {
   const clock = new SystemClock();
-  const sender = new Sender({ clock, allowLoopback: true, extraAuthorities: authority.cert, ...options });
+  const sender = new WebhookSender({ clock, allowLoopback: true, extraAuthorities: authority.cert, ...options });
   closing.push(() => sender.close());
   return sender;
 }

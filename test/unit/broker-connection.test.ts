@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
 import { it } from 'node:test';
-import { type BrokerAccess, Connection } from '../../src/gateway/trading/broker/connection.ts';
+import { type BrokerAccess, BrokerConnection } from '../../src/gateway/trading/broker/connection.ts';
 import { Orders } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { Live } from '../../src/kit/watched-files.ts';
 import { eventually } from '../support/eventually.ts';
@@ -40,7 +40,7 @@ it('an order that waits for the broker while certificates change twice is sent, 
   };
   const port = await freePort();
   const options = { address: `127.0.0.1:${port}`, access, submitTimeoutMs: 5_000, readTimeoutMs: 5_000 };
-  const connection = new Connection(Orders, 'exchange', options);
+  const connection = new BrokerConnection(Orders, 'exchange', options);
   const sent = connection.send('submitOrder', {}, Date.now() + 60_000, {}, () => 'an answer');
   for (let change = 0; change < 2; change += 1) {
     await new Promise(setImmediate);

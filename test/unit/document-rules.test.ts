@@ -5,9 +5,9 @@ import {
   beginSend,
   checkTakesDocuments,
   type DocumentFacts,
+  type DocumentOutcome,
   endSend,
   maxUnderWay,
-  type Outcome,
 } from '../../src/gateway/trading/applications/documents/rules.ts';
 import { fc } from '../support/properties.ts';
 
@@ -115,7 +115,7 @@ describe('a document', () => {
   it('keeps the rules over whatever files, answers and crashes come in whatever order', () => {
     const step = fc.record({
       file: fc.constantFrom('a', 'b', 'c'),
-      outcome: fc.constantFrom<Outcome | 'crash' | 'still under way'>(
+      outcome: fc.constantFrom<DocumentOutcome | 'crash' | 'still under way'>(
         'delivered',
         'refused',
         'never-left',

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   type BookedChange,
-  type Change,
   faultOfBookedChange,
   faultOfCopiedChange,
   namesOfTrade,
+  type TradeCorrection,
 } from '../../src/fix-adapter/drop-copy/changes.ts';
 
-const bust: Change = { kind: 'cancelled', execRefId: 'e1', quantity: 0n, priceKobo: 0n };
-const correction: Change = { kind: 'corrected', execRefId: 'e1', quantity: 40n, priceKobo: 250n };
-const from = (change: Change, execId: string | null = 'c1'): BookedChange => ({ ...change, execId });
+const bust: TradeCorrection = { kind: 'cancelled', execRefId: 'e1', quantity: 0n, priceKobo: 0n };
+const correction: TradeCorrection = { kind: 'corrected', execRefId: 'e1', quantity: 40n, priceKobo: 250n };
+const from = (change: TradeCorrection, execId: string | null = 'c1'): BookedChange => ({ ...change, execId });
 
 describe('a trade that one of the two sides takes back or corrects', () => {
   for (const [of, copied, booked, fault] of [

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { applyExecution } from '../../src/fix-adapter/orders/apply-execution.ts';
 import { applyMessages, subjectsOf } from '../../src/fix-adapter/orders/apply-messages.ts';
-import type { Message } from '../../src/fix-adapter/orders/execution.ts';
+import type { ExchangeMessage } from '../../src/fix-adapter/orders/execution.ts';
 import { cancelName } from '../../src/fix-adapter/orders/names.ts';
 import { saidNothing } from '../../src/fix-adapter/orders/reject-reasons.ts';
 import type { Executed } from '../../src/fix-adapter/store/store.ts';
@@ -31,7 +31,7 @@ const filledAt = (quantity: string, ordStatus: string, execType = 'F') =>
   report(execType, { ...{ [tags.LastQty]: quantity, [tags.LastPx]: '1.00' }, [tags.OrdStatus]: ordStatus });
 
 /** The kinds of the reports, the state after them, and the finding. */
-function result(row: FixOrder, received: Message) {
+function result(row: FixOrder, received: ExchangeMessage) {
   const { order: after, reports, findings, isUnknown } = applyExecution(row, received, context);
   const found = findings.map(({ what }) => what).join(' ');
   return [reports.map(({ kind }) => kind).join(' '), after.state, found === '' && isUnknown ? 'unknown' : found];
@@ -41,7 +41,7 @@ function result(row: FixOrder, received: Message) {
 const cancelIdOf = (nth: number) => cancelName('ord_a', nth, 70) ?? '';
 
 describe('what an ExecutionReport says of an order', () => {
-  const cases: readonly [string, Partial<FixOrder>, Message, readonly [string, FixOrderState, string]][] = [
+  const cases: readonly [string, Partial<FixOrder>, ExchangeMessage, readonly [string, FixOrderState, string]][] = [
     ['new', {}, report('0'), ['accepted', 'open', '']],
     ['new again', { state: 'open' }, report('0'), ['', 'open', '']],
     ['pending new', {}, report('A'), ['', 'sending', '']],
@@ -445,7 +445,7 @@ describe('what an ExecutionReport says of an order', () => {
         const received = all.flatMap(({ id, quantity, times }) => {
           count += quantity;
           const one = last(String(quantity), { [tags.ExecID]: `e${id}`, [tags.CumQty]: String(count) });
-          return Array<Message>(times).fill(one);
+          return Array<ExchangeMessage>(times).fill(one);
         });
         const known = { startedAt: 7, orders: [order({ state: 'open', quantity: 1_000n })], cancels: [] };
         const { changes } = applyMessages(
@@ -467,7 +467,8 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   const known = (order: FixOrder) => ({ startedAt: 7, orders: [order], cancels: [], executed: new Map() });
-  const found = (order: FixOrder, ...received: readonly Message[]) => applyMessages(received, known(order), about);
+  const found = (order: FixOrder, ...received: readonly ExchangeMessage[]) =>
+    applyMessages(received, known(order), about);
 
   it('that says a decisive field twice is found, and not applied', () => {
     const one = trade('40', '1.00');
@@ -477,14 +478,16 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('that names an order in any form makes it one that the exchange has seen, and an unknown order does not', () => {
-    const acknowledged = (message: Message) => found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
+    const acknowledged = (message: ExchangeMessage) =>
+      found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
     assert.ok(acknowledged(report('A')));
     assert.ok(acknowledged(report('6')));
     assert.ok(!acknowledged(status('8', '0', { [tags.OrdRejReason]: '5' })));
     assert.ok(!acknowledged(status('8', '0', { [tags.OrdRejReason]: '99' })));
   });
 
-  const acknowledgedBy = (message: Message) => found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
+  const acknowledgedBy = (message: ExchangeMessage) =>
+    found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
 
   it('that contradicts an unknown order shows that the exchange has seen it', () => {
     for (const [tag, value] of [
@@ -510,7 +513,7 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('of a type that is not supported shows that the exchange has each order that it names, in any of its groups', () => {
-    const grouped = (...fields: (readonly [number, string])[]): Message => ({
+    const grouped = (...fields: (readonly [number, string])[]): ExchangeMessage => ({
       ...{ type: 'AE', fields },
       get: (tag) => fields.find(([each]) => each === tag)?.[1],
     });
@@ -525,7 +528,7 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('that names no order of ours may be about those in doubt, if it can be about an order at all', () => {
-    const unmatched = (received: Message) => found(order(), received).changes.unmatched ?? [];
+    const unmatched = (received: ExchangeMessage) => found(order(), received).changes.unmatched ?? [];
     const cut = (more = {}) => report('0', { [tags.ClOrdID]: 'ord_', ...more });
     assert.deepEqual(unmatched(cut()), [{}]);
     assert.deepEqual(unmatched(report('0', { [tags.ClOrdID]: undefined, [tags.OrderID]: undefined })), [{}]);
@@ -540,7 +543,7 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('that names an order of ours and is about another one has those of its account and side asked about', () => {
-    const misnamed = (received: Message) => found(order({ state: 'open' }), received).changes.misnamed ?? [];
+    const misnamed = (received: ExchangeMessage) => found(order({ state: 'open' }), received).changes.misnamed ?? [];
     const trade = { [tags.LastQty]: '40', [tags.CumQty]: '40', [tags.LeavesQty]: '60', [tags.OrdStatus]: '1' };
     assert.deepEqual(misnamed(report('F', { ...trade, [tags.Side]: '2', [tags.Account]: 'NG-1' })), [
       { account: 'NG-1', side: 'sell' },
@@ -554,7 +557,7 @@ describe('what an ExecutionReport says of an order', () => {
   it('that answers a question about another order, or names two orders, is applied to none', () => {
     const known = { startedAt: 7, orders: [order(), order({ id: 'ord_b' })], cancels: [], executed: new Map() };
     const asking = { ...about, askedAbout: (id: string) => (id === 'q' ? 'ord_b' : undefined) };
-    const finds = (received: Message) => {
+    const finds = (received: ExchangeMessage) => {
       const { changes, result } = applyMessages([received], known, asking);
       const answers = result.statuses.map(({ answer }) => answer);
       return [...changes.findings.map(({ what }) => what), ...changes.reports.map(({ kind }) => kind), ...answers];
@@ -568,7 +571,7 @@ describe('what an ExecutionReport says of an order', () => {
 
   it('answers a question if it is clear, unless it is a mass status', () => {
     const asked = order({ state: 'open', asked: true, mustAsk: true });
-    const marks = (message: Message) => {
+    const marks = (message: ExchangeMessage) => {
       const after = found(asked, message).changes.orders[0]?.after ?? asked;
       return [after.asked, after.mustAsk];
     };
@@ -593,7 +596,8 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('states when it happened unless it is an answer', () => {
-    const times = (...received: readonly Message[]) => found(order(), ...received).changes.reports.map(({ at }) => at);
+    const times = (...received: readonly ExchangeMessage[]) =>
+      found(order(), ...received).changes.reports.map(({ at }) => at);
     assert.deepEqual(times(report('0'), ended('4', '0', { [tags.ExecID]: 'e2' })), [5, 5]);
     assert.deepEqual(times(status('4')), [null, null]);
   });
@@ -634,7 +638,7 @@ describe('what an ExecutionReport says of an order', () => {
         ]),
       ],
     ]);
-    const run = (...received: readonly Message[]) =>
+    const run = (...received: readonly ExchangeMessage[]) =>
       applyMessages(received, { ...known(open), executed }, about).changes.findings.map(({ what }) => what);
     const bust = (ref: string) => report('H', { [tags.ExecID]: 'b', [tags.ExecRefID]: ref });
     assert.deepEqual(run(bust('t1'), bust('t1')), ['trade_cancelled']);
@@ -658,7 +662,7 @@ describe('what an ExecutionReport says of an order', () => {
       ],
     ]);
     const row = order({ state: 'open', filled: 40n, adjusted: -40n });
-    const run = (received: Message) => {
+    const run = (received: ExchangeMessage) => {
       const { changes } = applyMessages([received, received], { ...known(row), executed }, about);
       return [changes.reports.length, changes.tradeChanges.length, ...changes.findings.map(({ what }) => what)];
     };
@@ -774,7 +778,7 @@ describe('what an ExecutionReport says of an order', () => {
   it('that rejects an order while another question about it is open is found and rejects nothing', () => {
     const open = order({ state: 'open', asked: true });
     const rejection = ended('8', '0', { [tags.OrdRejReason]: '99', [tags.ExecID]: 'e2' });
-    const after = (answer: Message, leavesNone: boolean) => {
+    const after = (answer: ExchangeMessage, leavesNone: boolean) => {
       const known = { startedAt: 7, orders: [open], cancels: [], executed: new Map() };
       const { changes } = applyMessages([answer, rejection], known, { ...about, leavesNone: () => leavesNone });
       return [changes.reports.map(({ kind }) => kind).join(), changes.findings.map(({ what }) => what).join()];

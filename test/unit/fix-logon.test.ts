@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Addresses } from '../../src/fix-adapter/session/addresses.ts';
+import { SessionAddresses } from '../../src/fix-adapter/session/addresses.ts';
 import { LogonTries, logonFields, readLogonAnswer } from '../../src/fix-adapter/session/logon.ts';
 import { askedAgain, headerFault, isAdministrative, withRefMsgType } from '../../src/fix-adapter/session/messages.ts';
 import { Readiness } from '../../src/fix-adapter/session/readiness.ts';
@@ -152,7 +152,7 @@ describe('the readiness of a session', () => {
 
 describe('the addresses of a session', () => {
   it('are tried in turn until one comes up, which is then tried again first', () => {
-    const addresses = new Addresses(['a', 'b', 'c']);
+    const addresses = new SessionAddresses(['a', 'b', 'c']);
     const tried = [false, false, true, true, false, false, false].map((wasUp) => {
       const address = addresses.next(1);
       addresses.ended(wasUp);
@@ -162,7 +162,7 @@ describe('the addresses of a session', () => {
   });
 
   it('begin with the first one on each session day', () => {
-    const addresses = new Addresses(['a', 'b']);
+    const addresses = new SessionAddresses(['a', 'b']);
     addresses.next(1);
     addresses.ended(false);
     assert.equal(addresses.next(1), 'b');

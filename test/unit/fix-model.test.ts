@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { applyMessages } from '../../src/fix-adapter/orders/apply-messages.ts';
-import type { Message } from '../../src/fix-adapter/orders/execution.ts';
+import type { ExchangeMessage } from '../../src/fix-adapter/orders/execution.ts';
 import { countOf } from '../../src/fix-adapter/orders/weigh.ts';
 import type { Executed, Known } from '../../src/fix-adapter/store/store.ts';
 import type { Finding, FixOrder, FixReport } from '../../src/fix-adapter/store/table.ts';
@@ -26,7 +26,7 @@ class Truth {
     return this.status === '0' || this.status === '1';
   }
 
-  message(execType: string, more: Record<number, string> = {}): Message {
+  message(execType: string, more: Record<number, string> = {}): ExchangeMessage {
     this.#executions += 1;
     return execution(execType, {
       ...{ [tags.ExecID]: `e${this.#executions}`, [tags.OrdStatus]: this.status, [tags.CumQty]: String(this.count) },
@@ -36,7 +36,7 @@ class Truth {
   }
 
   /** What an action does, and the report of it. None if it cannot be done. */
-  act(action: Action): Message | undefined {
+  act(action: Action): ExchangeMessage | undefined {
     if (action.kind === 'accept' && this.status === '') return this.#become('0');
     if (action.kind === 'reject' && this.status === '') return this.#become('8');
     if (!this.isLive && action.kind !== 'bust') return undefined;
@@ -46,7 +46,7 @@ class Truth {
     return action.kind === 'expire' ? this.#become('C') : undefined;
   }
 
-  answer(): Message {
+  answer(): ExchangeMessage {
     const question: Record<number, string> = { [tags.OrdStatusReqID]: 'q' };
     const unknown: Record<number, string> = {
       ...question,
@@ -57,12 +57,12 @@ class Truth {
     return this.message('I', this.status === '' ? unknown : question);
   }
 
-  #become(status: '0' | '4' | 'C' | '8'): Message {
+  #become(status: '0' | '4' | 'C' | '8'): ExchangeMessage {
     this.status = status;
     return this.message(status);
   }
 
-  #trade(quantity: number): Message {
+  #trade(quantity: number): ExchangeMessage {
     const trade = { execId: `t${this.trades.length}`, quantity, isBusted: false };
     this.trades.push(trade);
     this.status = this.count === shares ? '2' : '1';
@@ -71,7 +71,7 @@ class Truth {
     });
   }
 
-  #bust(): Message | undefined {
+  #bust(): ExchangeMessage | undefined {
     const trade = this.trades.findLast(({ isBusted }) => !isBusted);
     if (trade === undefined || this.status === '4' || this.status === 'C') return undefined;
     trade.isBusted = true;
@@ -87,7 +87,7 @@ class AdapterRecord {
   readonly findings: Finding[] = [];
   readonly #executed = new Map<string, Executed>();
 
-  receive(...messages: readonly Message[]): void {
+  receive(...messages: readonly ExchangeMessage[]): void {
     const executed = new Map([[this.order.id, this.#executed]]);
     const known: Known = { startedAt: 7, orders: [this.order], cancels: [], executed };
     const { changes } = applyMessages(messages, known, { ...weighing, timeOf: () => 5, now: 9 });
@@ -133,7 +133,7 @@ function run(all: readonly Action[]): { truth: Truth; record: AdapterRecord } {
   const [truth, record] = [new Truth(), new AdapterRecord()];
   for (const action of all) {
     const message = action.kind === 'ask' ? truth.answer() : truth.act(action);
-    if (message !== undefined) record.receive(...Array<Message>(action.times).fill(message));
+    if (message !== undefined) record.receive(...Array<ExchangeMessage>(action.times).fill(message));
   }
   return { truth, record };
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Sender, type SenderOptions } from '../../src/fix-adapter/session/sender.ts';
-import type { Numbered, Outgoing, SessionSettings } from '../../src/fix-adapter/session/types.ts';
+import { MessageSender, type MessageSenderOptions } from '../../src/fix-adapter/session/sender.ts';
+import type { NumberedMessage, Outgoing, SessionSettings } from '../../src/fix-adapter/session/types.ts';
 import { Framing } from '../../src/fix-adapter/wire/framing.ts';
 import { tags } from '../../src/fix-adapter/wire/tags.ts';
 
@@ -11,7 +11,7 @@ interface Order extends Outgoing {
   readonly id: string;
 }
 
-function begin(more: Partial<SenderOptions<Order>> = {}) {
+function begin(more: Partial<MessageSenderOptions<Order>> = {}) {
   const chunks: Buffer[] = [];
   let flush: (() => void) | undefined;
   const line = { isHeld: false, now: 1_000 };
@@ -27,12 +27,12 @@ function begin(more: Partial<SenderOptions<Order>> = {}) {
   const unwritten: string[] = [];
   const filled: [number, number][] = [];
   const failures: unknown[] = [];
-  const sender = new Sender<Order>({
+  const sender = new MessageSender<Order>({
     socket,
     settings: { beginString: 'FIX.4.4', senderCompId: 'US', targetCompId: 'THEM' } as SessionSettings,
     nextOut: 1,
     record: {
-      sending: async (messages: readonly Numbered<Order>[], nextOut: number) => {
+      sending: async (messages: readonly NumberedMessage<Order>[], nextOut: number) => {
         commits.push({ ids: messages.map(({ message }) => message.id), nextOut });
         return [];
       },

@@ -6,7 +6,7 @@ import {
   type HistoryStep,
   newHistory,
   type OrderHistory,
-  type Period,
+  type StatementPeriod,
 } from '../../src/gateway/operators/reconciliation/order-history.ts';
 import {
   compareOrder,
@@ -22,7 +22,7 @@ const none = {
   ...{ tradeSequence: null, filledChange: null, valueChangeKobo: null },
 } as const;
 const [from, to] = [1_000, 2_000];
-const period: Period = { from, to };
+const period: StatementPeriod = { from, to };
 
 const step = (reportNumber: bigint, state: string, upstreamAt: number | null, at: number): HistoryStep => ({
   ...{ ...none, reportNumber, state, upstreamAt, at },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Counter } from '../../src/gateway/store/facts.ts';
+import type { StoredSum } from '../../src/gateway/store/facts.ts';
 import { PartnerCache, PartnerTransaction } from '../../src/gateway/store/partner-transaction.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 
@@ -40,7 +40,7 @@ describe('what a process remembers of a partner', () => {
 
   it('keeps the values that are used, and forgets those of days long over', () => {
     const cache = new PartnerCache(() => 0);
-    const counter = (name: string): Counter => ({
+    const counter = (name: string): StoredSum => ({
       name,
       read: statement(''),
       value: () => 0n,

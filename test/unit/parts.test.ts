@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Health, type Parts } from '../../src/gateway/operators/telemetry/health.ts';
+import { Health, type HealthSources } from '../../src/gateway/operators/telemetry/health.ts';
 
 /** Everything is well, and the two other clocks are so far ahead of ours. */
-function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): Parts {
+function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): HealthSources {
   return {
     database: { isReachable: true, clockAheadMs: databaseAheadMs, ask: async () => undefined },
     writes: { trouble: undefined },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { Book, type Execution, type Remainder } from '../../src/simulator/market/book.ts';
+import { Book, type BookTrade, type Remainder } from '../../src/simulator/market/book.ts';
 import type { Interest } from '../../src/simulator/market/ladder.ts';
 import { fc } from '../support/properties.ts';
 
@@ -33,7 +33,7 @@ const interestOf = ({ side, limitKobo, quantity }: Asked, id: number): Interest 
   left: quantity,
 });
 
-const shown = ({ buy, sell, quantity, priceKobo }: Execution<Interest>) => [buy.id, sell.id, quantity, priceKobo];
+const shown = ({ buy, sell, quantity, priceKobo }: BookTrade<Interest>) => [buy.id, sell.id, quantity, priceKobo];
 
 /** Brings orders to a book one after another, and gives the trades of each. */
 function trades(book: Book<Interest>, orders: readonly Asked[]) {
@@ -162,7 +162,7 @@ describe('an auction', () => {
         const book = new Book<Interest>(band);
         const interests = orders.map(interestOf);
         for (const interest of interests) book.rest(interest);
-        const executions: Execution<Interest>[] = [];
+        const executions: BookTrade<Interest>[] = [];
         const willing = (side: Side, price: number) =>
           interests
             .filter((each) => each.side === side && each.left > 0)

@@ -7,7 +7,7 @@ import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { InstrumentKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Board, MarketDayKind, TradingStatus } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { daysAfter } from '../../src/kit/clock.ts';
-import { Calendar, readHolidays, usualHolidays } from '../../src/simulator/market/calendar.ts';
+import { MarketCalendar, readHolidays, usualHolidays } from '../../src/simulator/market/calendar.ts';
 import { exchangeHours } from '../../src/simulator/market/hours.ts';
 import { listedInstruments } from '../../src/simulator/market/listed-instruments.ts';
 import { marketDays } from '../../src/simulator/market/market-days.ts';
@@ -17,12 +17,12 @@ import { temporaryFolder } from '../support/folders.ts';
 
 const at = (lagosTime: string) => Date.parse(`${lagosTime}:00+01:00`);
 
-function calendarOf(lines: string): Calendar {
+function calendarOf(lines: string): MarketCalendar {
   const folder = temporaryFolder();
   try {
     const file = join(folder, 'holidays.txt');
     writeFileSync(file, lines);
-    return new Calendar(readHolidays(file));
+    return new MarketCalendar(readHolidays(file));
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -59,7 +59,7 @@ describe('a half day', () => {
 
 describe('the simulated market’s days', () => {
   it('make sense to a gateway, whatever is asked for', () => {
-    const calendar = new Calendar(readHolidays(usualHolidays));
+    const calendar = new MarketCalendar(readHolidays(usualHolidays));
     for (const from of ['1970-01-01', '2025-11-20', '2026-12-20', '2199-12-01']) {
       const to = daysAfter(from, 99);
       const days = marketDays(calendar, from, to);

@@ -5,7 +5,7 @@ import { Outcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { chargesOn } from '../../src/simulator/charges.ts';
 import { listings } from '../../src/simulator/instruments.ts';
 import { magicOf, magicReferenceKobo, magicSymbols } from '../../src/simulator/magic.ts';
-import type { PlannedStep, Submission } from '../../src/simulator/model.ts';
+import type { OrderRequest, PlannedStep } from '../../src/simulator/model.ts';
 import { plannedByBehaviour } from '../../src/simulator/planning.ts';
 import { dailyBand, isOnTick, tickKobo } from '../../src/simulator/prices.ts';
 import { fc } from '../support/properties.ts';
@@ -68,7 +68,7 @@ describe('charges', () => {
   });
 });
 
-const anyOrder = fc.record<Submission>({
+const anyOrder = fc.record<OrderRequest>({
   clientOrderId: fc.constant('ord'),
   account: fc.constant('A'),
   symbol: fc.constant('UBA'),

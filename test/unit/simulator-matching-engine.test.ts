@@ -9,7 +9,7 @@ import { chargesOn } from '../../src/simulator/charges.ts';
 import { toDeal } from '../../src/simulator/clearing/deals.ts';
 import { settlementDate } from '../../src/simulator/clearing/settlement.ts';
 import { listingOf, listings } from '../../src/simulator/instruments.ts';
-import { Calendar, readHolidays, usualHolidays } from '../../src/simulator/market/calendar.ts';
+import { MarketCalendar, readHolidays, usualHolidays } from '../../src/simulator/market/calendar.ts';
 import { alwaysOpen, exchangeHours } from '../../src/simulator/market/hours.ts';
 import { type EngineEvents, MatchingEngine } from '../../src/simulator/market/matching-engine.ts';
 import { Venue } from '../../src/simulator/market/venue.ts';
@@ -20,7 +20,7 @@ import { temporaryFolder } from '../support/folders.ts';
 import { fc } from '../support/properties.ts';
 
 const minuteMs = 60_000;
-const calendar = new Calendar(readHolidays(usualHolidays));
+const calendar = new MarketCalendar(readHolidays(usualHolidays));
 const at = (lagos: string) => Date.parse(`${lagos}+01:00`);
 const lagos = (ms: number | undefined) =>
   ms === undefined ? '' : new Date(ms + 60 * minuteMs).toISOString().slice(0, 16);
@@ -38,7 +38,7 @@ describe('the calendar', () => {
     try {
       const file = join(folder, 'holidays.txt');
       writeFileSync(file, '# Ours\n2026-09-30 A day off\n\n2026-10-07\n');
-      assert.equal(new Calendar(readHolidays(file)).tradingDayAfter('2026-09-29', 1), '2026-10-01');
+      assert.equal(new MarketCalendar(readHolidays(file)).tradingDayAfter('2026-09-29', 1), '2026-10-01');
       writeFileSync(file, '2026-09-30\nIndependence Day\n');
       assert.throws(() => readHolidays(file), /^Error: Line 2 of the holidays' file/);
     } finally {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { RejectReason } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, Outcome, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { ConfigError, readConfig } from '../../src/simulator/config.ts';
+import { readConfig, SimulatorConfigError } from '../../src/simulator/config.ts';
 import { Directives } from '../../src/simulator/directives.ts';
 import { Disturber } from '../../src/simulator/disturbance.ts';
 import { Scheduler } from '../../src/simulator/scheduler.ts';
@@ -176,7 +176,7 @@ describe('the settings of the simulator', () => {
     ] as const) {
       assert.throws(
         () => readConfig({ ...url, [name]: value }),
-        (error: unknown) => error instanceof ConfigError && error.message.startsWith(name),
+        (error: unknown) => error instanceof SimulatorConfigError && error.message.startsWith(name),
       );
     }
   });

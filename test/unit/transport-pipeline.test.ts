@@ -5,7 +5,7 @@ import type { HandlersOf, Identification } from '../../src/gateway/edge/auth/cal
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
-import { defineOperations, type Operation } from '../../src/gateway/edge/operations.ts';
+import { type ApiOperation, defineOperations } from '../../src/gateway/edge/operations.ts';
 import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/gateway/edge/pipeline.ts';
 import {
   CreateOrderRequestSchema,
@@ -18,11 +18,11 @@ import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createLogger } from '../../src/kit/log.ts';
 import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
 
-function operationsWith(orders: Partial<HandlersOf<typeof Orders>> = {}): Operation[] {
+function operationsWith(orders: Partial<HandlersOf<typeof Orders>> = {}): ApiOperation[] {
   return defineOperations(Orders, { ...recordingHandlers([]).orders, ...orders });
 }
 
-function find(operations: readonly Operation[], name: string): Operation {
+function find(operations: readonly ApiOperation[], name: string): ApiOperation {
   const operation = operations.find((each) => each.name === name);
   assert.ok(operation !== undefined);
   return operation;

@@ -7,12 +7,12 @@ import {
   maxSlots,
   type NextTry,
 } from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
-import { type Health, type Outcome, rowServesMs } from '../../src/gateway/delivery/webhooks/rules.ts';
+import { type AttemptResult, type EndpointHealth, rowServesMs } from '../../src/gateway/delivery/webhooks/rules.ts';
 import type { Endpoint } from '../../src/gateway/delivery/webhooks/table.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
 
 const plenty = 1_000;
-const paused: Health = { streak: 3, pausedAt: 0, probeAt: 60_000, probedVersion: 0n, failingSince: 0 };
+const paused: EndpointHealth = { streak: 3, pausedAt: 0, probeAt: 60_000, probedVersion: 0n, failingSince: 0 };
 const probe = { part: 'probe', after: 0n, most: 1 };
 
 function start(change: Partial<Endpoint> = {}, askedAt = performance.now()): EndpointQueue {
@@ -36,7 +36,7 @@ function beginAll(queue: EndpointQueue, totalUnderWay = 0): { versions: number[]
   return { versions: tries.map(({ delivery: { version } }) => Number(version)), tries };
 }
 
-function end(queue: EndpointQueue, next: NextTry, outcome: Outcome, generation = 1, durationMs = 0): void {
+function end(queue: EndpointQueue, next: NextTry, outcome: AttemptResult, generation = 1, durationMs = 0): void {
   const { isProbe, delivery } = next;
   const { version, tries } = delivery;
   const answer = { outcome, status: null, errorClass: null, durationMs };

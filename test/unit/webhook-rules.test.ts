@@ -3,16 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import {
   type AttemptFacts,
+  type AttemptResult,
   attemptsKeptMs,
+  type DeliveryProgress,
+  type EndpointHealth,
   freshHealth,
-  type Health,
   healthAfter,
   isTooOld,
   judgeError,
   judgeStatus,
   nextDue,
-  type Outcome,
-  type Progress,
   progressAfter,
   rotationMs,
   SendFailure,
@@ -31,7 +31,7 @@ describe('the schedule of a delivery', () => {
   const table = [1, 5, 15, 30, 60, 120, 240, 480, 720, 720, 720];
 
   it('waits after each failure as the contract says', () => {
-    let progress: Progress = { state: 'waiting', attempts: 0, dueAt: null };
+    let progress: DeliveryProgress = { state: 'waiting', attempts: 0, dueAt: null };
     let endedAt = 0;
     for (const [index, minutes] of table.entries()) {
       progress = progressAfter(progress, attempt({ version: 1n, outcome: 'endpoint-failed', isProbe: false, endedAt }));
@@ -64,7 +64,7 @@ describe('the schedule of a delivery', () => {
   });
 
   it('counts a probe that fails because of the endpoint for nothing, and one the event fails by as an attempt', () => {
-    const waiting: Progress = { state: 'waiting', attempts: 2, dueAt: 5 };
+    const waiting: DeliveryProgress = { state: 'waiting', attempts: 2, dueAt: 5 };
     const probe = { version: 1n, isProbe: true, endedAt: 100 };
     assert.deepEqual(progressAfter(waiting, attempt({ ...probe, outcome: 'endpoint-failed' })), waiting);
     assert.deepEqual(progressAfter(waiting, attempt({ ...probe, outcome: 'event-failed' })), {
@@ -81,17 +81,17 @@ describe('the schedule of a delivery', () => {
 
   it('leaves what is over as it is when a late attempt fails, and takes a late success', () => {
     const late = { version: 1n, isProbe: false, endedAt: 9 };
-    const expired: Progress = { state: 'expired', attempts: 9, dueAt: null };
+    const expired: DeliveryProgress = { state: 'expired', attempts: 9, dueAt: null };
     assert.equal(progressAfter(expired, attempt({ ...late, outcome: 'endpoint-failed' })).state, 'expired');
     assert.equal(progressAfter(expired, attempt({ ...late, outcome: 'delivered' })).state, 'delivered');
-    const delivered: Progress = { state: 'delivered', attempts: 1, dueAt: null };
+    const delivered: DeliveryProgress = { state: 'delivered', attempts: 1, dueAt: null };
     assert.equal(progressAfter(delivered, attempt({ ...late, outcome: 'endpoint-failed' })).state, 'delivered');
   });
 });
 
 describe('how an endpoint fares', () => {
-  const after = (outcomes: readonly Outcome[], from: Health = freshHealth, isProbe = false) =>
-    outcomes.reduce<Health>(
+  const after = (outcomes: readonly AttemptResult[], from: EndpointHealth = freshHealth, isProbe = false) =>
+    outcomes.reduce<EndpointHealth>(
       (health, outcome, index) =>
         healthAfter(health, attempt({ version: BigInt(index + 1), outcome, isProbe, endedAt: index })),
       from,
@@ -107,7 +107,7 @@ describe('how an endpoint fares', () => {
   });
 
   it('only a 2xx ends the pause; a probe that fails moves on to the next event a minute later', () => {
-    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n, failingSince: 0 };
+    const paused: EndpointHealth = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n, failingSince: 0 };
     const probe = { version: 7n, isProbe: true, endedAt: minute };
     assert.deepEqual(healthAfter(paused, attempt({ ...probe, outcome: 'endpoint-failed' })), {
       streak: 4,
@@ -136,7 +136,7 @@ describe('how an endpoint fares', () => {
   });
 
   it('an attempt from before the pause that ends in it moves no probe', () => {
-    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n, failingSince: 0 };
+    const paused: EndpointHealth = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n, failingSince: 0 };
     const late = healthAfter(paused, attempt({ version: 9n, outcome: 'endpoint-failed', isProbe: false, endedAt: 5 }));
     assert.deepEqual(late, { ...paused, streak: 4 });
   });
@@ -154,7 +154,7 @@ describe('how an endpoint fares', () => {
 
 describe('what an answer says', () => {
   it('is by its status: only 2xx delivers, and 408, 429, redirects and 5xx speak against the endpoint', () => {
-    const statuses: [from: number, to: number, outcome: Outcome, errorClass: string | null][] = [
+    const statuses: [from: number, to: number, outcome: AttemptResult, errorClass: string | null][] = [
       [100, 199, 'endpoint-failed', 'status'],
       [200, 299, 'delivered', null],
       [300, 399, 'endpoint-failed', 'redirect'],

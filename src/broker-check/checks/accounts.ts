@@ -5,8 +5,8 @@ import { type ContractNote, MarketSession, type Position, type Trade } from '../
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';
 import { answered, checks, expect, needing } from '../check.ts';
-import type { Exchange, Outcome } from '../exchange.ts';
-import { poll, type Session, shownReport } from '../session.ts';
+import type { CallOutcome, RecordedCall } from '../exchange.ts';
+import { type CheckSession, poll, shownReport } from '../session.ts';
 import { filled } from './fills.ts';
 import { nobody } from './link.ts';
 
@@ -65,7 +65,7 @@ export const accountChecks = checks({
     async (session) => {
       const { id } = await filled(session);
       const reports = session.streamed(id).filter(({ kind }) => kind === ReportKind.TRADE);
-      let seen: { records: readonly Trade[]; exchanges: readonly Exchange[] } = { records: [], exchanges: [] };
+      let seen: { records: readonly Trade[]; exchanges: readonly RecordedCall[] } = { records: [], exchanges: [] };
       const isListed = await poll(session.settings.waits.settleMs, async () => {
         seen = await trades(session, largePage);
         const listed = seen.records.filter(({ clientOrderId }) => clientOrderId === id);
@@ -116,17 +116,17 @@ export const accountChecks = checks({
 /** What all pages of a list have. */
 interface Read<Item, Answer> {
   readonly records: readonly Item[];
-  readonly exchanges: readonly Exchange[];
+  readonly exchanges: readonly RecordedCall[];
   readonly answers: readonly Answer[];
 }
 
 /** All pages of a list. Throws a breach for a page that makes no sense. */
 async function pages<Item, Answer extends { readonly hasMore: boolean }>(
-  read: (after?: Item) => Promise<Outcome<Answer>>,
+  read: (after?: Item) => Promise<CallOutcome<Answer>>,
   check: (answer: Answer, after: Item | undefined) => { readonly items: readonly Item[]; readonly problem: boolean },
 ): Promise<Read<Item, Answer>> {
   const records: Item[] = [];
-  const exchanges: Exchange[] = [];
+  const exchanges: RecordedCall[] = [];
   const answers: Answer[] = [];
   for (;;) {
     const after = records.at(-1);
@@ -147,7 +147,7 @@ function haveSame<Item>(small: Read<Item, unknown>, large: Read<Item, unknown>, 
   expect(ids(small) === ids(large), what, ...small.exchanges, ...large.exchanges);
 }
 
-function positions(session: Session, limit: number) {
+function positions(session: CheckSession, limit: number) {
   const { account } = session;
   return pages(
     (after?: Position) =>
@@ -159,7 +159,7 @@ function positions(session: Session, limit: number) {
   );
 }
 
-async function trades(session: Session, limit: number) {
+async function trades(session: CheckSession, limit: number) {
   const { range, request } = recently(session, limit);
   const read = await pages(
     (after?: Trade) => {
@@ -175,7 +175,7 @@ async function trades(session: Session, limit: number) {
   return read;
 }
 
-async function contractNotes(session: Session, limit: number) {
+async function contractNotes(session: CheckSession, limit: number) {
   const { range, request } = recently(session, limit);
   const nextNotes = (after?: ContractNote) => {
     const place = after && { tradeDate: after.tradeDate, ticket: after.ticket };
@@ -189,7 +189,7 @@ async function contractNotes(session: Session, limit: number) {
 }
 
 /** The last days of the account, for a request and for what judges its answer. */
-function recently({ account }: Session, limit: number) {
+function recently({ account }: CheckSession, limit: number) {
   const range = { account, ...recentDays(), limit };
   return { range, request: { account, fromDate: range.from, toDate: range.to, limit } };
 }
@@ -218,7 +218,7 @@ function numbersOf(trades: readonly (Trade | Report)[]): string {
     .join();
 }
 
-async function readsOfNobody(session: Session): Promise<readonly Outcome<unknown>[]> {
+async function readsOfNobody(session: CheckSession): Promise<readonly CallOutcome<unknown>[]> {
   const { account } = nobody;
   const { from: fromDate, to: toDate } = recentDays();
   return [

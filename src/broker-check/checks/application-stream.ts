@@ -1,5 +1,5 @@
 import { applying, checks, expect, needed, needing } from '../check.ts';
-import type { Session } from '../session.ts';
+import type { CheckSession } from '../session.ts';
 import { isSameReport, lifeProblem, reportProblem, shownReport } from './application-rules.ts';
 import { reportsById } from './every-kind.ts';
 import { lookUp } from './sent-applications.ts';
@@ -86,7 +86,7 @@ export const applicationRunChecks = checks({
 });
 
 /** Waits until the stream has everything that answers of this run have. */
-async function settled(session: Session): Promise<void> {
+async function settled(session: CheckSession): Promise<void> {
   const most = session.applications.reduce((last, { outcome }) => {
     const number = outcome.answer?.report?.number ?? 0n;
     return number > last ? number : last;
@@ -96,7 +96,7 @@ async function settled(session: Session): Promise<void> {
 }
 
 /** The applications of this run that the stream has reports about, each with them. */
-async function byApplication(session: Session) {
+async function byApplication(session: CheckSession) {
   await settled(session);
   return reportsById(session.applications, session.applicationFollower.reports, (report) => report.clientApplicationId);
 }

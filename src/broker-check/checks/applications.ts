@@ -4,7 +4,7 @@ import {
   ApplicationReportKind,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { answered, applying, checks, expect, NotRun, needed, needing } from '../check.ts';
-import type { SentApplication, Session } from '../session.ts';
+import type { CheckSession, SentApplication } from '../session.ts';
 import { isSameReport, reportProblem } from './application-rules.ts';
 import { completeUntilPast, late, listedOnce, past, refusesLate, takenOnce } from './every-kind.ts';
 import { accepted, apply, applyAgain, lookUp } from './sent-applications.ts';
@@ -118,7 +118,7 @@ export const applicationChecks = checks({
 });
 
 /** Applications that no broker can take. All checks look at the same. */
-function invalidOnes(session: Session): Promise<SentApplication[]> {
+function invalidOnes(session: CheckSession): Promise<SentApplication[]> {
   return session.once('invalid applications', async () => [
     await apply(session, { fields: { ...session.newFields(), firstName: '', lastName: '' } }),
     await apply(session, { fields: { ...session.newFields(), state: noCode } }),

@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { answered, checks, expect, filling, must, NotRun, rejecting, resting, should } from '../check.ts';
-import type { Session } from '../session.ts';
+import type { CheckSession } from '../session.ts';
 import { filled } from './fills.ts';
 import { isSameReport, reportProblem } from './rules.ts';
 
@@ -96,12 +96,12 @@ export const cancelChecks = checks({
   ),
 });
 
-function cancel(session: Session, clientOrderId: string) {
+function cancel(session: CheckSession, clientOrderId: string) {
   return session.call('Orders', 'cancelOrder', { clientOrderId });
 }
 
 /** The outcomes of several cancels of an open order at the same time. Both checks look at the same. */
-function cancelledAtOnce(session: Session) {
+function cancelledAtOnce(session: CheckSession) {
   return session.once('cancels at once', async () => {
     const { id } = await session.place('rest');
     return Promise.all(Array.from({ length: cancelsAtOnce }, () => cancel(session, id)));

@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { pause } from '../../kit/worker.ts';
 import { checks, expect, NotRun, needing } from '../check.ts';
-import { poll, type Sent, type Session } from '../session.ts';
+import { type CheckSession, poll, type SentOrder } from '../session.ts';
 import { refusedForGood } from './orders.ts';
 import { doubtsSettle, inDoubt, overdue, refusalsHold, sendShort, sentDuring, unknownHonest } from './settling.ts';
 
@@ -116,7 +116,7 @@ export const cutChecks = checks({
 });
 
 /** Cuts the adapter off and connects it again, once in a run. */
-function cutOff(session: Session) {
+function cutOff(session: CheckSession) {
   return session.once('cut', async () => {
     const { hooks, waits } = session.settings;
     const { hookMs, quietMs, skewMs } = waits;
@@ -127,7 +127,7 @@ function cutOff(session: Session) {
       const whileCutting = await sentDuring(session, hooks.cut);
       const startedAt = performance.now();
       const before = session.follower.arrivals.flat().length;
-      const whileCut: Sent[] = [];
+      const whileCut: SentOrder[] = [];
       for (let count = 0; count < sendsWhileCut; count += 1) whileCut.push(await sendShort(session));
       const copy = await session.send({ ...open.request, id: open.id, notAfter: session.inTime() });
       const lookUp = await session.lookUp(open.id);
@@ -142,7 +142,7 @@ function cutOff(session: Session) {
       await hooks.mend?.().catch((error: unknown) => {
         throw new NotRun((error as Error).message);
       });
-      let last: Sent | undefined;
+      let last: SentOrder | undefined;
       const back = await poll(hookMs, async () => {
         last = await sendShort(session);
         return last.outcome.answer?.report?.kind === ReportKind.ACCEPTED || undefined;

@@ -7,7 +7,7 @@ import {
   DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { answered, applying, checks, expect, NotOffered, NotRun, needing } from '../check.ts';
-import { isMissing, type Session } from '../session.ts';
+import { type CheckSession, isMissing } from '../session.ts';
 import { declared, past } from './every-kind.ts';
 import { accepted } from './sent-applications.ts';
 
@@ -106,7 +106,7 @@ export const documentChecks = checks({
 });
 
 /** The application of which the first photo was delivered. All checks look at the same. */
-function delivered(session: Session): Promise<string> {
+function delivered(session: CheckSession): Promise<string> {
   return session.once('a delivered document', async () => {
     const { id } = await accepted(session);
     const { answer, exchange } = await send(session, id, PHOTO, image(1));
@@ -117,7 +117,7 @@ function delivered(session: Session): Promise<string> {
 }
 
 function send(
-  session: Session,
+  session: CheckSession,
   clientApplicationId: string,
   type: DocumentType,
   content: Buffer,
@@ -127,7 +127,7 @@ function send(
   return session.call('Applications', 'sendDocument', request);
 }
 
-function presence(session: Session, clientApplicationId: string, type: DocumentType) {
+function presence(session: CheckSession, clientApplicationId: string, type: DocumentType) {
   return session.call('Applications', 'lookUpDocument', { clientApplicationId, type });
 }
 

@@ -3,8 +3,8 @@ import { status } from '@grpc/grpc-js';
 import { groupBy } from '../../kit/group.ts';
 import { pause } from '../../kit/worker.ts';
 import { expect, NotOffered, NotRun, needed } from '../check.ts';
-import type { Exchange, Outcome } from '../exchange.ts';
-import type { Session } from '../session.ts';
+import type { CallOutcome, RecordedCall } from '../exchange.ts';
+import type { CheckSession } from '../session.ts';
 import { lastSubmission, listedAfter } from './submissions.ts';
 
 const abandonedSends = 5;
@@ -15,14 +15,14 @@ const never = new AbortController().signal;
 /** Something that was sent, of whatever kind. */
 interface Sent {
   readonly id: string;
-  readonly outcome: Outcome<unknown>;
+  readonly outcome: CallOutcome<unknown>;
 }
 
 /** A `not_after` that is over. */
 export const past = (): Timestamp => timestampFromMs(Date.now() - 60_000);
 
 /** Throws `NotOffered` unless the adapter declares that it honours `not_after`. */
-export async function declared(session: Session): Promise<void> {
+export async function declared(session: CheckSession): Promise<void> {
   const honours = await session.once('honours not_after', async () => {
     const { answer } = await session.call('Orders', 'getCapabilities', {});
     return answer?.honoursNotAfter ?? false;
@@ -31,7 +31,7 @@ export async function declared(session: Session): Promise<void> {
 }
 
 /** Throws unless what is sent too late is refused as late. */
-export async function refusesLate(session: Session, sendLate: () => Promise<Sent>): Promise<void> {
+export async function refusesLate(session: CheckSession, sendLate: () => Promise<Sent>): Promise<void> {
   await declared(session);
   const { code, exchange } = (await sendLate()).outcome;
   expect(code === status.FAILED_PRECONDITION, `it ended with ${exchange.status}`, exchange);
@@ -52,7 +52,7 @@ export function takenOnce(sent: readonly Sent[]): void {
 }
 
 /** Throws unless a second send of an id was refused. */
-export function refusedAgain(first: Sent, { code, exchange }: Outcome<unknown>): void {
+export function refusedAgain(first: Sent, { code, exchange }: CallOutcome<unknown>): void {
   const isRefused = code === status.ALREADY_EXISTS;
   expect(isRefused, `the second send ended with ${exchange.status}`, first.outcome.exchange, exchange);
 }
@@ -62,14 +62,14 @@ interface Abandoned {
   readonly id: string;
   /** Whether the broker has it. */
   readonly found: boolean;
-  readonly exchanges: readonly Exchange[];
+  readonly exchanges: readonly RecordedCall[];
 }
 
 /** Sends and gives up at once. Throws unless the look-ups say for good, once `not_after` is over, what was taken. */
 export async function abandoned<Answer>(
-  session: Session,
+  session: CheckSession,
   send: (notAfter: Timestamp, timeoutMs: number) => Promise<Sent>,
-  lookUp: (id: string) => Promise<Outcome<Answer>>,
+  lookUp: (id: string) => Promise<CallOutcome<Answer>>,
   isFound: (answer: Answer) => boolean,
 ): Promise<readonly Abandoned[]> {
   await declared(session);
@@ -95,7 +95,7 @@ export async function abandoned<Answer>(
 
 /** Throws unless what is sent is among the submissions, once, with its note. */
 export async function listedOnce(
-  session: Session,
+  session: CheckSession,
   send: () => Promise<Sent & { readonly request: { readonly note?: Uint8Array } }>,
 ): Promise<void> {
   const before = await lastSubmission(session);
@@ -109,8 +109,8 @@ export async function listedOnce(
 
 /** Throws unless a look-up says that the record is complete up to a time that has passed. */
 export function completeUntilPast(
-  session: Session,
-  outcome: Outcome<{ readonly completeUntil?: Timestamp | undefined }>,
+  session: CheckSession,
+  outcome: CallOutcome<{ readonly completeUntil?: Timestamp | undefined }>,
 ): void {
   const { answer, exchange, endedAt } = needed(outcome, 'the look-up');
   if (answer.completeUntil === undefined) throw new NotOffered('complete_until is absent');

@@ -1,6 +1,6 @@
 import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { checks, expect, filling, NotRun } from '../check.ts';
-import { type Placed, type Session, shownReport } from '../session.ts';
+import { type CheckSession, type PlacedOrder, shownReport } from '../session.ts';
 import { tradedShares } from './rules.ts';
 
 /** An order that is filled. */
@@ -27,7 +27,7 @@ export const fillChecks = checks({
 });
 
 /** An order that was filled, as far as it was in time. All checks of fills look at the same. */
-export function filled(session: Session): Promise<Placed> {
+export function filled(session: CheckSession): Promise<PlacedOrder> {
   return session.once('a filled order', async () => {
     const placed = await session.place('fill');
     const { quantity, waits } = session.settings;

@@ -2,7 +2,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AccountStatus, InstrumentKind, OrderType, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { isKoboDecimal } from '../../kit/money.ts';
 import { answered, checks, expect, must, NotOffered, NotRun, needing, optional, should } from '../check.ts';
-import type { Session } from '../session.ts';
+import type { CheckSession } from '../session.ts';
 import { decimalSum, isSum } from './decimals.ts';
 
 const highestPriceKobo = 10_000_000_000n;
@@ -112,7 +112,7 @@ export const linkChecks = checks({
 });
 
 /** The estimate of a buy whose charges are no whole kobo. */
-async function estimated(session: Session) {
+async function estimated(session: CheckSession) {
   const symbol = session.settings.rest ?? session.settings.fill;
   if (symbol === undefined) throw new NotRun('neither --rest nor --fill is given');
   const { upperPriceKobo: priceKobo } = await session.instrument(symbol);

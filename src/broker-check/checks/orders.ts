@@ -3,7 +3,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { OrderType, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { answered, checks, expect, NotRun, needed, needing, rejecting, resting } from '../check.ts';
 import { exchange as makeExchange } from '../exchange.ts';
-import { type Placed, type Sent, type Session, services, shownReport } from '../session.ts';
+import { type CheckSession, type PlacedOrder, type SentOrder, services, shownReport } from '../session.ts';
 import { abandoned, late, past, refusedAgain, refusesLate } from './every-kind.ts';
 import { reportProblem } from './rules.ts';
 
@@ -182,7 +182,7 @@ export const orderChecks = checks({
 });
 
 /** Sends a refused id again with a fresh `not_after`. Throws if it is taken. */
-export async function refusedForGood(session: Session, { id, request, outcome }: Sent): Promise<void> {
+export async function refusedForGood(session: CheckSession, { id, request, outcome }: SentOrder): Promise<void> {
   const again = await session.send({ ...request, id, notAfter: session.inTime() });
   refusedAgain({ id, outcome }, again.outcome);
   const { found, exchanges } = await session.recorded(id);
@@ -190,7 +190,7 @@ export async function refusedForGood(session: Session, { id, request, outcome }:
 }
 
 /** Sends an id again, and looks for what must not come of it. */
-export async function notTakenAgain(session: Session, placed: Placed, fields: object = {}): Promise<void> {
+export async function notTakenAgain(session: CheckSession, placed: PlacedOrder, fields: object = {}): Promise<void> {
   const { id } = placed;
   const request = { ...(await session.newOrder('rest')), ...placed.request, notAfter: session.inTime(), ...fields, id };
   const again = await session.send(request);

@@ -4,8 +4,8 @@ import { isAreaList } from '../../gateway/trading/broker/records.ts';
 import type { ListedInstrument, MarketDay } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { daysAfter, lagosDay } from '../../kit/clock.ts';
 import { answered, checks, expect, must, NotOffered, NotRun, needing, optional, resting } from '../check.ts';
-import type { Exchange } from '../exchange.ts';
-import { isMissing, type Session } from '../session.ts';
+import type { RecordedCall } from '../exchange.ts';
+import { type CheckSession, isMissing } from '../session.ts';
 
 const longestStateCode = 32;
 const longestLgaCode = 64;
@@ -90,7 +90,7 @@ export const referenceChecks = checks({
   ),
 });
 
-function instruments(session: Session): Promise<{ found: readonly ListedInstrument[]; exchange: Exchange }> {
+function instruments(session: CheckSession): Promise<{ found: readonly ListedInstrument[]; exchange: RecordedCall }> {
   return session.once('instruments', async () => {
     const outcome = await session.call('Reference', 'listInstruments', {});
     if (isMissing(outcome)) throw new NotOffered('ListInstruments is UNIMPLEMENTED');
@@ -102,8 +102,8 @@ function instruments(session: Session): Promise<{ found: readonly ListedInstrume
 
 /** As many days as one call asks for, from today. */
 function marketDays(
-  session: Session,
-): Promise<{ days: readonly MarketDay[]; from: string; to: string; exchange: Exchange }> {
+  session: CheckSession,
+): Promise<{ days: readonly MarketDay[]; from: string; to: string; exchange: RecordedCall }> {
   return session.once('market days', async () => {
     const from = lagosDay(Date.now());
     const to = daysAfter(from, maxMarketDays - 1);
@@ -115,19 +115,19 @@ function marketDays(
   });
 }
 
-function states(session: Session): Promise<{ areas: readonly Area[]; exchange: Exchange }> {
+function states(session: CheckSession): Promise<{ areas: readonly Area[]; exchange: RecordedCall }> {
   return session.once('states', async () => {
     const { answer, exchange } = answered(await session.call('Reference', 'listStates', {}));
     return { areas: answer.states, exchange };
   });
 }
 
-function allLgas(session: Session) {
+function allLgas(session: CheckSession) {
   return session.once('areas of all states', async () => {
     const { areas } = await states(session).catch(() => {
       throw new NotRun('the states could not be listed');
     });
-    const lists: { state: string; areas: readonly Area[]; exchange: Exchange }[] = [];
+    const lists: { state: string; areas: readonly Area[]; exchange: RecordedCall }[] = [];
     for (const { code: state } of areas) {
       const { answer, exchange } = answered(await session.call('Reference', 'listLgas', { state }));
       lists.push({ state, areas: answer.lgas, exchange });

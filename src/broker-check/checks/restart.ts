@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { checks, expect, NotRun, needed, needing } from '../check.ts';
-import type { Batch, Numbered } from '../follower.ts';
+import type { Batch, NumberedReport } from '../follower.ts';
 import { readStream } from '../follower.ts';
-import { type Placed, poll, type Sent, type Session, shownReport } from '../session.ts';
+import { type CheckSession, type PlacedOrder, poll, type SentOrder, shownReport } from '../session.ts';
 import { isSameReport as isSameApplicationReport } from './application-rules.ts';
 import { notTakenAgain } from './orders.ts';
 import { isSameReport } from './rules.ts';
@@ -45,7 +45,7 @@ export const restartChecks = checks({
       const { reports: before } = await restarted(session);
       const last = before.at(-1);
       if (last === undefined) throw new NotRun('there were no reports');
-      const enough = (batches: readonly Batch<Numbered>[]) =>
+      const enough = (batches: readonly Batch<NumberedReport>[]) =>
         batches.some(({ reports }) => reports.some(({ number }) => number >= last.number));
       const bound = { enough, boundMs: session.settings.waits.settleMs };
       const { reports, ended } = await readStream(session.openReports, session.follower.from, bound);
@@ -127,7 +127,7 @@ export const restartChecks = checks({
 });
 
 /** Restarts the adapter, once in a run. */
-function restarted(session: Session) {
+function restarted(session: CheckSession) {
   return session.once('restart', async () => {
     const { hooks, waits, rest, account, allocateKobo, application } = session.settings;
     const canTrade = rest !== undefined && account !== undefined;
@@ -161,7 +161,7 @@ function restarted(session: Session) {
 }
 
 /** Waits until an order is taken. */
-async function trades(session: Session): Promise<boolean> {
+async function trades(session: CheckSession): Promise<boolean> {
   const taken = await poll(session.settings.waits.hookMs, async () => {
     const { outcome } = await sendShort(session);
     return outcome.answer?.report;
@@ -169,7 +169,7 @@ async function trades(session: Session): Promise<boolean> {
   return taken !== undefined;
 }
 
-async function withoutSends(restart: () => Promise<void>): Promise<Sent[]> {
+async function withoutSends(restart: () => Promise<void>): Promise<SentOrder[]> {
   await restart().catch((error: unknown) => {
     throw new NotRun((error as Error).message);
   });
@@ -180,12 +180,12 @@ function orNone<T>(work: Promise<T>): Promise<T | undefined> {
   return work.catch(() => undefined);
 }
 
-async function placedOrNone(session: Session): Promise<Placed | undefined> {
+async function placedOrNone(session: CheckSession): Promise<PlacedOrder | undefined> {
   return orNone(session.place('rest'));
 }
 
 /** The last submissions before the restart; none if they cannot be listed. */
-async function submissionsBefore(session: Session) {
+async function submissionsBefore(session: CheckSession) {
   const { code } = await session.call('Submissions', 'listSubmissions', { limit: 1 });
   if (code !== status.OK) return [];
   const last = await lastSubmission(session);

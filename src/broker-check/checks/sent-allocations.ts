@@ -6,8 +6,8 @@ import {
   AllocationRejectReason,
 } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { expect, NotRun, needed } from '../check.ts';
-import type { Exchange } from '../exchange.ts';
-import type { SentAllocation, Session } from '../session.ts';
+import type { RecordedCall } from '../exchange.ts';
+import type { CheckSession, SentAllocation } from '../session.ts';
 import { refusedAgain } from './every-kind.ts';
 
 const longestReference = 64;
@@ -15,7 +15,7 @@ const longestReference = 64;
 type Fields = Partial<SentAllocation['request']>;
 
 /** Throws unless the look-up of each allocation of this run has the record of its answer. */
-export async function recordsKept(session: Session): Promise<void> {
+export async function recordsKept(session: CheckSession): Promise<void> {
   for (const { id, outcome } of session.allocations) {
     const record = outcome.answer?.record;
     if (record === undefined) continue;
@@ -26,7 +26,11 @@ export async function recordsKept(session: Session): Promise<void> {
 }
 
 /** Sends an allocation, once. */
-export async function allocate(session: Session, fields: Fields = {}, timeoutMs?: number): Promise<SentAllocation> {
+export async function allocate(
+  session: CheckSession,
+  fields: Fields = {},
+  timeoutMs?: number,
+): Promise<SentAllocation> {
   const id = fields.clientAllocationId ?? session.newId();
   const request = {
     clientAllocationId: id,
@@ -43,14 +47,14 @@ export async function allocate(session: Session, fields: Fields = {}, timeoutMs?
 }
 
 /** Sends one that is booked. Throws `NotRun` if it is not. */
-export async function booked(session: Session): Promise<SentAllocation> {
+export async function booked(session: CheckSession): Promise<SentAllocation> {
   const sent = await allocate(session);
   const { answer, exchange } = sent.outcome;
   if (answer?.record?.outcome !== AllocationOutcome.BOOKED) throw new NotRun(`none was booked: ${exchange.status}`);
   return sent;
 }
 
-export async function notBookedAgain(session: Session, fields: Fields): Promise<void> {
+export async function notBookedAgain(session: CheckSession, fields: Fields): Promise<void> {
   const first = await booked(session);
   await allocateAgain(session, first, fields);
   const { answer, exchange } = needed(await lookUp(session, first.id), 'the look-up');
@@ -60,16 +64,16 @@ export async function notBookedAgain(session: Session, fields: Fields): Promise<
 }
 
 /** Sends an id again, and throws unless it is refused. */
-export async function allocateAgain(session: Session, first: SentAllocation, fields: Fields = {}): Promise<void> {
+export async function allocateAgain(session: CheckSession, first: SentAllocation, fields: Fields = {}): Promise<void> {
   const again = { ...first.request, notAfter: session.inTime(), ...fields, clientAllocationId: first.id };
   refusedAgain(first, await session.call('Allocations', 'submitAllocation', again as never));
 }
 
-export function lookUp(session: Session, clientAllocationId: string) {
+export function lookUp(session: CheckSession, clientAllocationId: string) {
   return session.call('Allocations', 'lookUpAllocation', { clientAllocationId });
 }
 
-export async function available(session: Session) {
+export async function available(session: CheckSession) {
   const { answer, exchange } = await session.call('Accounts', 'getBalance', { account: session.account });
   if (answer === undefined) throw new NotRun(`the balance ended with ${exchange.status}`);
   return { kobo: answer.availableKobo, exchange };
@@ -80,7 +84,7 @@ export function isSameRecord(one: AllocationRecord, other: AllocationRecord): bo
 }
 
 /** Throws unless an answer has the whole record of an allocation. */
-export function isWhole(record: AllocationRecord | undefined, id: string, exchange: Exchange): void {
+export function isWhole(record: AllocationRecord | undefined, id: string, exchange: RecordedCall): void {
   expect(record !== undefined, 'the answer has no record', exchange);
   const problem = recordProblem(record, id);
   expect(problem === undefined, `${problem}`, exchange);

@@ -1,6 +1,6 @@
 import { type ApplicationReport, ApplicationReportKind } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { NotRun } from '../check.ts';
-import type { SentApplication, Session } from '../session.ts';
+import type { CheckSession, SentApplication } from '../session.ts';
 import { refusedAgain } from './every-kind.ts';
 
 type Fields = Partial<SentApplication['request']>;
@@ -11,7 +11,7 @@ export interface Accepted extends SentApplication {
 }
 
 /** Sends an application, once. */
-export async function apply(session: Session, given: Fields = {}): Promise<SentApplication> {
+export async function apply(session: CheckSession, given: Fields = {}): Promise<SentApplication> {
   const id = given.clientApplicationId ?? session.newId();
   const request = {
     clientApplicationId: id,
@@ -27,7 +27,7 @@ export async function apply(session: Session, given: Fields = {}): Promise<SentA
 }
 
 /** Sends one that is accepted. Throws `NotRun` if it is not. */
-export async function accepted(session: Session): Promise<Accepted> {
+export async function accepted(session: CheckSession): Promise<Accepted> {
   const sent = await apply(session);
   const { answer, exchange } = sent.outcome;
   const report = answer?.report;
@@ -36,11 +36,11 @@ export async function accepted(session: Session): Promise<Accepted> {
 }
 
 /** Sends an id again, and throws unless it is refused. */
-export async function applyAgain(session: Session, first: SentApplication, given: Fields = {}): Promise<void> {
+export async function applyAgain(session: CheckSession, first: SentApplication, given: Fields = {}): Promise<void> {
   const again = { ...first.request, notAfter: session.inTime(), ...given, clientApplicationId: first.id };
   refusedAgain(first, await session.call('Applications', 'submitApplication', again as never));
 }
 
-export function lookUp(session: Session, clientApplicationId: string, afterNumber = 0n) {
+export function lookUp(session: CheckSession, clientApplicationId: string, afterNumber = 0n) {
   return session.call('Applications', 'lookUpApplication', { clientApplicationId, afterNumber });
 }

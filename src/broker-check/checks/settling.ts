@@ -3,8 +3,8 @@ import { status } from '@grpc/grpc-js';
 import type { LookUpOrderResponse } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { pause } from '../../kit/worker.ts';
 import { expect, NotRun } from '../check.ts';
-import type { Outcome } from '../exchange.ts';
-import { poll, type Sent, type Session, shownReport } from '../session.ts';
+import type { CallOutcome } from '../exchange.ts';
+import { type CheckSession, poll, type SentOrder, shownReport } from '../session.ts';
 import { isSameReport } from './rules.ts';
 
 /** How long an order may be taken that is sent while a hook is at work. */
@@ -14,16 +14,16 @@ const betweenSendsMs = 30;
 const againMs = 400;
 const maxSends = 40;
 /** An order in doubt, and its look-up while the exchange was away and its time was over. */
-export interface LookedUp {
-  readonly sent: Sent;
-  readonly lookUp: Outcome<LookUpOrderResponse>;
+export interface OrderInDoubt {
+  readonly sent: SentOrder;
+  readonly lookUp: CallOutcome<LookUpOrderResponse>;
 }
 
 const never = new AbortController().signal;
 
 /** Sends orders one after another while a hook is at work, and returns them. Throws `NotRun` if the hook fails. */
-export async function sentDuring(session: Session, hook: (() => Promise<void>) | undefined): Promise<Sent[]> {
-  const sent: Sent[] = [];
+export async function sentDuring(session: CheckSession, hook: (() => Promise<void>) | undefined): Promise<SentOrder[]> {
+  const sent: SentOrder[] = [];
   let isOver = false;
   const sending = (async () => {
     while (!isOver && sent.length < maxSends) {
@@ -43,12 +43,12 @@ export async function sentDuring(session: Session, hook: (() => Promise<void>) |
 }
 
 /** Sends an order that may be taken for a short time only. */
-export async function sendShort(session: Session): Promise<Sent> {
+export async function sendShort(session: CheckSession): Promise<SentOrder> {
   return session.send(await session.newOrder('rest', { notAfter: timestampFromMs(Date.now() + shortMs) }));
 }
 
 /** Throws unless every order that was answered with a report is in the record with it. */
-export async function answersKept(session: Session, sent: readonly Sent[]): Promise<void> {
+export async function answersKept(session: CheckSession, sent: readonly SentOrder[]): Promise<void> {
   for (const { id, outcome } of sent) {
     const report = outcome.answer?.report;
     if (report === undefined) continue;
@@ -61,7 +61,7 @@ export async function answersKept(session: Session, sent: readonly Sent[]): Prom
 }
 
 /** Throws if an order was taken that had ended with FAILED_PRECONDITION. */
-export async function refusalsHold(session: Session, sent: readonly Sent[]): Promise<void> {
+export async function refusalsHold(session: CheckSession, sent: readonly SentOrder[]): Promise<void> {
   for (const { id, outcome } of sent) {
     if (outcome.code !== status.FAILED_PRECONDITION) continue;
     const { found, exchanges } = await session.recorded(id);
@@ -73,20 +73,20 @@ export async function refusalsHold(session: Session, sent: readonly Sent[]): Pro
 }
 
 /** What was sent and has no clear answer. */
-export function inDoubt(sent: readonly Sent[]): readonly Sent[] {
+export function inDoubt(sent: readonly SentOrder[]): readonly SentOrder[] {
   return sent.filter(({ outcome }) => {
     return outcome.answer?.report === undefined && outcome.code !== status.FAILED_PRECONDITION;
   });
 }
 
 /** Waits until `not_after` of all is over by both clocks. */
-export async function overdue(sent: readonly Sent[], skewMs: number): Promise<void> {
+export async function overdue(sent: readonly SentOrder[], skewMs: number): Promise<void> {
   const lastMs = Math.max(...sent.map(({ request }) => timestampMs(request.notAfter as never)), 0);
   await pause(Math.max(0, lastMs + skewMs - Date.now()), never);
 }
 
 /** Throws if an order in doubt was not found while the exchange was away, and the adapter has it afterwards. */
-export async function unknownHonest(session: Session, looked: readonly LookedUp[]): Promise<void> {
+export async function unknownHonest(session: CheckSession, looked: readonly OrderInDoubt[]): Promise<void> {
   for (const { sent, lookUp } of looked) {
     if (lookUp.answer === undefined || lookUp.answer.found) continue;
     const later = await poll(session.settings.waits.hookMs, async () => {
@@ -101,7 +101,7 @@ export async function unknownHonest(session: Session, looked: readonly LookedUp[
 }
 
 /** Throws unless the look-up says for good what became of each order that was left without a clear answer. */
-export async function doubtsSettle(session: Session, sent: readonly Sent[]): Promise<void> {
+export async function doubtsSettle(session: CheckSession, sent: readonly SentOrder[]): Promise<void> {
   const { hookMs, skewMs } = session.settings.waits;
   const doubts = inDoubt(sent);
   await overdue(doubts, skewMs);

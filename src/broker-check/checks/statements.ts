@@ -7,8 +7,8 @@ import {
 } from '../../gen/marina/broker/v1/statements_pb.ts';
 import { daysBefore, lagosDay } from '../../kit/clock.ts';
 import { type Check, expect } from '../check.ts';
-import type { Exchange } from '../exchange.ts';
-import { poll, type Session, shownReport } from '../session.ts';
+import type { RecordedCall } from '../exchange.ts';
+import { type CheckSession, poll, shownReport } from '../session.ts';
 import { filled } from './fills.ts';
 
 const sections = [
@@ -71,7 +71,7 @@ export const statementChecks: readonly Check[] = [
       const { id } = await filled(session);
       const reports = session.streamed(id).filter(({ kind }) => kind === ReportKind.TRADE);
       const day = lagosDay(Date.now());
-      let exchanges: readonly Exchange[] = [];
+      let exchanges: readonly RecordedCall[] = [];
       const isThere = await poll(session.settings.waits.settleMs, async () => {
         const orders = await readSection(session, day, StatementSection.ORDERS, largePage);
         const trades = await readSection(session, day, StatementSection.TRADES, largePage);
@@ -94,9 +94,9 @@ function yesterday(): string {
 }
 
 /** Reads a section to its end, a bounded number of pages. */
-async function readSection(session: Session, day: string, section: StatementSection, limit: number) {
+async function readSection(session: CheckSession, day: string, section: StatementSection, limit: number) {
   const records: unknown[] = [];
-  const exchanges: Exchange[] = [];
+  const exchanges: RecordedCall[] = [];
   let place: StatementPlace = { day, section, cursor: '', afterKey: '' };
   for (let page = 0; page < maxPages; page += 1) {
     const request = { day, section, cursor: place.cursor, limit };

@@ -1,7 +1,7 @@
 import { pause } from '../../kit/worker.ts';
 import { checks, expect, must, NotRun, resting, should } from '../check.ts';
-import type { Exchange } from '../exchange.ts';
-import { type Batch, type Follower, type Numbered, type Open, readStream } from '../follower.ts';
+import type { RecordedCall } from '../exchange.ts';
+import { type Batch, type Follower, type NumberedReport, type Open, readStream } from '../follower.ts';
 import { beyond, shownReport } from '../session.ts';
 import { isSameReport } from './rules.ts';
 
@@ -33,7 +33,7 @@ export const streamChecks = checks({
       if (first === undefined || last === undefined) throw new NotRun('the stream brought nothing');
       const middle = known[Math.floor(known.length / 2)] ?? first;
       for (const after of new Set([first - 1n, middle, last - 1n])) {
-        const enough = (batches: readonly Batch<Numbered>[]) =>
+        const enough = (batches: readonly Batch<NumberedReport>[]) =>
           batches.some(({ reports }) => reports.some(({ number }) => number >= last));
         const bound = { enough, boundMs: session.settings.waits.settleMs };
         const { reports, ended } = await readStream(session.openReports, after, bound);
@@ -55,13 +55,13 @@ export const streamChecks = checks({
       const after = session.follower.last;
       let opened = 0;
       let id: string | undefined;
-      const has = (batches: readonly Batch<Numbered>[]) =>
+      const has = (batches: readonly Batch<NumberedReport>[]) =>
         batches.some(({ reports }) =>
           reports.some((report) => (report as { clientOrderId?: string }).clientOrderId === id),
         );
       const streams = Array.from({ length: streamsAtOnce }, () => {
         let isFirst = true;
-        const enough = (batches: readonly Batch<Numbered>[]) => {
+        const enough = (batches: readonly Batch<NumberedReport>[]) => {
           if (isFirst) opened += 1;
           isFirst = false;
           return id !== undefined && has(batches);
@@ -103,7 +103,7 @@ export const streamChecks = checks({
 });
 
 /** Throws unless a stream from 0 begins with 1 and has no gap, as far as a bounded look goes. */
-export async function denseFromFirst<Report extends Numbered>(name: string, open: Open<Report>, boundMs: number) {
+export async function denseFromFirst<Report extends NumberedReport>(name: string, open: Open<Report>, boundMs: number) {
   const enough = (batches: readonly Batch<Report>[]) =>
     batches.some(({ reports }) => reports.length === 0) ||
     batches.reduce((sum, { reports }) => sum + reports.length, 0) >= firstReports;
@@ -117,7 +117,7 @@ export async function denseFromFirst<Report extends Numbered>(name: string, open
 }
 
 /** Throws unless a stream from beyond the last report says so. */
-export async function statesItsLast<Report extends Numbered>(name: string, open: Open<Report>, boundMs: number) {
+export async function statesItsLast<Report extends NumberedReport>(name: string, open: Open<Report>, boundMs: number) {
   const enough = (batches: readonly Batch<Report>[]) => batches.length > 0;
   const { batches, reports, ended } = await readStream(open, beyond, { enough, boundMs });
   const shown = streamShown(
@@ -133,7 +133,7 @@ export async function statesItsLast<Report extends Numbered>(name: string, open:
 }
 
 /** Throws unless each message states no later number than the last one that was sent. */
-export async function statesNoMoreThanSent<Report extends Numbered>(name: string, open: Open<Report>) {
+export async function statesNoMoreThanSent<Report extends NumberedReport>(name: string, open: Open<Report>) {
   const enough = (batches: readonly Batch<Report>[]) => batches.length >= 3;
   const { batches } = await readStream(open, 0n, { enough, boundMs: 3_000 });
   let last = 0n;
@@ -146,7 +146,7 @@ export async function statesNoMoreThanSent<Report extends Numbered>(name: string
 }
 
 /** The longest time without a message in the streams that were followed, after each had its first message. */
-export async function longestSilence<Report extends Numbered>(
+export async function longestSilence<Report extends NumberedReport>(
   follower: Follower<Report>,
   watchedMs: number,
 ): Promise<number> {
@@ -169,7 +169,7 @@ export function streamShown(
   afterNumber: bigint,
   reports: readonly unknown[],
   ended: string | undefined,
-): Exchange {
+): RecordedCall {
   const shown = reports.length > 12 ? [...reports.slice(0, 12), `… (${reports.length} in all)`] : reports;
   const request = { afterNumber: String(afterNumber) };
   return { call, request, answer: { reports: shown }, status: ended ?? 'OK', tookMs: 0 };

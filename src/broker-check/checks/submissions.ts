@@ -1,8 +1,8 @@
 import { status } from '@grpc/grpc-js';
 import type { Submission } from '../../gen/marina/broker/v1/submissions_pb.ts';
 import { checks, expect, NotRun, needing } from '../check.ts';
-import type { Exchange } from '../exchange.ts';
-import type { Session } from '../session.ts';
+import type { RecordedCall } from '../exchange.ts';
+import type { CheckSession } from '../session.ts';
 
 const longestNote = 2_048;
 const maxAtOnce = 1_000;
@@ -79,14 +79,14 @@ export const submissionChecks = checks({
 });
 
 /** A page of the list. Throws `NotRun` without an answer. */
-export async function listed(session: Session, afterNumber: bigint, limit: number) {
+export async function listed(session: CheckSession, afterNumber: bigint, limit: number) {
   const { answer, exchange } = await session.call('Submissions', 'listSubmissions', { afterNumber, limit });
   if (answer === undefined) throw new NotRun(`the list ended with ${exchange.status}`);
   return { submissions: answer.submissions, exchange };
 }
 
 /** The number of the last submission, found in few calls however many there are. */
-export async function lastSubmission(session: Session): Promise<bigint> {
+export async function lastSubmission(session: CheckSession): Promise<bigint> {
   const has = async (number: bigint) => {
     const { code, answer, exchange } = await session.call('Submissions', 'listSubmissions', {
       afterNumber: number - 1n,
@@ -107,9 +107,9 @@ export async function lastSubmission(session: Session): Promise<bigint> {
 }
 
 /** Everything listed above a number. */
-export async function listedAfter(session: Session, after: bigint) {
+export async function listedAfter(session: CheckSession, after: bigint) {
   const submissions: Submission[] = [];
-  const exchanges: Exchange[] = [];
+  const exchanges: RecordedCall[] = [];
   for (let from = after; exchanges.length < 20; ) {
     const page = await listed(session, from, maxAtOnce);
     submissions.push(...page.submissions);
@@ -121,7 +121,7 @@ export async function listedAfter(session: Session, after: bigint) {
 }
 
 /** Sends an order, and looks for it in the list at once. */
-async function sentAndListed(session: Session, where: 'rest' | 'reject', fields: object) {
+async function sentAndListed(session: CheckSession, where: 'rest' | 'reject', fields: object) {
   const before = await lastSubmission(session);
   const { id, outcome } = await session.place(where, fields);
   const { submissions, exchanges } = await listedAfter(session, before);

@@ -1,6 +1,6 @@
 import { type Report, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { checks, expect, filling, must, NotRun, resting, should } from '../check.ts';
-import { type Session, shownReport } from '../session.ts';
+import { type CheckSession, shownReport } from '../session.ts';
 import { reportsById } from './every-kind.ts';
 import { filled } from './fills.ts';
 import { lifeProblem, reportProblem, tradedShares, tradeProblem } from './rules.ts';
@@ -130,12 +130,12 @@ export const wholeRunChecks = checks({
 });
 
 /** The orders of this run that the stream has reports about, each with them. */
-async function byOrder(session: Session) {
+async function byOrder(session: CheckSession) {
   await session.settled();
   return reportsById(session.sends, session.follower.reports, (report) => report.clientOrderId);
 }
 
-async function eachReport(session: Session, problemOf: (report: Report) => string | undefined): Promise<void> {
+async function eachReport(session: CheckSession, problemOf: (report: Report) => string | undefined): Promise<void> {
   await session.settled();
   if (session.follower.reports.length === 0) throw new NotRun('the stream brought nothing');
   for (const report of session.follower.reports) {

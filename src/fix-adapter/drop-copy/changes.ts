@@ -2,7 +2,7 @@ import type { FixTradeChange } from '../store/table.ts';
 import type { DropCopyTrade } from './table.ts';
 
 /** A trade that one of the two sides took back or corrected. */
-export interface Change {
+export interface TradeCorrection {
   readonly kind: 'cancelled' | 'corrected';
   /** The ExecID of the trade, or of an earlier change of it. */
   readonly execRefId: string;
@@ -12,7 +12,7 @@ export interface Change {
 }
 
 /** A change that the order session brought. */
-export interface BookedChange extends Change {
+export interface BookedChange extends TradeCorrection {
   readonly execId: string | null;
 }
 
@@ -22,7 +22,7 @@ export function bookedChange(change: FixTradeChange): BookedChange {
 }
 
 /** A row of the drop copy as a change. Undefined: it is a trade. */
-export function copiedChange({ kind, execRefId, quantity, priceKobo }: DropCopyTrade): Change | undefined {
+export function copiedChange({ kind, execRefId, quantity, priceKobo }: DropCopyTrade): TradeCorrection | undefined {
   return kind === 'trade' ? undefined : { kind, execRefId, quantity, priceKobo };
 }
 
@@ -30,7 +30,7 @@ export function copiedChange({ kind, execRefId, quantity, priceKobo }: DropCopyT
  * What is wrong with a change on the drop copy whose grace is over, by all changes of its order that the order session brought.
  * Undefined: nothing.
  */
-export function faultOfCopiedChange(copied: Change, booked: readonly BookedChange[]): string | undefined {
+export function faultOfCopiedChange(copied: TradeCorrection, booked: readonly BookedChange[]): string | undefined {
   const same = changesOf(copied, booked, booked);
   if (same.some((each) => hasTermsOf(each, copied))) return undefined;
   const [other] = same;
@@ -45,7 +45,7 @@ export function faultOfCopiedChange(copied: Change, booked: readonly BookedChang
 export function faultOfBookedChange(
   change: BookedChange,
   booked: readonly BookedChange[],
-  copies: readonly Change[],
+  copies: readonly TradeCorrection[],
 ): string | undefined {
   const copied = changesOf(change, copies, booked);
   if (copied.some((each) => hasTermsOf(each, change))) return undefined;
@@ -54,15 +54,15 @@ export function faultOfBookedChange(
 }
 
 /** The trade's ExecID and those of its changes: the drop copy may name the trade by any of them. */
-export function namesOfTrade(change: Change, booked: readonly BookedChange[]): string[] {
+export function namesOfTrade(change: TradeCorrection, booked: readonly BookedChange[]): string[] {
   const root = rootOf(change.execRefId, booked);
   const changes = booked.flatMap(({ execId }) => (execId !== null && rootOf(execId, booked) === root ? [execId] : []));
   return [root, ...changes];
 }
 
 /** Those of some changes that are of the same kind and of the same trade. */
-function changesOf<Each extends Change>(
-  change: Change,
+function changesOf<Each extends TradeCorrection>(
+  change: TradeCorrection,
   some: readonly Each[],
   booked: readonly BookedChange[],
 ): readonly Each[] {
@@ -70,7 +70,7 @@ function changesOf<Each extends Change>(
   return some.filter(({ kind, execRefId }) => kind === change.kind && rootOf(execRefId, booked) === root);
 }
 
-function hasTermsOf(one: Change, other: Change): boolean {
+function hasTermsOf(one: TradeCorrection, other: TradeCorrection): boolean {
   const isBust = one.kind === 'cancelled';
   return isBust || (one.quantity === other.quantity && one.priceKobo === other.priceKobo);
 }
@@ -86,7 +86,7 @@ function rootOf(execId: string, booked: readonly BookedChange[]): string {
   return id;
 }
 
-function shown({ kind, execRefId, quantity, priceKobo }: Change): string {
+function shown({ kind, execRefId, quantity, priceKobo }: TradeCorrection): string {
   const trade = execRefId === '' ? 'a trade that it does not name' : `trade ${execRefId}`;
   return kind === 'cancelled' ? `took ${trade} back` : `corrected ${trade} to ${quantity} at ${priceKobo} kobo`;
 }

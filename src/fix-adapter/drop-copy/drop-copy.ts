@@ -5,7 +5,7 @@ import type { Logger } from '../../kit/log.ts';
 import { periodic } from '../../kit/worker.ts';
 import type { MessageTap } from '../messages/tap.ts';
 import type { Schedule } from '../session/schedule.ts';
-import { Session } from '../session/session.ts';
+import { FixSession } from '../session/session.ts';
 import type { Outgoing, SessionSettings } from '../session/types.ts';
 import type { Finding } from '../store/table.ts';
 import type { FixMessage } from '../wire/message.ts';
@@ -42,7 +42,7 @@ export interface DropCopyOptions {
 /** A second session that brings copies of what the exchange reports. Trades are held against it; nothing is booked from it. */
 export class DropCopy {
   readonly #store: DropCopyStore;
-  readonly #session: Session<Outgoing>;
+  readonly #session: FixSession<Outgoing>;
   #upSince: number | undefined;
   #marks: readonly Mark[] = [];
 
@@ -51,7 +51,7 @@ export class DropCopy {
     const log = options.log.child({ session: 'drop copy' });
     const store = new DropCopyStore(database, lease, { symbolOf, schedule });
     this.#store = store;
-    this.#session = new Session<Outgoing>({
+    this.#session = new FixSession<Outgoing>({
       settings: { ...settings, moreTypes: [messageTypes.TradeCaptureReport] },
       ...{ schedule, addresses: [address], connect, now, log, tap },
       mayWrite: () => lease.isHeld(),

@@ -20,7 +20,7 @@ import type { ReadTrade } from './trades.ts';
 /** How many trades are compared at once. */
 const maxAtOnce = 500;
 
-export interface Compared {
+export interface ComparedTrade {
   readonly findings: readonly Finding[];
   /** How many trades of the drop copy were of orders that are not ours. */
   readonly others: number;
@@ -105,7 +105,7 @@ export class DropCopyStore {
   }
 
   /** Compares trades of the drop copy that came by this time with what was booked, once each. */
-  async compareCopied(cameBy: number, now: number): Promise<Compared> {
+  async compareCopied(cameBy: number, now: number): Promise<ComparedTrade> {
     const tail = `WHERE compared = 0 AND at <= ? ORDER BY at LIMIT ${maxAtOnce}`;
     const due = statement(`SELECT ${dropCopyTrades.all.list} FROM fix_drop_copy ${tail}`, new Date(cameBy));
     const copies = ((await this.#read([due]))[0] ?? []).map((row) => dropCopyTrades.all.read(row));

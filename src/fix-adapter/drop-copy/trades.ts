@@ -1,5 +1,5 @@
 import { isPrintableAscii } from '../../kit/printable.ts';
-import { answersQuestion, execIdOf, type Message, namelessId, wholeOf } from '../orders/execution.ts';
+import { answersQuestion, type ExchangeMessage, execIdOf, namelessId, wholeOf } from '../orders/execution.ts';
 import { orderIdOfName } from '../orders/names.ts';
 import type { Field } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
@@ -39,7 +39,7 @@ const [earliest, latest] = [Date.UTC(2000), Date.UTC(2200)];
  * The trades that a message of the drop copy brings, takes back or corrects: one of an ExecutionReport, one for each side of a
  * TradeCaptureReport.
  */
-export function tradesIn(message: Message, toKobo: (text: string) => bigint | undefined): readonly ReadTrade[] {
+export function tradesIn(message: ExchangeMessage, toKobo: (text: string) => bigint | undefined): readonly ReadTrade[] {
   const kind = kindOf(message);
   if (kind === undefined) return [];
   const isReport = message.type === messageTypes.ExecutionReport;
@@ -61,7 +61,7 @@ export function tradesIn(message: Message, toKobo: (text: string) => bigint | un
 }
 
 /** When a trade happened. The times of what takes it back or corrects it are later; only TradeDate is then the trade's. */
-function tradedAt(kind: Kind, message: Message): number | undefined {
+function tradedAt(kind: Kind, message: ExchangeMessage): number | undefined {
   const times = [tags.TransactTime, tags.OrigSendingTime, tags.SendingTime].map((tag) =>
     readUtcTimestamp(message.get(tag)),
   );
@@ -70,12 +70,12 @@ function tradedAt(kind: Kind, message: Message): number | undefined {
 }
 
 /** The noon in Lagos of TradeDate (75). */
-function dayOf(message: Message): number | undefined {
+function dayOf(message: ExchangeMessage): number | undefined {
   const date = message.get(tags.TradeDate);
   return date === undefined ? undefined : readUtcTimestamp(`${date}-11:00:00`);
 }
 
-function kindOf(message: Message): Kind | undefined {
+function kindOf(message: ExchangeMessage): Kind | undefined {
   if (message.type === messageTypes.TradeCaptureReport) {
     return kindsOfTransType[message.get(tags.TradeReportTransType) ?? newTrade];
   }
@@ -84,7 +84,7 @@ function kindOf(message: Message): Kind | undefined {
 }
 
 /** The fields of each side, which Side begins. Where there is no group of sides, the message is one. */
-function sidesOf({ fields = [] }: Message): readonly (readonly Field[])[] {
+function sidesOf({ fields = [] }: ExchangeMessage): readonly (readonly Field[])[] {
   const group = fields.findIndex(([tag]) => tag === tags.NoSides);
   if (group < 0) return [fields];
   const starts = fields.flatMap(([tag], at) => (tag === tags.Side && at > group ? [at] : []));

@@ -5,7 +5,7 @@ import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder, FixReport, FixReportKind, FixTradeChange } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
 import { endStatuses, evidence, lateTypes } from './evidence.ts';
-import { type Execution, type Message, readExecution } from './execution.ts';
+import { type ExchangeMessage, type ExecutionReport, readExecution } from './execution.ts';
 import { describe } from './facts.ts';
 import { saidIn, saidNothing } from './reject-reasons.ts';
 import {
@@ -81,7 +81,7 @@ const ending: ReadonlySet<string> = new Set(['cancelled', 'expired', 'rejected',
  * What an ExecutionReport changes of its order, by the rule of evidence. Nothing is left out: what does not convince is a
  * finding.
  */
-export function applyExecution(order: FixOrder, message: Message, context: ApplyContext): Effect {
+export function applyExecution(order: FixOrder, message: ExchangeMessage, context: ApplyContext): Effect {
   const { toKobo } = context;
   const asked = order.asked || context.isCancelling === true;
   const execution = readExecution(message, { toKobo, timeInForce: order.timeInForce, asked });
@@ -116,8 +116,8 @@ class Applying {
 
   constructor(
     private readonly before: FixOrder,
-    private readonly message: Message,
-    private readonly execution: Execution,
+    private readonly message: ExchangeMessage,
+    private readonly execution: ExecutionReport,
     private readonly context: ApplyContext,
   ) {
     this.#order = before;
@@ -522,12 +522,12 @@ function rootOf(execId: string, executed: ReadonlyMap<string, Executed>): string
 }
 
 /** Names an execution whose ExecID another one has had. */
-function digestOf({ execId, says, lastQty, lastPriceKobo, cumQty }: Execution): string {
+function digestOf({ execId, says, lastQty, lastPriceKobo, cumQty }: ExecutionReport): string {
   return createHash('sha256').update([execId, says, lastQty, lastPriceKobo, cumQty].join('\u0001')).digest('hex');
 }
 
 /** The exchange's id of the order. `NONE` stands where it has none. One that nobody could write is none. */
-function exchangeIdOf(message: Message): string | undefined {
+function exchangeIdOf(message: ExchangeMessage): string | undefined {
   const id = message.get(tags.OrderID);
   return id === undefined || id === 'NONE' || !isPrintableAscii(id, 64) ? undefined : id;
 }

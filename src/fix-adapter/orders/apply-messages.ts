@@ -6,7 +6,7 @@ import type { UnsupportedMessage } from '../store/unsupported.ts';
 import { plain } from '../wire/plain.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { applyExecution, type Effect, type NewFinding } from './apply-execution.ts';
-import { answersQuestion, execIdOf, type Message, wholeOf } from './execution.ts';
+import { answersQuestion, type ExchangeMessage, execIdOf, wholeOf } from './execution.ts';
 import { describe, factsOf, type ShowValue } from './facts.ts';
 import { isCancelName } from './names.ts';
 import {
@@ -52,7 +52,7 @@ export interface Answers {
 
 export interface MessagesContext extends WeighContext {
   /** The time of a message, in milliseconds. */
-  readonly timeOf: (message: Message) => number;
+  readonly timeOf: (message: ExchangeMessage) => number;
   readonly now: number;
   /** When the present session day began, in milliseconds; absent: with the numbering. */
   readonly dayStartedAt?: number;
@@ -68,7 +68,7 @@ export interface MessagesContext extends WeighContext {
 const rejected = '8';
 
 /** Which rows the messages are about. */
-export function subjectsOf(messages: readonly Message[]): Subjects {
+export function subjectsOf(messages: readonly ExchangeMessage[]): Subjects {
   const orderIds = new Set<string>();
   const numbers = new Set<bigint>();
   for (const message of messages) {
@@ -82,7 +82,7 @@ export function subjectsOf(messages: readonly Message[]): Subjects {
 
 /** Applies messages in their order to the rows that they are about. Messages that were applied before change nothing. */
 export function applyMessages(
-  messages: readonly Message[],
+  messages: readonly ExchangeMessage[],
   known: Known,
   context: MessagesContext,
 ): { readonly changes: Changes; readonly result: Answers } {
@@ -137,7 +137,7 @@ class Applying {
     };
   }
 
-  apply(message: Message): void {
+  apply(message: ExchangeMessage): void {
     if (message.isWhole === false) {
       this.#unreadable(message);
       return;
@@ -158,7 +158,7 @@ class Applying {
   }
 
   /** It is not applied, and shows all the same that the exchange has the orders that it names. */
-  #unsupportedType(message: Message): void {
+  #unsupportedType(message: ExchangeMessage): void {
     const { ids, isComplete } = orderIdsOfUnsupported(message);
     const named = ids.flatMap((id) => this.#orders.get(id) ?? []);
     for (const order of named) {
@@ -175,12 +175,12 @@ class Applying {
   }
 
   /** It may have been a report about any order. */
-  #unreadable(message: Message): void {
+  #unreadable(message: ExchangeMessage): void {
     this.#passedOver = true;
     this.#find(message, orderIdOf(message) ?? '', { what: 'unreadable', detail: describe(message) });
   }
 
-  #execution(message: Message): void {
+  #execution(message: ExchangeMessage): void {
     // A confirmed cancel may have an id of the exchange's own, and name the order by OrigClOrdID.
     const orderId = orderIdsOf(message).find((id) => this.#orders.has(id)) ?? orderIdOf(message) ?? '';
     const order = this.#orders.get(orderId);
@@ -225,12 +225,12 @@ class Applying {
   }
 
   /** Whether a message names two of our orders, or answers a question about another one than it names. */
-  #namesAnother(orderId: string, message: Message): boolean {
+  #namesAnother(orderId: string, message: ExchangeMessage): boolean {
     const asked = this.context.askedAbout?.(message.get(tags.OrdStatusReqID) ?? '') ?? orderId;
     return asked !== orderId || orderIdsOf(message).some((id) => id !== orderId && this.#orders.has(id));
   }
 
-  #isLastAnswer(orderId: string, message: Message): boolean {
+  #isLastAnswer(orderId: string, message: ExchangeMessage): boolean {
     const requestId = message.get(tags.OrdStatusReqID) ?? '';
     // One that comes again and names no question may answer one of an earlier connection.
     if (requestId === '' && message.get(tags.PossDupFlag) === 'Y') return false;
@@ -243,7 +243,7 @@ class Applying {
     if (order !== undefined && !order.acknowledged) this.#orders.set(orderId, { ...order, acknowledged: true });
   }
 
-  #take(message: Message, { order, reports, change, findings }: Effect): void {
+  #take(message: ExchangeMessage, { order, reports, change, findings }: Effect): void {
     this.#orders.set(order.id, order);
     this.#reports.push(...reports.map((report) => ({ ...report, ...this.#shown(report) })));
     const executed = this.#executed.get(order.id) ?? new Map<string, Executed>();
@@ -270,7 +270,7 @@ class Applying {
     };
   }
 
-  #answer(message: Message, { order, isUnknown, isUnclear: proves }: Effect): void {
+  #answer(message: ExchangeMessage, { order, isUnknown, isUnclear: proves }: Effect): void {
     const requestId = message.get(tags.OrdStatusReqID) ?? '';
     const isMissing = (wholeOf(message.get(tags.CumQty)) ?? 0n) > countOf(order);
     const isUnclear = proves === true || order.state === 'sending';
@@ -279,7 +279,7 @@ class Applying {
     this.#statuses.push({ orderId: order.id, requestId, isOfMass, answer });
   }
 
-  #cancelReject(message: Message): void {
+  #cancelReject(message: ExchangeMessage): void {
     const orderId = orderIdOf(message) ?? '';
     const named = [...orderIdsOf(message)].find((id) => this.#orders.has(id)) ?? orderId;
     const cancel = this.#cancelOf(named, message.get(tags.ClOrdID) ?? '');
@@ -306,14 +306,14 @@ class Applying {
     return underWay.sort((one, other) => one.requestedAt - other.requestedAt).at(-1);
   }
 
-  #endCancel(cancel: FixCancel | undefined, state: 'done' | 'refused', message?: Message): void {
+  #endCancel(cancel: FixCancel | undefined, state: 'done' | 'refused', message?: ExchangeMessage): void {
     if (cancel === undefined || cancel.state === 'done' || cancel.state === state) return;
     const after = { ...cancel, state, ...(message === undefined ? saidNothing : this.#shown(saidIn(message))) };
     this.#cancels.set(cancel.id, after);
     if (state === 'refused') this.#refusedCancels.push(after);
   }
 
-  #reject(message: Message): void {
+  #reject(message: ExchangeMessage): void {
     if (isOfQuestion(message)) {
       // It says nothing of an order, and comes once for each question that the exchange does not take.
       this.#isQuestionRefused = true;
@@ -335,11 +335,11 @@ class Applying {
     this.#find(message, rejects.orderId, { what: 'not_understood', detail: describe(message) });
   }
 
-  #find(message: Message, orderId: string, found: NewFinding): void {
+  #find(message: ExchangeMessage, orderId: string, found: NewFinding): void {
     this.#findings.push(this.#findingOf(message, orderId, found));
   }
 
-  #findingOf(message: Message, orderId: string, { what, detail }: NewFinding): Finding {
+  #findingOf(message: ExchangeMessage, orderId: string, { what, detail }: NewFinding): Finding {
     return {
       ...{ what, detail, at: this.context.now, orderId: printable(orderId) },
       execId: printable(execIdOf(message) ?? ''),

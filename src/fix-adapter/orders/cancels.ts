@@ -11,7 +11,7 @@ import { type SendingSession, send } from './own-message.ts';
 import { saidNothing } from './reject-reasons.ts';
 import { cancelRequest, type OrderStyle } from './requests.ts';
 import type { Throttle } from './throttle.ts';
-import { Waiting } from './waiting.ts';
+import { KeyedWaiters } from './waiting.ts';
 
 export interface CancelsOptions {
   readonly store: FixStore;
@@ -31,7 +31,7 @@ export interface CancelsOptions {
 
 /** Requests to cancel. Each has a ClOrdID of its own, so a second one does no harm. */
 export class Cancels {
-  readonly #cancelled = new Waiting<FixReport | 'refused'>();
+  readonly #cancelled = new KeyedWaiters<FixReport | 'refused'>();
   /** Requests that are being sent, by order. */
   readonly #requesting = new Map<string, Promise<'requested' | 'ended'>>();
   /** When requests were written on the present connection. */

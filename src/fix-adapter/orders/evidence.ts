@@ -3,7 +3,7 @@
  * has the same table for people. A proof changes an order only if identity, price and counts convince too (`weigh`).
  */
 import type { FindingKind, FixEnd, FixOrderState } from '../store/table.ts';
-import type { Statement } from './execution.ts';
+import type { ExecutionMeaning } from './execution.ts';
 
 /**
  * What a statement proves:
@@ -34,7 +34,7 @@ const revived = finding('revived');
 const notUnderstood = finding('not_understood');
 const unproven = finding('rejection_unproven');
 
-export const evidence: Readonly<Record<Statement, Readonly<Record<FixOrderState, Proof>>>> = {
+export const evidence: Readonly<Record<ExecutionMeaning, Readonly<Record<FixOrderState, Proof>>>> = {
   pending: { unsent: revived, sending: 'acknowledged', open: 'nothing', final: 'alive' },
   new: { unsent: 'accepted', sending: 'accepted', open: 'accepted', final: 'alive' },
   trade: { unsent: 'trade', sending: 'trade', open: 'trade', final: 'trade' },

@@ -4,7 +4,7 @@ import type { Field } from '../wire/message.ts';
 import { tags } from '../wire/tags.ts';
 
 /** An application message of the exchange. */
-export interface Message {
+export interface ExchangeMessage {
   readonly type: string;
   get(tag: number): string | undefined;
   readonly fields?: readonly Field[];
@@ -18,7 +18,7 @@ export interface Message {
  * What an ExecutionReport says of its order. `…_status`: it answers a question, which rejects and ends nothing by itself.
  * `rejected_when_asked`: a rejection that may be such an answer.
  */
-export type Statement =
+export type ExecutionMeaning =
   | 'pending'
   | 'new'
   | 'trade'
@@ -42,8 +42,8 @@ export type Statement =
   | 'other_status';
 
 /** An ExecutionReport as far as it could be read. */
-export interface Execution {
-  readonly says: Statement;
+export interface ExecutionReport {
+  readonly says: ExecutionMeaning;
   /** Whether it answers a question about the order. */
   readonly isStatus: boolean;
   readonly execType: string;
@@ -65,7 +65,7 @@ export interface ReadContext {
 }
 
 /** ExecType (150) of a report. 1 and 2 are the trades of FIX 4.2, which some still send. Stopped, suspended and calculated orders live. */
-const statements: Readonly<Record<string, Statement | undefined>> = {
+const statements: Readonly<Record<string, ExecutionMeaning | undefined>> = {
   '0': 'new',
   '7': 'new',
   '9': 'new',
@@ -86,7 +86,7 @@ const statements: Readonly<Record<string, Statement | undefined>> = {
 };
 
 /** OrdStatus (39) of an answer. Pending cancels and replaces, stopped, suspended and calculated orders live. */
-const statuses: Readonly<Record<string, Statement | undefined>> = {
+const statuses: Readonly<Record<string, ExecutionMeaning | undefined>> = {
   '0': 'live_status',
   '1': 'live_status',
   '5': 'live_status',
@@ -118,7 +118,7 @@ const decisive = [
 ];
 
 /** Reads an ExecutionReport. It interprets each field alone, and judges none. */
-export function readExecution(message: Message, context: ReadContext): Execution {
+export function readExecution(message: ExchangeMessage, context: ReadContext): ExecutionReport {
   const execType = message.get(tags.ExecType) ?? '';
   const ordStatus = message.get(tags.OrdStatus) ?? '';
   const isStatus = answersQuestion(message);
@@ -139,7 +139,7 @@ export function readExecution(message: Message, context: ReadContext): Execution
 }
 
 /** Whether a message answers a question of ours, whatever its ExecType. */
-export function answersQuestion(message: Message): boolean {
+export function answersQuestion(message: ExchangeMessage): boolean {
   return (
     message.get(tags.ExecType) === orderStatus ||
     message.get(tags.OrdStatusReqID) !== undefined ||
@@ -147,7 +147,7 @@ export function answersQuestion(message: Message): boolean {
   );
 }
 
-function reportOf(message: Message, execType: string, { timeInForce, asked }: ReadContext): Statement {
+function reportOf(message: ExchangeMessage, execType: string, { timeInForce, asked }: ReadContext): ExecutionMeaning {
   if (execType === rejected) {
     // The exchange has the first of two orders of one id, and the second is not ours to give up for.
     if (message.get(tags.OrdRejReason) === duplicateOrder) return 'duplicate';
@@ -162,11 +162,11 @@ function reportOf(message: Message, execType: string, { timeInForce, asked }: Re
 
 /** Some exchanges give no reason for an order that they do not have. */
 function statusOf(
-  message: Message,
+  message: ExchangeMessage,
   ordStatus: string,
   cumQty: bigint | undefined,
   { timeInForce }: ReadContext,
-): Statement {
+): ExecutionMeaning {
   if (ordStatus === rejected) {
     const reason = message.get(tags.OrdRejReason);
     // A mass status lists orders, so what it says of an order that it does not list is certified by nobody.
@@ -179,18 +179,18 @@ function statusOf(
 }
 
 /** Whether one of these fields stands twice. */
-function hasTwice({ fields = [] }: Message, some: readonly number[]): boolean {
+function hasTwice({ fields = [] }: ExchangeMessage, some: readonly number[]): boolean {
   return some.some((tag) => fields.filter(([each]) => each === tag).length > 1);
 }
 
 /** Names a trade without an ExecID by what it says, so that it is booked once. */
-export function namelessId(message: Message): string {
+export function namelessId(message: ExchangeMessage): string {
   const said = [tags.LastQty, tags.LastPx, tags.CumQty, tags.TransactTime].map((tag) => message.get(tag) ?? '');
   return createHash('sha256').update(said.join('\u0001')).digest('hex');
 }
 
 /** The ExecID as the record keeps it: one that is long, or not printable, by its digest. */
-export function execIdOf(message: Message): string | undefined {
+export function execIdOf(message: ExchangeMessage): string | undefined {
   return shortId(message.get(tags.ExecID));
 }
 

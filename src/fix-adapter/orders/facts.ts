@@ -1,6 +1,6 @@
 import { plain } from '../wire/plain.ts';
 import { tags } from '../wire/tags.ts';
-import type { Message } from './execution.ts';
+import type { ExchangeMessage } from './execution.ts';
 
 /** The longest value that a finding keeps of a field. */
 const longestValue = 200;
@@ -46,7 +46,7 @@ const shown: readonly (keyof typeof factTags)[] = [
 export type ShowValue = (tag: number, value: string) => string;
 
 /** All facts of a message, as JSON, for an operator. */
-export function factsOf(message: Message, show: ShowValue = (_tag, value) => plain(value)): string {
+export function factsOf(message: ExchangeMessage, show: ShowValue = (_tag, value) => plain(value)): string {
   const facts = Object.entries(factTags).flatMap(([name, tag]): [string, string][] => {
     const value = message.get(tag);
     return value === undefined ? [] : [[name, show(tag, value).slice(0, longestValue)]];
@@ -55,7 +55,7 @@ export function factsOf(message: Message, show: ShowValue = (_tag, value) => pla
 }
 
 /** A message in a line: no account and no free text. */
-export function describe(message: Message): string {
+export function describe(message: ExchangeMessage): string {
   return shown
     .flatMap((name) => {
       const value = message.get(factTags[name]);

@@ -3,7 +3,7 @@ import type { Kept } from '../store/store.ts';
 import type { Field } from '../wire/message.ts';
 
 /** What a message came to. */
-export type Outcome = Parameters<Outgoing['settled']>[0];
+export type SendOutcome = Parameters<Outgoing['settled']>[0];
 
 /** A message for the session to send, with what the record keeps of it. */
 export interface OwnMessage {
@@ -11,7 +11,7 @@ export interface OwnMessage {
   readonly fields: readonly Field[];
   readonly notAfterMs?: number;
   readonly kept: Kept;
-  settled(outcome: Outcome): void;
+  settled(outcome: SendOutcome): void;
 }
 
 /** The session, as those who send see it. */
@@ -25,7 +25,7 @@ export function send(
   session: SendingSession,
   message: Omit<OwnMessage, 'settled'>,
   onWritten = () => {},
-): Promise<Outcome> {
+): Promise<SendOutcome> {
   return new Promise((resolve) => {
     session.send({
       ...message,

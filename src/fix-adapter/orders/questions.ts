@@ -9,7 +9,7 @@ import { provesAbsence } from './evidence.ts';
 import { type SendingSession, send } from './own-message.ts';
 import { massStatusRequest, type OrderStyle, statusRequest } from './requests.ts';
 import type { Throttle } from './throttle.ts';
-import { Waiting } from './waiting.ts';
+import { KeyedWaiters } from './waiting.ts';
 
 export interface QuestionsOptions {
   readonly store: FixStore;
@@ -69,7 +69,7 @@ const partOfThrottle = 4;
 
 /** Asks the exchange what became of orders, and concludes from its answers what they prove. */
 export class Questions {
-  readonly #answers = new Waiting<Answered>();
+  readonly #answers = new KeyedWaiters<Answered>();
   readonly #asking = new Map<string, Promise<StatusAnswer | undefined>>();
   /** The question about an order that has no answer yet. Some exchanges do not repeat its id. */
   readonly #requests = new Map<string, string>();

@@ -1,6 +1,6 @@
 import { RejectReason } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { tags } from '../wire/tags.ts';
-import type { Message } from './execution.ts';
+import type { ExchangeMessage } from './execution.ts';
 
 /** The name of a reason, as `RejectReason` has it in small letters. */
 export type ReasonName = string;
@@ -99,7 +99,7 @@ function parseRule(line: string): ReasonRule {
 }
 
 /** The reason of a message that rejects an order, by the first rule that holds and otherwise by its standard values. */
-export function rejectReasonOf(message: Message, rules: readonly ReasonRule[]): ReasonName {
+export function rejectReasonOf(message: ExchangeMessage, rules: readonly ReasonRule[]): ReasonName {
   const rule = rules.find(({ values, text }) => {
     const hasValues = [...values].every(([tag, value]) => message.get(tag) === value);
     return hasValues && (text === undefined || matches(message.get(tags.Text) ?? '', text));
@@ -121,7 +121,7 @@ export interface Said {
 export const saidNothing: Said = { exchangeReason: null, exchangeText: null };
 
 /** What the exchange says about a rejection or an end. */
-export function saidIn(message: Message): Said {
+export function saidIn(message: ExchangeMessage): Said {
   const given = reasonTags.find(([, tag]) => message.get(tag) !== undefined);
   const value = given === undefined ? undefined : `${given[0]}=${message.get(given[1])}`;
   return { exchangeReason: value ?? null, exchangeText: message.get(tags.Text) ?? null };

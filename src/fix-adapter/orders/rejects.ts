@@ -1,7 +1,7 @@
 import type { FixCancel, FixOrder } from '../store/table.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import type { Effect, NewReport } from './apply-execution.ts';
-import type { Message } from './execution.ts';
+import type { ExchangeMessage } from './execution.ts';
 import { orderIdOfName } from './names.ts';
 import { saidIn } from './reject-reasons.ts';
 
@@ -33,7 +33,7 @@ export interface RejectEffect {
  * (RefMsgType 372 = D), because the number that it names may meanwhile be that of a gap fill, and if the exchange has never
  * acknowledged the order.
  */
-export function applyReject(message: Message, context: RejectContext): RejectEffect {
+export function applyReject(message: ExchangeMessage, context: RejectContext): RejectEffect {
   const type = message.get(tags.RefMsgType);
   const order = type === messageTypes.NewOrderSingle ? rejected(context.orders, 'receivedAt', context) : undefined;
   const isOfCancel = type === messageTypes.OrderCancelRequest || type === undefined;

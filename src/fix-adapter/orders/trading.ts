@@ -9,13 +9,13 @@ import { filledIn } from '../template/render.ts';
 import { messageTypes } from '../wire/tags.ts';
 import { type Answers, applyMessages, type MessagesContext, subjectsOf } from './apply-messages.ts';
 import { Cancels } from './cancels.ts';
-import type { Message } from './execution.ts';
+import type { ExchangeMessage } from './execution.ts';
 import { orderFrom } from './order-request.ts';
 import { type SendingSession, send } from './own-message.ts';
 import { Questions } from './questions.ts';
 import { newOrder, type OrderStyle } from './requests.ts';
 import type { Throttle } from './throttle.ts';
-import { Waiting } from './waiting.ts';
+import { KeyedWaiters } from './waiting.ts';
 import type { WeighContext } from './weigh.ts';
 
 export interface TradingOptions {
@@ -25,7 +25,7 @@ export interface TradingOptions {
   readonly throttle: Throttle;
   readonly weighing: WeighContext & Pick<MessagesContext, 'show'>;
   /** When a message was sent, by its own fields. */
-  readonly timeOf: (message: Message) => number;
+  readonly timeOf: (message: ExchangeMessage) => number;
   /** Real time, in milliseconds. */
   readonly now: () => number;
   /** When the present session day began, in milliseconds. */
@@ -52,7 +52,7 @@ export class Trading {
   readonly #cancels: Cancels;
   /** Orders that are being taken: a second call with the same id finds them before the database does. */
   readonly #beingTaken = new Set<string>();
-  readonly #firstReports = new Waiting<FixReport | 'absent'>();
+  readonly #firstReports = new KeyedWaiters<FixReport | 'absent'>();
 
   constructor(private readonly options: TradingOptions) {
     this.questions = new Questions({
@@ -157,7 +157,7 @@ export class Trading {
   }
 
   /** Processes messages of the exchange: stores what they change, and resolves the calls that wait for it. */
-  async received(messages: readonly Message[], nextIn: number, passedOver: boolean): Promise<void> {
+  async received(messages: readonly ExchangeMessage[], nextIn: number, passedOver: boolean): Promise<void> {
     const { store, weighing, timeOf, now, dayStartedAt, onReports } = this.options;
     if (messages.length > 0) crash('fix-report.before-apply');
     const { reports, findings, result } = await store.received<Answers>(

@@ -3,7 +3,7 @@ import { atMost } from '../../kit/at-most.ts';
 const longestWaitMs = 60_000;
 
 /** Those who wait for something, by a key; each at most for a time. */
-export class Waiting<T> {
+export class KeyedWaiters<T> {
   readonly #waiting = new Map<string, Set<(value: T) => void>>();
 
   /** Undefined: it did not come in time. */

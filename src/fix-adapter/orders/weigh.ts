@@ -5,7 +5,7 @@ import type { Executed } from '../store/store.ts';
 import type { FindingKind, FixEnd, FixOrder } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
 import { statusesOfEnd, typesOfUnknown } from './evidence.ts';
-import { type Execution, type Message, wholeOf } from './execution.ts';
+import { type ExchangeMessage, type ExecutionReport, wholeOf } from './execution.ts';
 import { orderIdOfName } from './names.ts';
 
 /** A trade this many times above or below what is known of the price is a mistake of units, not a price. */
@@ -24,7 +24,7 @@ export interface WeighContext {
   /** The exchange's name of a symbol. */
   readonly symbolOf: (symbol: string) => string;
   /** The reason of a message that rejects an order, as partners are given it. */
-  readonly reasonOf: (message: Message) => string;
+  readonly reasonOf: (message: ExchangeMessage) => string;
 }
 
 /** The shares that the exchange should count: those that were reported, less what it took back. */
@@ -33,7 +33,7 @@ export function countOf({ filled, adjusted }: Pick<FixOrder, 'filled' | 'adjuste
 }
 
 /** Whether a report is about another order than ours, by what it says of side, symbol and account. */
-export function isOfAnother(order: FixOrder, message: Message, { symbolOf }: WeighContext): boolean {
+export function isOfAnother(order: FixOrder, message: ExchangeMessage, { symbolOf }: WeighContext): boolean {
   const differs = (tag: number, value: string) => (message.get(tag) ?? value) !== value;
   return (
     differs(tags.Side, sides[order.side]) ||
@@ -57,7 +57,11 @@ const countTags = [tags.CumQty, tags.LeavesQty, tags.LastQty, tags.AvgPx];
  * Whether an answer that the exchange does not have an order shows that it has one: by an ExecType of something that happened,
  * shares that traded or are left, or an OrderID of its own.
  */
-export function showsOrder({ exchangeOrderId, clOrdId }: FixOrder, message: Message, execution: Execution): boolean {
+export function showsOrder(
+  { exchangeOrderId, clOrdId }: FixOrder,
+  message: ExchangeMessage,
+  execution: ExecutionReport,
+): boolean {
   const id = withoutPlaceholders(message).get(tags.OrderID);
   const isNamed = id !== undefined && id !== exchangeOrderId && id !== clOrdId;
   const isCounted = countTags.some((tag) => !/^[0.]*$/.test(message.get(tag) ?? ''));
@@ -68,7 +72,7 @@ export function showsOrder({ exchangeOrderId, clOrdId }: FixOrder, message: Mess
 export const cancelOfUnknown = '1';
 
 /** Whether the refusal of a cancel shows that the exchange has the order: by its reason, its OrdStatus or an OrderID of its own. */
-export function acknowledgesInCancelReject({ exchangeOrderId, clOrdId }: FixOrder, message: Message): boolean {
+export function acknowledgesInCancelReject({ exchangeOrderId, clOrdId }: FixOrder, message: ExchangeMessage): boolean {
   const id = withoutPlaceholders(message).get(tags.OrderID);
   const isNamed = id !== undefined && id !== exchangeOrderId && id !== clOrdId;
   const isKnown = (message.get(tags.OrdStatus) ?? rejected) !== rejected;
@@ -80,14 +84,14 @@ export function acknowledgesInCancelReject({ exchangeOrderId, clOrdId }: FixOrde
  * status, which lists all orders of a firm, may only be about those of its account and side: an exchange may have changed the rest.
  * None if it says that there is no order.
  */
-export function traitsOf(message: Message): readonly Unmatched[] {
+export function traitsOf(message: ExchangeMessage): readonly Unmatched[] {
   const isNone = message.get(tags.OrdStatus) === rejected && typesOfUnknown.has(message.get(tags.ExecType) ?? '');
   if (isNone) return [];
   return message.get(tags.MassStatusReqID) === undefined ? [{}] : [statedTraits(message)];
 }
 
 /** What a report says of its order beside its name. */
-export function statedTraits(message: Message): Unmatched {
+export function statedTraits(message: ExchangeMessage): Unmatched {
   const said = withoutPlaceholders(message);
   const account = said.get(tags.Account);
   const side = Object.entries(sides).find(([, code]) => code === said.get(tags.Side))?.[0];
@@ -100,8 +104,8 @@ export function statedTraits(message: Message): Unmatched {
 /** What contradicts an answer that the exchange does not have an order. Undefined: nothing does. */
 export function contradictsUnknown(
   order: FixOrder,
-  message: Message,
-  execution: Execution,
+  message: ExchangeMessage,
+  execution: ExecutionReport,
   context: WeighContext,
 ): FindingKind | undefined {
   const said = withoutPlaceholders(message);
@@ -114,7 +118,7 @@ export function contradictsUnknown(
 }
 
 /** A message without the fields that name an order by nothing. */
-function withoutPlaceholders(message: Message): Message {
+function withoutPlaceholders(message: ExchangeMessage): ExchangeMessage {
   const get = (tag: number) => {
     const value = message.get(tag);
     return value !== undefined && naming.has(tag) && placeholder.test(value) ? undefined : value;
@@ -123,7 +127,7 @@ function withoutPlaceholders(message: Message): Message {
 }
 
 /** Whether a trade is in other units than shares, naira and a price a share, which nobody can book. */
-export function hasOtherUnits(message: Message): boolean {
+export function hasOtherUnits(message: ExchangeMessage): boolean {
   return Object.entries(units).some(([tag, unit]) => (message.get(Number(tag)) ?? unit) !== unit);
 }
 
@@ -135,7 +139,7 @@ export function wasCount(count: bigint, executed: ReadonlyMap<string, Executed>)
 }
 
 /** Whether the exchange's quantity or limit differs from the order's. */
-export function hasOtherTerms(order: FixOrder, message: Message, { toKobo }: WeighContext): boolean {
+export function hasOtherTerms(order: FixOrder, message: ExchangeMessage, { toKobo }: WeighContext): boolean {
   const quantity = message.get(tags.OrderQty);
   const price = message.get(tags.Price);
   const isOtherQuantity = quantity !== undefined && wholeOf(quantity) !== order.quantity;
@@ -156,7 +160,7 @@ export function wrongPrice(
 }
 
 /** What is wrong with the exchange's counts after a trade, if something is. `order` has the trade. */
-export function wrongCounts(order: FixOrder, execution: Execution): FindingKind | undefined {
+export function wrongCounts(order: FixOrder, execution: ExecutionReport): FindingKind | undefined {
   const { cumQty, leavesQty, ordStatus } = execution;
   const count = countOf(order);
   if (count > order.quantity) return 'overfilled';
@@ -169,7 +173,7 @@ export function wrongCounts(order: FixOrder, execution: Execution): FindingKind 
 }
 
 /** The end of an order that the message of a trade states too, as some do of what is immediate or cancelled. `order` has the trade. */
-export function endWithTrade(order: FixOrder, execution: Execution): 'cancelled' | 'expired' | undefined {
+export function endWithTrade(order: FixOrder, execution: ExecutionReport): 'cancelled' | 'expired' | undefined {
   const { cumQty, leavesQty, ordStatus } = execution;
   const count = countOf(order);
   if (leavesQty !== 0n || cumQty !== count || count >= order.quantity) return undefined;
@@ -180,7 +184,7 @@ export function endWithTrade(order: FixOrder, execution: Execution): 'cancelled'
  * Why the end of an order does not convince. Undefined: it does. FIX demands CumQty of each report. LeavesQty of an end is 0, or
  * what did not trade.
  */
-export function wrongEnd(order: FixOrder, end: FixEnd, execution: Execution): FindingKind | undefined {
+export function wrongEnd(order: FixOrder, end: FixEnd, execution: ExecutionReport): FindingKind | undefined {
   const { cumQty, leavesQty, ordStatus } = execution;
   const count = countOf(order);
   if (cumQty === undefined || !statusesOfEnd[end].includes(ordStatus)) return 'end_unproven';
@@ -190,7 +194,7 @@ export function wrongEnd(order: FixOrder, end: FixEnd, execution: Execution): Fi
 }
 
 /** Whether the exchange states another average price than the trades that it reported have. 0 is none. */
-export function hasOtherAverage(order: FixOrder, message: Message, { isAverage }: WeighContext): boolean {
+export function hasOtherAverage(order: FixOrder, message: ExchangeMessage, { isAverage }: WeighContext): boolean {
   const text = message.get(tags.AvgPx);
   if (text === undefined || /^[0.]*$/.test(text) || order.filled === 0n) return false;
   return !isAverage(text, order.filledValueKobo, order.filled);

@@ -15,7 +15,7 @@ import { ReferencePrices } from '../orders/reference-prices.ts';
 import type { Trading } from '../orders/trading.ts';
 import type { FixStore } from '../store/store.ts';
 import type { FixReport } from '../store/table.ts';
-import { type CallContext, RpcError, type UnaryHandlers } from './rpc.ts';
+import { type BrokerHandlers, type CallContext, RpcError } from './rpc.ts';
 
 /** How long a market order waits at most for the price of its symbol. */
 const longestPriceMs = 1_000;
@@ -34,7 +34,7 @@ export function ordersService(parts: {
   readonly store: FixStore;
   readonly backOffice: GrpcClient<typeof Orders>;
   readonly now: () => number;
-}): UnaryHandlers<typeof Orders> {
+}): BrokerHandlers<typeof Orders> {
   const { trading, store, backOffice, now } = parts;
   const prices = new ReferencePrices();
   /** The price of a market order's symbol from the back office, after a start or a take-over; null if it does not answer soon. */

@@ -15,7 +15,7 @@ export interface CallContext {
 }
 
 /** A handler for each unary call of a service. */
-export type UnaryHandlers<S extends TypedService> = handlers.UnaryHandlers<S, CallContext>;
+export type BrokerHandlers<S extends TypedService> = handlers.UnaryHandlers<S, CallContext>;
 
 /** A call without a deadline has this long. */
 const usualTimeMs = 10_000;
@@ -26,7 +26,7 @@ const failed = { code: status.UNAVAILABLE, details: 'the adapter failed' };
 /** Converts promise handlers for grpc-js, and their errors into statuses. Each answer states the time. */
 export function unaryCalls<S extends TypedService>(
   service: S,
-  given: UnaryHandlers<S>,
+  given: BrokerHandlers<S>,
   log: Logger,
   now: () => number,
 ): Record<string, handlers.GrpcHandler> {

@@ -20,7 +20,7 @@ const maxStreams = 50;
 const heartbeatMs = 1_000;
 
 /** Streams of reports: first those that are recorded, then new ones, each stream at its reader's pace. */
-export class ReportStreams {
+export class AdapterStreams {
   #open = 0;
   readonly #waiters = new Waiters();
 

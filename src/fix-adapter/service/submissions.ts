@@ -3,7 +3,7 @@ import type { Submissions } from '../../gen/marina/broker/v1/submissions_pb.ts';
 import type { GrpcClient } from '../../kit/grpc-client.ts';
 import { UnavailableError } from '../../kit/refusal.ts';
 import type { FixStore } from '../store/store.ts';
-import { RpcError, type UnaryHandlers } from './rpc.ts';
+import { type BrokerHandlers, RpcError } from './rpc.ts';
 
 const longestPage = 1_000;
 
@@ -12,7 +12,7 @@ export function submissionsService(parts: {
   readonly store: FixStore;
   readonly backOffice: GrpcClient<typeof Submissions>;
   readonly now: () => number;
-}): UnaryHandlers<typeof Submissions> {
+}): BrokerHandlers<typeof Submissions> {
   const { store, backOffice, now } = parts;
 
   /** Takes over what the back office has listed since the last time. */

@@ -2,7 +2,7 @@
  * Which of several addresses of one session is tried: the first one at the begin of each session day; the same one again after a
  * session over it had come up; the next one, and the first after the last, after a try that did not come up.
  */
-export class Addresses {
+export class SessionAddresses {
   #at = 0;
   #startedAt: number | undefined;
 

@@ -13,7 +13,7 @@ import { logonFields, readLogonAnswer } from './logon.ts';
 import { askedAgain, headerFault, isAdministrative, isApplied, rejectReasons, withRefMsgType } from './messages.ts';
 import { Noting } from './noting.ts';
 import { Readiness } from './readiness.ts';
-import { Sender } from './sender.ts';
+import { MessageSender } from './sender.ts';
 import { Silence } from './silence.ts';
 import type {
   Numbers,
@@ -77,8 +77,8 @@ export class LogonRefused extends Disconnect {
  * One connection of the session, from Logon to its end. It applies the other side's messages in the order of their numbers,
  * asks for what is missing, and counts as up once nothing is missing any more.
  */
-export class Connection<Message extends Outgoing> {
-  readonly #sender: Sender<Message>;
+export class FixConnection<Message extends Outgoing> {
+  readonly #sender: MessageSender<Message>;
   readonly #framing = new Framing();
   readonly #incoming: Incoming;
   readonly #inbox: Inbox;
@@ -106,7 +106,7 @@ export class Connection<Message extends Outgoing> {
     this.#noting = new Noting(tap);
     this.#silence = new Silence(settings.heartbeatMs, performance.now());
     this.#inbox = new Inbox(record, this.#noting, numbers.nextIn, options.hasMissed);
-    this.#sender = new Sender<Message>({
+    this.#sender = new MessageSender<Message>({
       ...{ socket, settings, record, now, mayWrite, tap },
       nextOut: numbers.nextOut,
       gapFilled: (from, to) => {

@@ -11,9 +11,9 @@ export interface Schedule {
 }
 
 /** What is different on one day: there is no session, or it has other hours. */
-export type CalendarDay = 'closed' | Hours;
+export type CalendarDay = 'closed' | SessionHours;
 
-export interface Hours {
+export interface SessionHours {
   readonly start: string;
   readonly end: string;
 }
@@ -40,7 +40,7 @@ export function sessionStartAt(schedule: Schedule, now: number): number | undefi
 }
 
 /** The hours of the session that begins on a day; undefined if none does. */
-function hoursOf({ days, start, end, calendar }: Schedule, midnight: number): Hours | undefined {
+function hoursOf({ days, start, end, calendar }: Schedule, midnight: number): SessionHours | undefined {
   const special = calendar.get(new Date(midnight).toISOString().slice(0, 10));
   if (special === 'closed') return undefined;
   if (special !== undefined) return special;
@@ -73,7 +73,7 @@ export function isTimeOfDay(text: string): boolean {
  * (other hours, also of a day on which there is no session otherwise). `usual` are the hours of the other days. Throws with the line
  * that is wrong.
  */
-export function parseCalendar(text: string, usual: Hours): ReadonlyMap<string, CalendarDay> {
+export function parseCalendar(text: string, usual: SessionHours): ReadonlyMap<string, CalendarDay> {
   const days = new Map<string, CalendarDay>();
   for (const [at, line] of text.split('\n').entries()) {
     const content = line.trim();

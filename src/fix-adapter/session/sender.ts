@@ -4,7 +4,7 @@ import type { MessageTap } from '../messages/tap.ts';
 import { canEncode, encode, type Field, isPrintable } from '../wire/message.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
 import { utcTimestamp } from '../wire/times.ts';
-import type { Numbered, Outgoing, SessionRecord, SessionSettings } from './types.ts';
+import type { NumberedMessage, Outgoing, SessionRecord, SessionSettings } from './types.ts';
 
 /** More messages than wait in the busiest second. */
 const maxWaiting = 5_000;
@@ -28,7 +28,7 @@ type Waiting<Message> =
 
 type WithNumber<Message> = { readonly waiting: Waiting<Message>; readonly number: number };
 
-export interface SenderOptions<Message> {
+export interface MessageSenderOptions<Message> {
   readonly socket: Duplex;
   readonly settings: SessionSettings;
   readonly record: Pick<SessionRecord<Message>, 'sending' | 'unwritten'>;
@@ -49,7 +49,7 @@ export interface SenderOptions<Message> {
  * written, and is written once. A message that comes too late, and numbers that the other side asks for again, are passed over
  * by SequenceReset: nothing is ever sent a second time.
  */
-export class Sender<Message extends Outgoing> {
+export class MessageSender<Message extends Outgoing> {
   /** When something was written last, by the monotonic clock. */
   lastWriteAt = performance.now();
   #waiting: Waiting<Message>[] = [];
@@ -64,7 +64,7 @@ export class Sender<Message extends Outgoing> {
   /** The types of the session's own messages, by their numbers. */
   readonly #types = new Map<number, string>();
 
-  constructor(private readonly options: SenderOptions<Message>) {
+  constructor(private readonly options: MessageSenderOptions<Message>) {
     this.#nextOut = options.nextOut;
     this.#nextWritten = options.nextOut;
   }
@@ -153,7 +153,7 @@ export class Sender<Message extends Outgoing> {
     const { record } = this.options;
     let number = this.#nextOut;
     const numbered = some.map((waiting) => ({ waiting, number: waiting.kind === 'fill' ? 0 : number++ }));
-    const own = numbered.flatMap(({ waiting, number }): Numbered<Message>[] =>
+    const own = numbered.flatMap(({ waiting, number }): NumberedMessage<Message>[] =>
       waiting.kind === 'own' ? [{ message: waiting.message, number }] : [],
     );
     let refused: readonly Message[] = [];

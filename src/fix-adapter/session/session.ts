@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from '../../kit/log.ts';
 import { pause } from '../../kit/worker.ts';
 import type { MessageTap } from '../messages/tap.ts';
-import { Addresses } from './addresses.ts';
-import { Connection, Disconnect, LogonRefused } from './connection.ts';
+import { SessionAddresses } from './addresses.ts';
+import { Disconnect, FixConnection, LogonRefused } from './connection.ts';
 import { LogonTries } from './logon.ts';
 import { nextNumbering } from './numbering.ts';
 import { type Schedule, sessionStartAt } from './schedule.ts';
@@ -44,14 +44,14 @@ const watchEveryMs = 200;
 const warningsApart = 6;
 
 /** A FIX session as its initiator: connects in the session's hours, and again whenever the connection ends. */
-export class Session<Message extends Outgoing> {
-  #connection: Connection<Message> | undefined;
+export class FixSession<Message extends Outgoing> {
+  #connection: FixConnection<Message> | undefined;
   /** Messages were passed over on a connection that ended before this could be told. */
   #hasMissed = false;
   /** Whether the last connection was up before it ended. */
   #wasUp = false;
   readonly #tries: LogonTries;
-  readonly #addresses: Addresses;
+  readonly #addresses: SessionAddresses;
   /** What it does while there is no connection. */
   /** `logged` is the reason without what the other side said; absent: the reason has nothing of that. */
   #idle: { readonly state: SessionState; readonly reason: string; readonly logged?: string } = {
@@ -65,7 +65,7 @@ export class Session<Message extends Outgoing> {
 
   constructor(private readonly options: SessionOptions<Message>) {
     this.#tries = new LogonTries(options.settings.logonTries);
-    this.#addresses = new Addresses(options.addresses);
+    this.#addresses = new SessionAddresses(options.addresses);
     this.#shown = { ...this.#idle, since: options.now() };
   }
 
@@ -206,7 +206,7 @@ export class Session<Message extends Outgoing> {
     });
     this.#numbers = numbers;
     const newPassword = await takeNewPassword(settings, socket);
-    const connection = new Connection({
+    const connection = new FixConnection({
       ...{ settings, record, numbers, resets, now, mayWrite, log, socket, newPassword },
       hasMissed: this.#hasMissed,
       tap: tap?.(numbers.startedAt),

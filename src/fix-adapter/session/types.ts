@@ -16,7 +16,7 @@ export interface Outgoing {
 }
 
 /** A message with its number (MsgSeqNum). */
-export interface Numbered<Message> {
+export interface NumberedMessage<Message> {
   readonly number: number;
   readonly message: Message;
 }
@@ -40,7 +40,7 @@ export interface SessionRecord<Message> {
    * Commits that these messages have their numbers, and what the next one has. Administrative ones are not named. Returns
    * those that the record refuses: their numbers are used up, and they must not be written.
    */
-  sending(messages: readonly Numbered<Message>[], nextOut: number): Promise<readonly Message[]>;
+  sending(messages: readonly NumberedMessage<Message>[], nextOut: number): Promise<readonly Message[]>;
   /** These were given numbers, and were not written. */
   unwritten(messages: readonly Message[]): Promise<void>;
   /**

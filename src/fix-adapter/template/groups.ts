@@ -1,7 +1,7 @@
 import { groups } from './tags.ts';
 
 /** A field of a template as far as its place matters. `count` is its value if it is a whole number without a placeholder. */
-export interface Placed {
+export interface PlacedField {
   readonly tag: number;
   readonly count: number | undefined;
 }
@@ -12,11 +12,11 @@ const members: ReadonlySet<number> = new Set([...groups.values()].flatMap((group
  * Checks the repeating groups of a message, and that no other field is there twice. Throws what is wrong. Each group must have as
  * many entries as its count says; each entry begins with its first field, and its others follow in the order of FIX.
  */
-export function checkGroups(fields: readonly Placed[]): void {
+export function checkGroups(fields: readonly PlacedField[]): void {
   const seen = new Set<number>();
   let at = 0;
   while (at < fields.length) {
-    const field = fields[at] as Placed;
+    const field = fields[at] as PlacedField;
     const { tag } = field;
     if (seen.has(tag)) throw new Error(`must not have tag ${tag} twice outside a repeating group`);
     seen.add(tag);
@@ -30,8 +30,8 @@ export function checkGroups(fields: readonly Placed[]): void {
 }
 
 /** Returns where the group ends that begins at this place. */
-function readGroup(fields: readonly Placed[], from: number): number {
-  const { tag, count } = fields[from] as Placed;
+function readGroup(fields: readonly PlacedField[], from: number): number {
+  const { tag, count } = fields[from] as PlacedField;
   const group = groups.get(tag);
   if (group === undefined) throw new Error(`must not have tag ${tag} as a count`);
   const [first = 0, ...others] = group.members;

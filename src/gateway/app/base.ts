@@ -35,7 +35,7 @@ import { type Database, openDatabase } from '../store/database.ts';
 import { leases } from '../store/lease.ts';
 import { missingMigrations } from '../store/migrate.ts';
 import type { Table } from '../store/table.ts';
-import { Writer } from '../store/writer.ts';
+import { WriterNode } from '../store/writer.ts';
 import { writer, writerBeats } from '../store/writer-table.ts';
 import { accounts } from '../trading/accounts/store.ts';
 import { allocations } from '../trading/allocations/table.ts';
@@ -118,7 +118,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     /** Whether rows without a seal are accepted. */
     acceptsUnsealed,
     keyUseWorker,
-    writer: new Writer(database, log),
+    writer: new WriterNode(database, log),
     cursors: new Cursors(keys('cursors')),
     operatorTokens,
     links,

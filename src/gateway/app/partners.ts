@@ -18,7 +18,7 @@ import { ConnectProtocol } from '../edge/connect/protocol.ts';
 import { GrpcProtocol } from '../edge/grpc/protocol.ts';
 import { HttpServer } from '../edge/http/server.ts';
 import { KeptRequests } from '../edge/kept-requests.ts';
-import { defineOperations, maxBodyBytes, type Operation } from '../edge/operations.ts';
+import { type ApiOperation, defineOperations, maxBodyBytes } from '../edge/operations.ts';
 import { Pipeline } from '../edge/pipeline.ts';
 import { RestProtocol } from '../edge/rest/protocol.ts';
 import { keyHandlers } from '../partners/keys/handlers.ts';
@@ -34,7 +34,7 @@ import { walletHandlers } from '../trading/wallet/handlers.ts';
 import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
-function createOperations(base: Base, parts: Parts, requests: KeptRequests | undefined): Operation[] {
+function createOperations(base: Base, parts: Parts, requests: KeptRequests | undefined): ApiOperation[] {
   const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys, keySeals, walletSeals } = base;
   const { readTimeoutMs } = config;
   const { keyUses, limits, reads } = parts.callers;

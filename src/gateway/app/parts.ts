@@ -11,7 +11,7 @@ import { EventStream } from '../delivery/events/stream.ts';
 import { webhookConsumer } from '../delivery/webhooks/consumer.ts';
 import { webhookRetention } from '../delivery/webhooks/delivery-store.ts';
 import { Dispatcher } from '../delivery/webhooks/dispatcher.ts';
-import { Sender } from '../delivery/webhooks/sender.ts';
+import { WebhookSender } from '../delivery/webhooks/sender.ts';
 import { signingKeys } from '../delivery/webhooks/signature.ts';
 import { WebhookTester } from '../delivery/webhooks/tester.ts';
 import { Authenticator, KeyUses } from '../edge/auth/authenticate.ts';
@@ -113,7 +113,7 @@ function createWebhooks(base: Base) {
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
   const seal = new Seal(base.keys('webhook secrets'));
   const keysOf = signingKeys(seal);
-  const sender = new Sender({ clock, allowLoopback, extraAuthorities });
+  const sender = new WebhookSender({ clock, allowLoopback, extraAuthorities });
   const tester = new WebhookTester({ ...base, sender, keysOf });
   const dispatcher = new Dispatcher({ ...base, sender, keysOf });
   const consumer = webhookConsumer(database, clock, base.log, (partnerIds) => {

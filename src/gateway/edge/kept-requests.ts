@@ -3,7 +3,7 @@ import { CreateOrderRequestSchema } from '../../gen/marina/gateway/v1/orders_pb.
 import type { Clock } from '../../kit/clock.ts';
 import { ApiError, errorBody } from './errors.ts';
 import { compileEncoder } from './json/encoder.ts';
-import type { Operation } from './operations.ts';
+import type { ApiOperation } from './operations.ts';
 import { leftOut } from './personal-text.ts';
 import type { EndCode, ExchangedParts, ProtocolName, RequestContext } from './request.ts';
 import {
@@ -160,7 +160,7 @@ export class KeptRequests {
 /** A path with its query, and those parts only that may be shown. */
 function shownTarget(
   { path, query }: ExchangedParts,
-  operation: Operation | undefined,
+  operation: ApiOperation | undefined,
   protocol: ProtocolName,
 ): string {
   // First of all, because a secret may have a slash in it.
@@ -173,7 +173,7 @@ function shownTarget(
         .join('&')}`;
 }
 
-function shownPath(path: string, operation: Operation | undefined, protocol: ProtocolName): string {
+function shownPath(path: string, operation: ApiOperation | undefined, protocol: ProtocolName): string {
   if (operation !== undefined && protocol !== 'rest') return path;
   const shown = path.split('/').map((segment, at) => {
     const known = at === 0 ? undefined : operation?.http?.segments[at - 1];
@@ -185,7 +185,7 @@ function shownPath(path: string, operation: Operation | undefined, protocol: Pro
 }
 
 /** A parameter of a query: its name, and its value if it belongs to the operation. */
-function shownPair(pair: string, operation: Operation | undefined): string {
+function shownPair(pair: string, operation: ApiOperation | undefined): string {
   const equals = pair.indexOf('=');
   const name = decoded(equals === -1 ? pair : pair.slice(0, equals));
   const field = operation?.http?.queryFields.find((each) => each.name === name);
@@ -211,7 +211,7 @@ function decoded(written: string): string {
 function shownRequest(
   { body, message }: ExchangedParts,
   protocol: ProtocolName,
-  operation: Operation | undefined,
+  operation: ApiOperation | undefined,
   numbers: LeftOutNumbers,
 ): string | undefined {
   if (operation === undefined || operation.isConfidential || operation.file !== undefined) return undefined;
@@ -222,7 +222,7 @@ function shownRequest(
 
 function shownReply(
   { answer, reply, error }: ExchangedParts,
-  operation: Operation | undefined,
+  operation: ApiOperation | undefined,
   baseUrl: string,
   numbers: LeftOutNumbers,
 ): string | undefined {

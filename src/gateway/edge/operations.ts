@@ -23,7 +23,7 @@ import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 /** The limit of a request's body, or of its protobuf message. */
 export const maxBodyBytes = 16_384;
 
-export type Operation = UnaryOperation | StreamOperation;
+export type ApiOperation = UnaryOperation | StreamOperation;
 
 export interface UnaryOperation extends OperationRules {
   readonly kind: 'unary';
@@ -85,8 +85,8 @@ export interface HttpBinding {
 export function defineOperations<Shape extends GenServiceMethods>(
   service: GenService<Shape>,
   handlers: ServiceHandlers<Shape>,
-): Operation[] {
-  const byName = handlers as unknown as Record<string, Operation['handler'] | undefined>;
+): ApiOperation[] {
+  const byName = handlers as unknown as Record<string, ApiOperation['handler'] | undefined>;
   return service.methods.map((method) => {
     const handler = byName[method.localName];
     if (handler === undefined) throw new Error(`${service.typeName}.${method.name} has no handler`);
@@ -94,7 +94,7 @@ export function defineOperations<Shape extends GenServiceMethods>(
   });
 }
 
-function defineOperation(method: DescMethod, handler: Operation['handler']): Operation {
+function defineOperation(method: DescMethod, handler: ApiOperation['handler']): ApiOperation {
   const rules = readRules(method);
   if (method.methodKind === 'unary') {
     return { ...rules, kind: 'unary', handler: handler as Handler<Message, Message> };
@@ -166,7 +166,7 @@ const printableAscii = /^[ -~]*$/;
  * A request's key from all values of the header; undefined on operations that take none. Spaces and tabs around it do not
  * count: HTTP/1.1 strips them. HTTP/2 has no such value (RFC 9113, 8.2.1), and nghttp2 leaves the header out.
  */
-export function readIdempotencyKey(operation: Operation, values: readonly string[]): string | undefined {
+export function readIdempotencyKey(operation: ApiOperation, values: readonly string[]): string | undefined {
   if (!operation.takesIdempotencyKey) return undefined;
   const value = withoutBlanks(values[0] ?? '');
   const invalid = (problem: string, code: ErrorCode = 'invalid_request') =>

@@ -6,14 +6,14 @@ import type { Call, Caller, Identification, Identify, Permission, ReceivedFile }
 import { ConnectionLimits, RequestsUnderWay } from './bounds.ts';
 import { ApiError } from './errors.ts';
 import type { CallerLimits } from './limits/caller-limits.ts';
-import type { Operation, UnaryOperation } from './operations.ts';
+import type { ApiOperation, UnaryOperation } from './operations.ts';
 import { type FileBody, receiveWithMessage } from './operations.ts';
 import type { Origin } from './origin.ts';
 import { type EndCode, type ProtocolName, RequestContext, RequestLog, type RequestLogOptions } from './request.ts';
 
 export interface ProtocolOptions {
   readonly pipeline: Pipeline;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly ApiOperation[];
   /** The partners' URL, for links to the documentation. Read it at each answer: it is known once the port is open. */
   readonly baseUrl: string;
   readonly slowReaderMs?: number;
@@ -123,7 +123,7 @@ export class Pipeline {
    * Identifies the caller, checks its permission and acquires its slots. `find` finds the operation. If it throws
    * `not_found` or `method_not_allowed`, that comes in its turn.
    */
-  async admit<Found extends { readonly operation: Operation }>(
+  async admit<Found extends { readonly operation: ApiOperation }>(
     context: RequestContext,
     { authorization, traceParent }: Head,
     find: () => Found,
@@ -286,14 +286,14 @@ export class Pipeline {
   }
 
   /** Identifies the caller again: its key or partner may have changed since the head came. Takes no rate token. */
-  async #permitAgain(context: RequestContext, operation: Operation): Promise<Caller> {
+  async #permitAgain(context: RequestContext, operation: ApiOperation): Promise<Caller> {
     const { identification, authorization, clientAddress } = context;
     const again = identification?.again ?? (() => this.#options.identify(authorization, clientAddress));
     context.identification = await again();
     return permit(operation, context.identification);
   }
 
-  #permissionOf(context: RequestContext, operation: Operation): Permission {
+  #permissionOf(context: RequestContext, operation: ApiOperation): Permission {
     return {
       renew: async () => {
         await this.#permitAgain(context, operation);
@@ -304,7 +304,7 @@ export class Pipeline {
 }
 
 /** The caller, if its credential is valid and permits the operation. */
-export function permit(operation: Operation, { caller, refusal }: Identification): Caller {
+export function permit(operation: ApiOperation, { caller, refusal }: Identification): Caller {
   if (refusal !== undefined || caller === undefined) throw new ApiError('unauthorized');
   if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
   const { feature } = operation;

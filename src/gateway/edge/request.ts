@@ -8,7 +8,7 @@ import type { Caller, Identification } from './auth/call.ts';
 import { ApiError, asApiError, type ErrorCode, type Limit } from './errors.ts';
 import type { ByteText } from './json/encoder.ts';
 import type { Metrics } from './metrics.ts';
-import type { Operation } from './operations.ts';
+import type { ApiOperation } from './operations.ts';
 
 export type ProtocolName = 'rest' | 'grpc' | 'connect';
 
@@ -35,7 +35,7 @@ export interface ExchangedParts {
 export class RequestContext {
   readonly requestId = randomUUID();
   readonly startedMs = performance.now();
-  operation: Operation | undefined;
+  operation: ApiOperation | undefined;
   authorization: string | undefined;
   /** The result of the last identification. */
   identification: Identification | undefined;

@@ -14,7 +14,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_det
 import { ErrorSchema } from '../../gen/marina/gateway/v1/errors_pb.ts';
 import { ApiError, docUrl, type ErrorCode, type HttpStatus } from './errors.ts';
 import { materialize } from './json/stored.ts';
-import { type FileBody, type Operation, readIdempotencyKey } from './operations.ts';
+import { type ApiOperation, type FileBody, readIdempotencyKey } from './operations.ts';
 
 /** A request of gRPC or Connect with checked parameters. */
 export interface RpcRequest {
@@ -27,7 +27,7 @@ export interface RpcRequest {
  * message is reported after the Idempotency-Key.
  */
 export async function readRpcRequest(
-  operation: Operation,
+  operation: ApiOperation,
   idempotencyKeys: readonly string[],
   decode: () => Message | Promise<Message>,
 ): Promise<RpcRequest> {
@@ -53,7 +53,7 @@ export async function readRpcRequest(
  * because the handler refuses a file in its turn. Otherwise throws the error for the size, after those for the path, query and key.
  */
 export async function readTooLarge(
-  operation: Operation,
+  operation: ApiOperation,
   idempotencyKeys: readonly string[],
   decode: () => Message,
 ): Promise<RpcRequest> {
@@ -75,7 +75,7 @@ export async function readTooLarge(
 }
 
 /** Only what is wrong with a field of the path comes before the size. */
-function decodeForPath({ http }: Operation, decode: () => Message, tooLarge: ApiError): Message {
+function decodeForPath({ http }: ApiOperation, decode: () => Message, tooLarge: ApiError): Message {
   try {
     return decode();
   } catch (error) {
@@ -188,7 +188,7 @@ function decodeStart(schema: DescMessage, start: Uint8Array): { message: Message
 }
 
 /** Reads the fields of a request that come before a cut. A file that is cut is in the message as one that is too large. */
-export function decodeCut({ input, file }: Operation, start: Uint8Array): Message {
+export function decodeCut({ input, file }: ApiOperation, start: Uint8Array): Message {
   const { message, cut } = decodeStart(input, start);
   return file !== undefined && cut?.localName === file.contentKey ? withLargeFile(message, file) : message;
 }

@@ -9,12 +9,12 @@ import { lacksRight, NotBegunError } from './errors.ts';
 import { DatabaseHosts } from './hosts.ts';
 import { askGroup, askServerKind, serverKind, whyUnsafe } from './server-kind.ts';
 import {
-  type Frame,
   frameOf,
   idleTransactionSeconds,
   leaveTransactions,
   silenceSeconds,
   statementTimeoutMs,
+  type TransactionFrame,
 } from './transaction.ts';
 
 /** The settings of each session, whatever the server's defaults. */
@@ -69,7 +69,7 @@ export type ConnectOptions = Reached & {
 };
 
 /** A database's connections: a pool for hot paths, and TypeORM on the same pool for cold paths and migrations. */
-export interface Connections {
+export interface DatabasePools {
   readonly pool: Pool;
   /** For transactions that several partners share: two connections with limits of their own. */
   readonly sharedTransactions: Pool;
@@ -78,7 +78,7 @@ export interface Connections {
   /** The same for transactions. Their frame brings the connection to where it needs it. */
   takeForTransactions: Take;
   /** How transactions begin and end on a connection of these. A failover can bring a server of another kind. */
-  frame(connection: PoolConnection): Promise<Frame>;
+  frame(connection: PoolConnection): Promise<TransactionFrame>;
   readonly hosts: DatabaseHosts;
   /** Closes unused connections to other nodes of a cluster than this one. */
   keepTo(node: string): void;
@@ -91,7 +91,7 @@ export interface Connections {
 }
 
 /** Connects. Every connection of the pool gets our session settings before its first statement. */
-export async function connect(options: ConnectOptions): Promise<Connections> {
+export async function connect(options: ConnectOptions): Promise<DatabasePools> {
   const { isPatient = false } = options;
   const access = 'access' in options ? options.access : fixed<DatabaseAccess>({ url: options.url, tls: undefined });
   const hosts = new DatabaseHosts(access, options.log);
@@ -162,9 +162,9 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
 const asError = (error: Error) => error;
 
 /** Of each connection, asked for with its settings. */
-const frames = new WeakMap<PoolConnection, Promise<Frame>>();
+const frames = new WeakMap<PoolConnection, Promise<TransactionFrame>>();
 
-function frameFor(connection: PoolConnection): Promise<Frame> {
+function frameFor(connection: PoolConnection): Promise<TransactionFrame> {
   return frames.get(connection) ?? Promise.reject(new NotBegunError('the connection is not of these pools'));
 }
 
@@ -182,7 +182,7 @@ function takeForTransactions(pool: Pool, done: Taken): void {
 function take(pool: Pool, done: Taken): void {
   pool.getConnection((error, connection) => {
     if (error) return done(error);
-    const leave = (frame: Frame) => (frame.isEntered ? leaveTransactions(connection, frame) : undefined);
+    const leave = (frame: TransactionFrame) => (frame.isEntered ? leaveTransactions(connection, frame) : undefined);
     frameFor(connection)
       .then(leave)
       .then(() => done(null, connection), done);
@@ -194,7 +194,7 @@ type Take = (pool: Pool, done: Taken) => void;
 
 /** What is to be known of each new connection. */
 interface Note {
-  taken(frame: Frame): void;
+  taken(frame: TransactionFrame): void;
   refused(reason: string): void;
 }
 
@@ -233,7 +233,7 @@ function openPool(
   const sql = `${askServerKind.sql}; SET ${settings} ${mariaDbSettings} ${mySqlSettings} ${limit}; ${isolation}`;
   const proof = access.current.tls === undefined ? '' : "; SHOW SESSION STATUS LIKE 'Ssl_cipher'";
   pool.on('connection', (connection: PoolConnection) => {
-    const frame = new Promise<Frame>((resolve, reject) => {
+    const frame = new Promise<TransactionFrame>((resolve, reject) => {
       // Without its settings, or to a server that is not safe, it must not be used: what waits for it fails with it.
       const refuse = (message: string, cause?: unknown) => {
         connection.destroy();
@@ -265,7 +265,8 @@ function openPool(
     pool,
     keepTo(node) {
       for (const connection of unused) {
-        const close = (frame: Frame) => frame.node !== node && unused.has(connection) && connection.destroy();
+        const close = (frame: TransactionFrame) =>
+          frame.node !== node && unused.has(connection) && connection.destroy();
         frames.get(connection)?.then(close, () => {});
       }
     },

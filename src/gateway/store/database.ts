@@ -2,7 +2,7 @@ import type { Pool, PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
 import type { Logger } from '../../kit/log.ts';
 import { Refusal, UnavailableError } from '../../kit/refusal.ts';
-import { type Connections, connect, type Reached } from './data-source.ts';
+import { connect, type DatabasePools, type Reached } from './data-source.ts';
 import {
   isOptimismWrong,
   isRetryable,
@@ -26,7 +26,6 @@ import { ReadLease } from './read-lease.ts';
 import { type Decision, guard, joinLists, type SqlRow, type Statement, statement } from './statement.ts';
 import {
   type Decided,
-  type Frame,
   giveBack,
   inTime,
   isUsable,
@@ -36,8 +35,9 @@ import {
   runAtOnce,
   runBatch,
   runTransaction,
+  type TransactionFrame,
 } from './transaction.ts';
-import { type ClusterNode, Writer } from './writer.ts';
+import { type ClusterNode, WriterNode } from './writer.ts';
 
 export type Environment = 'sandbox' | 'live';
 
@@ -132,7 +132,7 @@ export class Database {
   );
 
   constructor(
-    private readonly connections: Connections,
+    private readonly connections: DatabasePools,
     readonly environment: Environment,
     private readonly poolSize: number,
   ) {}
@@ -142,7 +142,7 @@ export class Database {
    * of a cluster that has everything.
    */
   async settle(): Promise<void> {
-    const writer = new Writer(this);
+    const writer = new WriterNode(this);
     this.#reads = new ReadLease(() => writer.renew());
     await writer.settle();
   }
@@ -361,7 +361,7 @@ export class Database {
   }
 
   #inTransaction<T>(
-    work: (connection: PoolConnection, frame: Frame) => Promise<T>,
+    work: (connection: PoolConnection, frame: TransactionFrame) => Promise<T>,
     pool = this.connections.pool,
   ): Promise<T> {
     const { frame, takeForTransactions } = this.connections;

@@ -39,7 +39,7 @@ export interface Shared<Value> {
 }
 
 /** A sum that a transaction can add to without reading it. */
-export interface Counter extends Shared<bigint> {
+export interface StoredSum extends Shared<bigint> {
   add(amount: bigint): Statement;
 }
 

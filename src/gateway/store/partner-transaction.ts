@@ -1,4 +1,4 @@
-import type { Counter, Shared } from './facts.ts';
+import type { Shared, StoredSum } from './facts.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
 
 /** How many partners are remembered; the one not used for longest goes first. */
@@ -119,7 +119,7 @@ interface Changed {
 }
 
 interface Added {
-  readonly counter: Counter;
+  readonly counter: StoredSum;
   readonly amount: bigint;
 }
 
@@ -170,7 +170,7 @@ export class PartnerTransaction {
   }
 
   /** Adds to a counter, which need not have been read. A negative amount gives back. */
-  add(counter: Counter, amount: bigint): void {
+  add(counter: StoredSum, amount: bigint): void {
     if (amount === 0n) return;
     const before = this.#added.get(counter.name)?.amount ?? 0n;
     this.#added.set(counter.name, { counter, amount: before + amount });

@@ -9,7 +9,7 @@ import { mayWriteGuard, noAutocommitGuard, onePrimaryGuard } from './writer-tabl
 export const statementTimeoutMs = 10_000;
 
 /** How transactions begin and end on a connection. Each list goes in one round trip with the statements that come before it. */
-export interface Frame {
+export interface TransactionFrame {
   /** What comes before the first of several transactions. */
   readonly enter: readonly Statement[];
   /** Whether the connection is where `enter` brings it. */
@@ -48,7 +48,7 @@ const becomePatient = statement(`SET SESSION wait_timeout = ${silenceSeconds}`);
  */
 const savepoint = 'marina';
 
-export function frameOf({ isMariaDb, galeraNode: node, isOfGroup, place }: ServerKind): Frame {
+export function frameOf({ isMariaDb, galeraNode: node, isOfGroup, place }: ServerKind): TransactionFrame {
   const onGalera = (sql: string) => (node === undefined ? [] : [statement(sql)]);
   const onMySql = (one: Statement) => (isMariaDb ? [] : [one]);
   const start = [
@@ -88,7 +88,7 @@ export type Decided<T> = { readonly result: T } | { readonly refusal: unknown };
 /** Reads in one round trip, decides, writes and commits in another. */
 export async function runTransaction<T>(
   connection: PoolConnection,
-  frame: Frame,
+  frame: TransactionFrame,
   reads: readonly Statement[],
   decide: (rows: SqlRow[][]) => Decision<T>,
 ): Promise<Decided<T>> {
@@ -110,7 +110,7 @@ export async function runTransaction<T>(
 /** A whole transaction in one round trip. It is rolled back if a statement fails. */
 export async function runAtOnce(
   connection: PoolConnection,
-  frame: Frame,
+  frame: TransactionFrame,
   statements: readonly Statement[],
   begin = frame.begin,
 ): Promise<void> {
@@ -118,7 +118,11 @@ export async function runAtOnce(
 }
 
 /** One statement that commits by itself, or as a transaction where that must be. Answers what the server says of it. */
-export async function runAlone(connection: PoolConnection, frame: Frame, change: Statement): Promise<unknown> {
+export async function runAlone(
+  connection: PoolConnection,
+  frame: TransactionFrame,
+  change: Statement,
+): Promise<unknown> {
   if (frame.node === undefined) return (await runBatch(connection, [change]))[0];
   const begin = beginningOf(frame, frame.begin);
   return rollingBack(
@@ -129,12 +133,12 @@ export async function runAlone(connection: PoolConnection, frame: Frame, change:
 }
 
 /** How a transaction begins on a connection as it is. */
-function beginningOf({ enter, isEntered }: Frame, begin: readonly Statement[]): readonly Statement[] {
+function beginningOf({ enter, isEntered }: TransactionFrame, begin: readonly Statement[]): readonly Statement[] {
   return isEntered ? begin : [...enter, ...begin];
 }
 
 /** Makes a connection ready for something else than transactions. If that fails, it is closed. */
-export async function leaveTransactions(connection: PoolConnection, frame: Frame): Promise<void> {
+export async function leaveTransactions(connection: PoolConnection, frame: TransactionFrame): Promise<void> {
   if (!frame.isEntered) return;
   frame.isEntered = false;
   try {
@@ -146,7 +150,11 @@ export async function leaveTransactions(connection: PoolConnection, frame: Frame
 }
 
 /** Writes and commits in one round trip. */
-async function commit(connection: PoolConnection, frame: Frame, writes: readonly Statement[]): Promise<SqlRow[][]> {
+async function commit(
+  connection: PoolConnection,
+  frame: TransactionFrame,
+  writes: readonly Statement[],
+): Promise<SqlRow[][]> {
   try {
     const results = await runBatch(connection, [...writes, ...frame.commit]);
     frame.isEntered = frame.enter.length > 0;
@@ -157,7 +165,7 @@ async function commit(connection: PoolConnection, frame: Frame, writes: readonly
   }
 }
 
-async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: () => Promise<T>): Promise<T> {
+async function rollingBack<T>(connection: PoolConnection, frame: TransactionFrame, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -167,7 +175,7 @@ async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: ()
 }
 
 /** Rolls back. If the server answers anything but that it did, the connection is destroyed, and the server rolls back. */
-async function undo(connection: PoolConnection, frame: Frame): Promise<void> {
+async function undo(connection: PoolConnection, frame: TransactionFrame): Promise<void> {
   await runBatch(connection, frame.rollBack).catch(() => connection.destroy());
   frame.isEntered = false;
 }

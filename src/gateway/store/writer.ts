@@ -22,7 +22,7 @@ export interface ClusterNode {
 }
 
 /** What a look at a node found: whether gateways write through it, and if not, through which one. */
-export interface Standing {
+export interface NodeStanding {
   readonly isWriter: boolean;
   readonly node: string;
   readonly writer: string;
@@ -33,7 +33,7 @@ export interface Standing {
  * table `writer` (`gateway/store/transaction`), so a gateway that an old address or proxy leads elsewhere is refused. When no gateway has
  * written through that node for five seconds, another node takes its place.
  */
-export class Writer {
+export class WriterNode {
   readonly worker: Worker;
   #seen: { readonly sign: string; readonly atMs: number } | undefined;
   #said = '';
@@ -61,7 +61,7 @@ export class Writer {
    * Shows that this process writes, takes the place of a node that nobody writes through, or finds that it may not write.
    * Undefined: the server is no node of a cluster in which each takes writes.
    */
-  async renew(): Promise<Standing | undefined> {
+  async renew(): Promise<NodeStanding | undefined> {
     try {
       const beganAt = this.now();
       const standing = await this.database.atNode((node) => this.#renewAt(node));
@@ -92,7 +92,7 @@ export class Writer {
     }
   }
 
-  async #renewAt(node: ClusterNode): Promise<Standing> {
+  async #renewAt(node: ClusterNode): Promise<NodeStanding> {
     const [row] = await node.ask(standingOf);
     if (row === undefined)
       throw new Error('the table writer has lost its row: restore it from a backup of this database');
@@ -116,7 +116,7 @@ export class Writer {
     return this.now() - this.#seen.atMs >= quietMs;
   }
 
-  #say({ isWriter, node, writer }: Standing): void {
+  #say({ isWriter, node, writer }: NodeStanding): void {
     const said = isWriter ? node : `${node} ${writer}`;
     if (said === this.#said) return;
     this.#said = said;

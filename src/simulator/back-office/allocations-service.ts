@@ -7,7 +7,7 @@ import type {
 } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { carrySubmission, completeUntil, receipt } from '../legs.ts';
-import type { UnaryHandlers, WireCall } from '../rpc.ts';
+import type { SimulatorHandlers, WireCall } from '../rpc.ts';
 import { check, checkNote, instantMs, positive, text } from '../validation.ts';
 import type { BackOfficeContext } from './applications-service.ts';
 import { amountMagic, faultOf } from './magic.ts';
@@ -18,7 +18,7 @@ import { submitAllocation } from './operations.ts';
 const maxAmountKobo = 10_000_000_000n;
 
 /** The broker's service for allocations. Each call passes the faults first. */
-export function allocationsService(context: BackOfficeContext): UnaryHandlers<typeof Allocations> {
+export function allocationsService(context: BackOfficeContext): SimulatorHandlers<typeof Allocations> {
   return {
     submitAllocation: (request, call) => submit(context, request, call),
     lookUpAllocation: (request, call) => lookUp(context, request, call),

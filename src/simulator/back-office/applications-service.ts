@@ -16,12 +16,12 @@ import {
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { attempt, carrySubmission, completeUntil, receipt } from '../legs.ts';
-import { RpcError, type UnaryHandlers, type WireCall } from '../rpc.ts';
+import { RpcError, type SimulatorHandlers, type WireCall } from '../rpc.ts';
 import type { UnitOfWork } from '../unit-of-work.ts';
 import { check, checkNote, instantMs, isWhole, text, whole } from '../validation.ts';
 import type { Wire } from '../wire.ts';
 import type { World } from '../world.ts';
-import type { Writer } from '../writer.ts';
+import type { SimulatorWriter } from '../writer.ts';
 import { faultOf, firstNameMagic, lastNameMagic } from './magic.ts';
 import { applicationReportMessage } from './messages.ts';
 import type { BackOfficeNonsense } from './nonsense.ts';
@@ -36,7 +36,7 @@ import type { BackOfficeRecords } from './records.ts';
 
 export interface BackOfficeContext {
   readonly world: World;
-  readonly writer: Writer;
+  readonly writer: SimulatorWriter;
   readonly records: BackOfficeRecords;
   readonly wire: Wire;
   readonly settings: BackOfficeSettings;
@@ -48,7 +48,7 @@ const maxFileBytes = 999_999;
 const maxFieldBytes = 200;
 
 /** The broker's service for applications without its stream. Each call passes the faults first. */
-export function applicationsService(context: BackOfficeContext): UnaryHandlers<typeof Applications> {
+export function applicationsService(context: BackOfficeContext): SimulatorHandlers<typeof Applications> {
   return {
     submitApplication: (request, call) => submit(context, request, call),
     lookUpApplication: (request, call) => lookUp(context, request, call),

@@ -3,9 +3,9 @@ import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/brok
 import { ApplicationRejectReason, DocumentOutcome, DocumentType } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { ApplicationOutcome, type Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import type { Directives } from '../directives.ts';
-import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check, checkCount, checkPartner, maxDelayMs, maxTimes, whole } from '../validation.ts';
-import type { Writer } from '../writer.ts';
+import type { SimulatorWriter } from '../writer.ts';
 import { applicationReportMessage } from './messages.ts';
 import { decide } from './operations.ts';
 import type { BackOfficeRecords } from './records.ts';
@@ -14,13 +14,13 @@ const accountCode = /^[A-Z0-9]{1,64}$/;
 const maxParamLength = 64;
 
 export interface BackOfficeControlsContext {
-  readonly writer: Writer;
+  readonly writer: SimulatorWriter;
   readonly backOffice: BackOfficeRecords;
   readonly directives: Directives;
 }
 
 type BackOfficeControls = Pick<
-  UnaryHandlers<typeof Controls>,
+  SimulatorHandlers<typeof Controls>,
   | 'forceApplication'
   | 'forceDocument'
   | 'forceAllocation'

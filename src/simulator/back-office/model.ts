@@ -40,7 +40,7 @@ export interface ApplicationEvent {
 }
 
 /** A received document, without its file. */
-export interface ReceivedFile {
+export interface DocumentFile {
   readonly clientApplicationId: string;
   readonly type: DocumentType;
   /** In hexadecimal digits. */

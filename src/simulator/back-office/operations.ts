@@ -12,7 +12,7 @@ import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { ApplicationOutcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { lgasOf } from '../areas.ts';
 import type { Directives } from '../directives.ts';
-import type { Submitted } from '../model.ts';
+import type { SubmissionResult } from '../model.ts';
 import type { FillDelay } from '../planning.ts';
 import { seededRandom } from '../random.ts';
 import type { UnitOfWork } from '../unit-of-work.ts';
@@ -20,7 +20,7 @@ import { instantMs } from '../validation.ts';
 import { maxAccounts, type World } from '../world.ts';
 import { malformedNumber } from './formats.ts';
 import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic } from './magic.ts';
-import type { Allocation, AllocationSubmission, Application, ApplicationEvent, ReceivedFile } from './model.ts';
+import type { Allocation, AllocationSubmission, Application, ApplicationEvent, DocumentFile } from './model.ts';
 
 export interface BackOfficeSettings {
   readonly decisionDelay: FillDelay;
@@ -28,7 +28,7 @@ export interface BackOfficeSettings {
 }
 
 /** The result of a control that decides an application. */
-export type Decided =
+export type ApplicationDecision =
   | { readonly outcome: 'decided'; readonly report: ApplicationEvent }
   | { readonly outcome: 'unknown' | 'final' };
 
@@ -53,7 +53,7 @@ export function submitApplication(
   fields: ApplicationFields,
   notAfterMs: number | undefined,
   settings: BackOfficeSettings,
-): Submitted<ApplicationEvent> {
+): SubmissionResult<ApplicationEvent> {
   if (unit.backOffice.application(clientApplicationId) !== undefined) return { outcome: 'seen_before' };
   if (unit.world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
   const forced = settings.directives.takeApplication();
@@ -78,7 +78,7 @@ export function submitApplication(
 export function takeDocument(
   unit: UnitOfWork,
   request: SendDocumentRequest,
-  file: ReceivedFile,
+  file: DocumentFile,
   { directives }: BackOfficeSettings,
 ): DocumentTaken {
   const { clientApplicationId: id, type } = request;
@@ -112,7 +112,7 @@ export function decideIfDue(unit: UnitOfWork, id: string): number | null {
 }
 
 /** Opens or declines an application. Without an account's code it gets a new account. */
-export function decide(unit: UnitOfWork, id: string, decision: 'open' | 'decline', account = ''): Decided {
+export function decide(unit: UnitOfWork, id: string, decision: 'open' | 'decline', account = ''): ApplicationDecision {
   const application = unit.backOffice.application(id);
   if (application === undefined) return { outcome: 'unknown' };
   if (application.state !== ApplicationReportKind.ACCEPTED) return { outcome: 'final' };
@@ -134,7 +134,7 @@ export function submitAllocation(
   submission: AllocationSubmission,
   notAfterMs: number | undefined,
   { directives }: BackOfficeSettings,
-): Submitted<Allocation> {
+): SubmissionResult<Allocation> {
   if (unit.backOffice.allocation(submission.clientAllocationId) !== undefined) return { outcome: 'seen_before' };
   if (unit.world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
   const behaviour = directives.takeAllocation(submission.account) ?? amountMagic(BigInt(submission.amountKobo));
@@ -147,7 +147,7 @@ export function submitAllocation(
   return taken(unit.backOffice.addAllocation(submission, AllocationOutcome.BOOKED));
 }
 
-function taken<T>(result: T): Submitted<T> {
+function taken<T>(result: T): SubmissionResult<T> {
   return { outcome: 'taken', result };
 }
 

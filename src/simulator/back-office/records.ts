@@ -8,10 +8,10 @@ import {
   type ListApplicationsResponseSchema,
 } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { groupBy } from '../../kit/group.ts';
-import type { Database } from '../database.ts';
+import type { SimulatorDatabase } from '../database.ts';
 import { listPage, maxPage } from '../pages.ts';
 import { allocationRecordMessage } from './messages.ts';
-import type { ApplicationEvent, ReceivedFile } from './model.ts';
+import type { ApplicationEvent, DocumentFile } from './model.ts';
 import { allocations, applicationReports, applications, documents } from './tables.ts';
 
 /** More reports than an application can have. */
@@ -20,7 +20,7 @@ const maxReports = 100;
 /** Reads the back office's tables. */
 export class BackOfficeRecords {
   constructor(
-    private readonly database: Database,
+    private readonly database: SimulatorDatabase,
     /** What each account begins with. */
     private readonly startCashKobo = 0n,
   ) {}
@@ -130,7 +130,7 @@ export class BackOfficeRecords {
     return { accounts, hasMore: rows.length > maxPage };
   }
 
-  async #filesOf(ids: readonly string[]): Promise<Map<string, ReceivedFile[]>> {
+  async #filesOf(ids: readonly string[]): Promise<Map<string, DocumentFile[]>> {
     if (ids.length === 0) return new Map();
     const rows = await this.database.read(
       `SELECT ${documents.columns} FROM documents WHERE client_application_id IN (?) ORDER BY type, first_received`,

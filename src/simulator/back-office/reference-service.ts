@@ -14,7 +14,7 @@ import type { Reads } from '../clearing/reads.ts';
 import { unrecorded } from '../legs.ts';
 import { listedInstruments } from '../market/listed-instruments.ts';
 import { marketDays } from '../market/market-days.ts';
-import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';
 import type { BackOfficeContext } from './applications-service.ts';
 
@@ -26,7 +26,12 @@ interface ReferenceContext extends BackOfficeContext {
 const maxDays = 100;
 
 /** The broker's lists. Each call passes the faults first. */
-export function referenceService({ wire, nonsense, reads, world }: ReferenceContext): UnaryHandlers<typeof Reference> {
+export function referenceService({
+  wire,
+  nonsense,
+  reads,
+  world,
+}: ReferenceContext): SimulatorHandlers<typeof Reference> {
   return {
     listStates: (_, call) =>
       reads.count(call, '', () =>

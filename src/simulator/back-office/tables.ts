@@ -1,7 +1,7 @@
-import { flag, reportColumns, Table } from '../table.ts';
-import type { Allocation, Application, ApplicationEvent, CashEntry, ReceivedFile } from './model.ts';
+import { flag, reportColumns, SimulatorTable } from '../table.ts';
+import type { Allocation, Application, ApplicationEvent, CashEntry, DocumentFile } from './model.ts';
 
-export const applications = new Table<Application>(
+export const applications = new SimulatorTable<Application>(
   'applications',
   {
     sequence: 'BIGINT NOT NULL PRIMARY KEY',
@@ -22,7 +22,7 @@ export const applications = new Table<Application>(
   },
 );
 
-export const applicationReports = new Table<ApplicationEvent>(
+export const applicationReports = new SimulatorTable<ApplicationEvent>(
   'application_reports',
   {
     ...reportColumns,
@@ -35,7 +35,7 @@ export const applicationReports = new Table<ApplicationEvent>(
 );
 
 /** Only the digest of a file is kept, because files are personal. A test can tell how often a file came. */
-export const documents = new Table<ReceivedFile>(
+export const documents = new SimulatorTable<DocumentFile>(
   'documents',
   {
     clientApplicationId: 'VARCHAR(64) NOT NULL',
@@ -49,7 +49,7 @@ export const documents = new Table<ReceivedFile>(
   { keys: ['PRIMARY KEY (client_application_id, type, sha256)'], changing: ['timesReceived', 'delivered'] },
 );
 
-export const allocations = new Table<Allocation>(
+export const allocations = new SimulatorTable<Allocation>(
   'allocations',
   {
     sequence: 'BIGINT NOT NULL PRIMARY KEY',
@@ -64,13 +64,13 @@ export const allocations = new Table<Allocation>(
   { keys: ['UNIQUE KEY by_client_allocation_id (client_allocation_id)', 'KEY by_time (at_ms)'] },
 );
 
-export const cash = new Table<Pick<CashEntry, 'account' | 'balanceKobo'>>(
+export const cash = new SimulatorTable<Pick<CashEntry, 'account' | 'balanceKobo'>>(
   'cash',
   { account: 'VARCHAR(64) NOT NULL PRIMARY KEY', balanceKobo: 'BIGINT NOT NULL' },
   { changing: ['balanceKobo'] },
 );
 
-export const cashEntries = new Table<CashEntry>(
+export const cashEntries = new SimulatorTable<CashEntry>(
   'cash_entries',
   {
     number: 'BIGINT NOT NULL PRIMARY KEY',

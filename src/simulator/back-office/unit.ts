@@ -12,7 +12,7 @@ import type {
   Application,
   ApplicationEvent,
   CashEntry,
-  ReceivedFile,
+  DocumentFile,
 } from './model.ts';
 import { allocations, applicationReports, applications, cash, cashEntries, documents } from './tables.ts';
 
@@ -20,7 +20,7 @@ import { allocations, applicationReports, applications, cash, cashEntries, docum
 export interface HeldByBackOffice {
   readonly applications: Map<string, Application>;
   /** The received files, by the application's id. */
-  readonly files: Map<string, ReceivedFile[]>;
+  readonly files: Map<string, DocumentFile[]>;
   readonly allocations: Map<string, Allocation>;
 }
 
@@ -28,7 +28,7 @@ export interface HeldByBackOffice {
 export class BackOfficeUnit {
   readonly reports: ApplicationEvent[] = [];
   readonly changedApplications = new Set<Application>();
-  readonly #files = new Set<ReceivedFile>();
+  readonly #files = new Set<DocumentFile>();
   readonly #allocations: Allocation[] = [];
   readonly #entries: CashEntry[] = [];
 
@@ -42,7 +42,7 @@ export class BackOfficeUnit {
     return this.held.applications.get(clientApplicationId);
   }
 
-  files(clientApplicationId: string): readonly ReceivedFile[] {
+  files(clientApplicationId: string): readonly DocumentFile[] {
     return this.held.files.get(clientApplicationId) ?? [];
   }
 
@@ -93,7 +93,7 @@ export class BackOfficeUnit {
   }
 
   /** Counts the receipt of a file, unless it was counted before. */
-  receiveFile(clientApplicationId: string, type: DocumentType, content: Uint8Array, counts = true): ReceivedFile {
+  receiveFile(clientApplicationId: string, type: DocumentType, content: Uint8Array, counts = true): DocumentFile {
     const sha256 = createHash('sha256').update(content).digest('hex');
     const files = this.held.files.get(clientApplicationId) ?? [];
     let file = files.find((each) => each.type === type && each.sha256 === sha256);
@@ -117,7 +117,7 @@ export class BackOfficeUnit {
     return file;
   }
 
-  deliver(file: ReceivedFile): void {
+  deliver(file: DocumentFile): void {
     file.delivered = true;
     this.#files.add(file);
   }

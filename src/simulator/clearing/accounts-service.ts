@@ -6,7 +6,7 @@ import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate } from '../../kit/clock.ts';
 import { unrecorded } from '../legs.ts';
 import { marketMessage } from '../market/message.ts';
-import { RpcError, type UnaryHandlers, type unanswered, type WireCall } from '../rpc.ts';
+import { RpcError, type SimulatorHandlers, type unanswered, type WireCall } from '../rpc.ts';
 import { check } from '../validation.ts';
 import type { Wire } from '../wire.ts';
 import type { World } from '../world.ts';
@@ -25,7 +25,7 @@ export interface AccountsContext {
 const maxPage = 100;
 
 /** The broker's records of accounts. Each call passes the faults first. */
-export function accountsService(context: AccountsContext): UnaryHandlers<typeof Accounts> {
+export function accountsService(context: AccountsContext): SimulatorHandlers<typeof Accounts> {
   const { world, wire, records, nonsense } = context;
   return {
     getBalance: ({ account }, call) =>

@@ -1,10 +1,10 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import type { UnaryHandlers } from '../rpc.ts';
+import type { SimulatorHandlers } from '../rpc.ts';
 import { check, isSide, positive, text, whole } from '../validation.ts';
 import type { World } from '../world.ts';
-import type { Writer } from '../writer.ts';
+import type { SimulatorWriter } from '../writer.ts';
 import type { Reads } from './reads.ts';
 
 const maxTrades = 10_000;
@@ -13,11 +13,11 @@ const maxCashKobo = 10n ** 15n;
 
 export interface ClearingControlsContext {
   readonly world: World;
-  readonly writer: Writer;
+  readonly writer: SimulatorWriter;
   readonly reads: Reads;
 }
 
-type ClearingControls = Pick<UnaryHandlers<typeof Controls>, 'setCash' | 'addTrades' | 'setMarket' | 'getReads'>;
+type ClearingControls = Pick<SimulatorHandlers<typeof Controls>, 'setCash' | 'addTrades' | 'setMarket' | 'getReads'>;
 
 /** The controls of the accounts' records, and of the session. */
 export function clearingControls({ world, writer, reads }: ClearingControlsContext): ClearingControls {

@@ -2,10 +2,10 @@ import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';
 import { roundKoboDecimal } from '../../kit/money.ts';
 import { chargesOn } from '../charges.ts';
-import type { Calendar } from '../market/calendar.ts';
+import type { MarketCalendar } from '../market/calendar.ts';
 import { settlementDate } from './settlement.ts';
 
-export interface Execution {
+export interface DealTerms {
   readonly account: string;
   /** Empty without an order. */
   readonly clientOrderId: string;
@@ -18,7 +18,7 @@ export interface Execution {
 }
 
 /** An execution with its charges, trade date and settlement date. */
-export interface Deal extends Execution {
+export interface Deal extends DealTerms {
   readonly number: number;
   readonly amountKobo: bigint;
   readonly commissionKobo: bigint;
@@ -34,7 +34,7 @@ export interface Deal extends Execution {
  * Computes an execution's charges and dates. An order's executions on one day are charged as one amount: each bears its
  * addition to those before it. So together they bear, to the kobo, the charges of the order's estimate at their price.
  */
-export function toDeal(number: number, execution: Execution, calendar: Calendar, earlierKobo = 0n): Deal {
+export function toDeal(number: number, execution: DealTerms, calendar: MarketCalendar, earlierKobo = 0n): Deal {
   const { side, quantity, priceKobo, executedAtMs } = execution;
   const tradeDate = lagosDay(executedAtMs);
   const amountKobo = BigInt(quantity) * BigInt(priceKobo);

@@ -1,7 +1,7 @@
 import { RejectReason, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { roundKoboDecimal } from '../../kit/money.ts';
 import { chargesOn } from '../charges.ts';
-import type { Order, Submission } from '../model.ts';
+import type { Order, OrderRequest } from '../model.ts';
 import type { Deal } from './deals.ts';
 
 /** What every account begins with. */
@@ -130,7 +130,7 @@ export class AccountFunds {
    * The reason why an account cannot pay an order, or does not have its shares: too little, or only when earlier trades have
    * settled. Undefined if it can. An order without a limit may cost the day's highest price.
    */
-  shortfall(order: Submission, highestKobo: number, today: string): RejectReason | undefined {
+  shortfall(order: OrderRequest, highestKobo: number, today: string): RejectReason | undefined {
     if (this.settings === undefined) return undefined;
     const { kobo, shares } = promiseOf(order, order.quantity, highestKobo, today);
     const [free, arriving] =
@@ -196,7 +196,7 @@ export class AccountFunds {
   }
 }
 
-function promiseOf(order: Submission, quantity: number, highestKobo: number, today: string): Promised {
+function promiseOf(order: OrderRequest, quantity: number, highestKobo: number, today: string): Promised {
   const { account, symbol, side, priceKobo } = order;
   if (side !== Side.BUY) return { account, symbol, kobo: 0n, shares: BigInt(quantity) };
   const amount = BigInt(quantity) * BigInt(priceKobo ?? highestKobo);

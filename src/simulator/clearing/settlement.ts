@@ -1,4 +1,4 @@
-import type { Calendar } from '../market/calendar.ts';
+import type { MarketCalendar } from '../market/calendar.ts';
 
 /** The trading days from trade to settlement, by first trade date, oldest first. */
 export const settlementCycles: readonly { readonly fromDay: string; readonly days: number }[] = [
@@ -8,7 +8,7 @@ export const settlementCycles: readonly { readonly fromDay: string; readonly day
 ];
 
 /** The settlement date of a trade. */
-export function settlementDate(calendar: Calendar, tradeDate: string): string {
+export function settlementDate(calendar: MarketCalendar, tradeDate: string): string {
   const cycle = settlementCycles.findLast((each) => each.fromDay <= tradeDate);
   if (cycle === undefined) throw new Error(`No settlement cycle is set for ${tradeDate}`);
   return calendar.tradingDayAfter(tradeDate, cycle.days);

@@ -1,8 +1,8 @@
-import { bigWhole, Table, tableDefinition } from '../table.ts';
+import { bigWhole, SimulatorTable, tableDefinition } from '../table.ts';
 import type { Deal } from './deals.ts';
 
 /** One row for each execution: the trade, and the contract note after settlement. */
-export const deals = new Table<Deal>(
+export const deals = new SimulatorTable<Deal>(
   'deals',
   {
     number: 'BIGINT NOT NULL PRIMARY KEY',

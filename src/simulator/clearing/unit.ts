@@ -3,7 +3,7 @@ import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';
 import type { Order } from '../model.ts';
 import type { World } from '../world.ts';
-import { type Deal, type Execution, toDeal } from './deals.ts';
+import { type Deal, type DealTerms, toDeal } from './deals.ts';
 import { deals } from './tables.ts';
 
 /** The exchange's highest price, in kobo. */
@@ -19,7 +19,7 @@ export class ClearingUnit {
   constructor(private readonly world: World) {}
 
   /** Books an execution. One at an impossible price, which only controls make, is reported and never cleared. */
-  book(execution: Execution, order?: Order): void {
+  book(execution: DealTerms, order?: Order): void {
     if (execution.priceKobo > highestPriceKobo) return;
     this.world.lastDeal += 1;
     const { calendar, lastDeal } = this.world;

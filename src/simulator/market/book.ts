@@ -2,7 +2,7 @@ import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { auctionPrice } from './auction.ts';
 import { type Interest, Ladder } from './ladder.ts';
 
-export interface Execution<T extends Interest> {
+export interface BookTrade<T extends Interest> {
   readonly buy: T;
   readonly sell: T;
   readonly quantity: number;
@@ -10,7 +10,7 @@ export interface Execution<T extends Interest> {
 }
 
 /** Called for each trade, before the next one. */
-export type OnExecution<T extends Interest> = (execution: Execution<T>) => void;
+export type OnExecution<T extends Interest> = (execution: BookTrade<T>) => void;
 
 /** The day's price band. */
 export interface Band {

@@ -23,7 +23,7 @@ export interface SpecialDay {
 }
 
 /** The exchange's trading days: every Monday to Friday without a holiday. Days are dates as YYYY-MM-DD. */
-export class Calendar {
+export class MarketCalendar {
   readonly #special: ReadonlyMap<string, SpecialDay>;
   /** Holidays from Monday to Friday, as day numbers, in order. */
   readonly #lost: readonly number[];

@@ -9,10 +9,10 @@ import { listingOf, listings } from '../instruments.ts';
 import { reportMessage } from '../messages.ts';
 import type { OrderReport } from '../model.ts';
 import type { Records } from '../records.ts';
-import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check, text } from '../validation.ts';
 import type { World } from '../world.ts';
-import type { Writer } from '../writer.ts';
+import type { SimulatorWriter } from '../writer.ts';
 import { exchangeHours } from './hours.ts';
 import { marketMessage } from './message.ts';
 
@@ -20,7 +20,7 @@ const maxMove = 2_000;
 
 export interface MarketControlsContext {
   readonly world: World;
-  readonly writer: Writer;
+  readonly writer: SimulatorWriter;
   readonly records: Records;
   readonly streams: { repeat(report: OrderReport): void };
   /** Drops the connections of all peers but one, and returns their number. */
@@ -28,7 +28,7 @@ export interface MarketControlsContext {
 }
 
 type MarketControls = Pick<
-  UnaryHandlers<typeof Controls>,
+  SimulatorHandlers<typeof Controls>,
   'setSession' | 'setHours' | 'getDay' | 'haltSymbol' | 'movePrice' | 'settle' | 'dropSession' | 'repeatReport'
 >;
 

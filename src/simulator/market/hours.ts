@@ -1,5 +1,5 @@
 import { lagosDay, nextLagosMidnight } from '../../kit/clock.ts';
-import { type Calendar, closeMs, dayNumber, openMs } from './calendar.ts';
+import { closeMs, dayNumber, type MarketCalendar, openMs } from './calendar.ts';
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -7,7 +7,7 @@ const minuteMs = 60_000;
 /** When orders are taken, in Lagos, from midnight. */
 const preOpenMs = (9 * 60 + 30) * minuteMs;
 
-export interface Hours {
+export interface MarketHours {
   readonly phase: 'continuous' | 'collecting' | 'closed';
   /** Time in trading days, which stands still while nothing trades. The last whole number was the previous close. */
   readonly time: number;
@@ -19,14 +19,14 @@ export interface Hours {
 }
 
 /** The hours of an exchange that is always open. Its trading days are Lagos days. */
-export function alwaysOpen(nowMs: number): Hours {
+export function alwaysOpen(nowMs: number): MarketHours {
   const dayEndsAtMs = nextLagosMidnight(nowMs);
   const day = dayNumber(lagosDay(nowMs));
   return { phase: 'continuous', time: day + (nowMs - dayEndsAtMs + dayMs) / dayMs, dayEndsAtMs };
 }
 
 /** The hours of the Nigerian Exchange: pre-open from 9:30, trading from 10:00 to 14:30 in Lagos, on a half day not so long. */
-export function exchangeHours(calendar: Calendar, nowMs: number): Hours {
+export function exchangeHours(calendar: MarketCalendar, nowMs: number): MarketHours {
   const today = lagosDay(nowMs);
   const sinceMidnight = nowMs - (nextLagosMidnight(nowMs) - dayMs);
   const trades = calendar.isTradingDay(today);
@@ -50,7 +50,7 @@ export function opensAtMs(day: string): number {
 }
 
 /** When the exchange closes on a trading day. */
-export function closesAtMs(calendar: Calendar, day: string): number {
+export function closesAtMs(calendar: MarketCalendar, day: string): number {
   return lagosMidnight(day) + closesAfterMs(calendar, day);
 }
 
@@ -59,11 +59,11 @@ function lagosMidnight(day: string): number {
   return nextLagosMidnight(dayNumber(day) * dayMs) - dayMs;
 }
 
-function closesAfterMs(calendar: Calendar, day: string): number {
+function closesAfterMs(calendar: MarketCalendar, day: string): number {
   return calendar.special(day)?.closesAfterMs ?? closeMs;
 }
 
-function phaseAt(sinceMidnight: number, closesMs: number): Hours['phase'] {
+function phaseAt(sinceMidnight: number, closesMs: number): MarketHours['phase'] {
   if (sinceMidnight < preOpenMs || sinceMidnight >= closesMs) return 'closed';
   return sinceMidnight < openMs ? 'collecting' : 'continuous';
 }

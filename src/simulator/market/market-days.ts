@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type MarketDay, MarketDayKind, MarketDaySchema } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { daysAfter } from '../../kit/clock.ts';
 import { settlementDate } from '../clearing/settlement.ts';
-import type { Calendar } from './calendar.ts';
+import type { MarketCalendar } from './calendar.ts';
 import { closesAtMs, opensAtMs } from './hours.ts';
 
 /** The days that the calendar reaches. */
@@ -11,7 +11,7 @@ const firstKnown = '1970-01-01';
 const lastKnown = '2199-12-31';
 
 /** The days from one to another: the Nigerian Exchange's, also if the simulated exchange is always open. */
-export function marketDays(calendar: Calendar, from: string, to: string): MarketDay[] {
+export function marketDays(calendar: MarketCalendar, from: string, to: string): MarketDay[] {
   const days: MarketDay[] = [];
   const end = to < lastKnown ? to : lastKnown;
   if (from < firstKnown) return days;
@@ -19,7 +19,7 @@ export function marketDays(calendar: Calendar, from: string, to: string): Market
   return days;
 }
 
-function marketDay(calendar: Calendar, date: string): MarketDay {
+function marketDay(calendar: MarketCalendar, date: string): MarketDay {
   const special = calendar.special(date);
   const name = special?.name ?? '';
   if (!calendar.isTradingDay(date)) {

@@ -1,10 +1,10 @@
 import { Side, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { InstrumentState, Order } from '../model.ts';
 import { onTickBelow } from '../prices.ts';
-import { Book, type Execution } from './book.ts';
+import { Book, type BookTrade } from './book.ts';
 import type { Interest } from './ladder.ts';
 import { OrderFlow, type SyntheticOrder } from './order-flow.ts';
-import { beatMs, type Phase, type Session } from './venue.ts';
+import { beatMs, type Phase, type TradingSession } from './venue.ts';
 
 /** The most waiting orders: of one partner, for one stock, and in all. So nobody fills a book for the others. */
 const maxWaitingOfPartner = 2_000;
@@ -14,7 +14,7 @@ const maxWaiting = 100_000;
 /** The engine's view of a stock and of the exchange. */
 export interface EngineView {
   readonly seed: number;
-  session(nowMs: number): Session;
+  session(nowMs: number): TradingSession;
   instrument(symbol: string, nowMs: number): InstrumentState | undefined;
   /** The instrument at the close of a day. */
   instrumentAtClose(symbol: string, day: number, nowMs: number): InstrumentState | undefined;
@@ -177,7 +177,7 @@ export class MatchingEngine {
     const { book } = market;
     const drawn = drawnOf(book);
     const orderFlow = new OrderFlow(this.view.seed, instrument, beat);
-    const onExecution = (execution: Execution<Entry>) => report(execution, events);
+    const onExecution = (execution: BookTrade<Entry>) => report(execution, events);
     for (const order of orderFlow.maker(drawn.bySellers, drawn.byBuyers)) {
       const entry = this.#syntheticEntry(market, order);
       if (opens) book.rest(entry);
@@ -232,7 +232,7 @@ function entryOf(order: Order): Entry {
   return { id: sequence, side, limitKobo: priceKobo, left: quantity - filled, order };
 }
 
-function report({ buy, sell, quantity, priceKobo }: Execution<Entry>, events: EngineEvents): void {
+function report({ buy, sell, quantity, priceKobo }: BookTrade<Entry>, events: EngineEvents): void {
   if (buy.order !== undefined) events.trade(buy.order, quantity, priceKobo);
   if (sell.order !== undefined) events.trade(sell.order, quantity, priceKobo);
 }

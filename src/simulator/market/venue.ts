@@ -2,8 +2,8 @@ import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { InstrumentKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { type Listing, listings } from '../instruments.ts';
 import { dailyBand, onTickBelow } from '../prices.ts';
-import type { Calendar } from './calendar.ts';
-import { alwaysOpen, exchangeHours, type Hours } from './hours.ts';
+import type { MarketCalendar } from './calendar.ts';
+import { alwaysOpen, exchangeHours, type MarketHours } from './hours.ts';
 import { walkFactor } from './walk.ts';
 
 /** The time between the market's moves, for which the order flow's quotes stand. */
@@ -16,7 +16,7 @@ const whole = 10_000;
 /** The exchange's phase. Collecting: it accepts orders and trades nothing. */
 export type Phase = 'continuous' | 'collecting' | 'halted' | 'closed';
 
-export interface Session extends Omit<Hours, 'phase'> {
+export interface TradingSession extends Omit<MarketHours, 'phase'> {
   readonly phase: Phase;
   /** The end of an index halt. */
   readonly haltedUntilMs?: number;
@@ -43,11 +43,11 @@ export class Venue {
 
   constructor(
     readonly seed: number,
-    readonly calendar: Calendar,
+    readonly calendar: MarketCalendar,
   ) {}
 
   /** The exchange's session at a time. */
-  session(nowMs: number): Session {
+  session(nowMs: number): TradingSession {
     const hours = this.#hours(nowMs);
     const phase = this.#phase(hours, nowMs);
     return phase === 'halted' && this.#broken.untilMs > nowMs
@@ -88,11 +88,11 @@ export class Venue {
     return this.#index.change;
   }
 
-  #hours(nowMs: number): Hours {
+  #hours(nowMs: number): MarketHours {
     return this.keepsHours ? exchangeHours(this.calendar, nowMs) : alwaysOpen(nowMs);
   }
 
-  #phase(hours: Hours, nowMs: number): Phase {
+  #phase(hours: MarketHours, nowMs: number): Phase {
     const forced = phaseOf(this.forced);
     if (forced !== undefined) return forced;
     if (hours.phase !== 'continuous') return hours.phase;

@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { type Controls, StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate, lagosDay } from '../../kit/clock.ts';
-import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';
 import type { World } from '../world.ts';
 
@@ -49,7 +49,7 @@ export class Lies {
 }
 
 /** The control that makes statements lie. */
-export function lieControls(world: World, lies: Lies): Pick<UnaryHandlers<typeof Controls>, 'lieInStatements'> {
+export function lieControls(world: World, lies: Lies): Pick<SimulatorHandlers<typeof Controls>, 'lieInStatements'> {
   return {
     lieInStatements: async ({ lie, day, clientId, account, symbol }) => {
       check(lie !== StatementLie.UNSPECIFIED && lie in StatementLie, 'lie');

@@ -15,7 +15,7 @@ import { StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { allocations } from '../back-office/tables.ts';
 import type { Deal } from '../clearing/deals.ts';
 import { deals } from '../clearing/tables.ts';
-import type { Database } from '../database.ts';
+import type { SimulatorDatabase } from '../database.ts';
 import type { Order, OrderReport } from '../model.ts';
 import { orders, reports } from '../tables.ts';
 import type { Lie, Lies } from './lies.ts';
@@ -57,7 +57,7 @@ const extraKobo = 100n;
 /** Reads statements from the simulator's own records, with their lies. */
 export class StatementRecords {
   constructor(
-    private readonly database: Database,
+    private readonly database: SimulatorDatabase,
     private readonly lies: Lies,
   ) {}
 

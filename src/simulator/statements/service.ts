@@ -12,7 +12,7 @@ import {
 import { Call, StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate, nextLagosMidnight } from '../../kit/clock.ts';
 import { unrecorded } from '../legs.ts';
-import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';
 import type { Wire } from '../wire.ts';
 import type { World } from '../world.ts';
@@ -35,7 +35,12 @@ const longestCursor = 200;
 const room = 50;
 
 /** The broker's statements. A day is complete when it is over. Each call passes the faults first. */
-export function statementsService({ world, wire, records, lies }: StatementsContext): UnaryHandlers<typeof Statements> {
+export function statementsService({
+  world,
+  wire,
+  records,
+  lies,
+}: StatementsContext): SimulatorHandlers<typeof Statements> {
   return {
     getStatement: (request, call) =>
       wire.carry<Answer>(call, {

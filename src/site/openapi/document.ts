@@ -1,13 +1,13 @@
 import { ApiError, catalogue, docUrl, type ErrorCode } from '../../gateway/edge/errors.ts';
 import { EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
 import { commentOf } from '../comments.ts';
-import type { Addresses, Reference } from '../reference.ts';
+import type { GatewayAddresses, Reference } from '../reference.ts';
 import { contactHref } from '../support.ts';
 import { bindingOf, operationNode, pathTemplate } from './operations.ts';
 import { type Node, oneWord, openList, Schemas } from './schemas.ts';
 
 /** Makes the OpenAPI 3.1 document of all operations REST serves. */
-export function openApiDocument(reference: Reference, addresses: Addresses): Node {
+export function openApiDocument(reference: Reference, addresses: GatewayAddresses): Node {
   const { baseUrl } = addresses;
   const schemas = new Schemas(reference.comments);
   const served = reference.operations.filter(({ http }) => http !== undefined);
@@ -179,7 +179,7 @@ function webhook(schemas: Schemas, { comments, examples }: Reference): Node {
 }
 
 /** Whom partners ask; without a contact of the operator, the pages. */
-function contactOf({ baseUrl, support }: Addresses): Node {
+function contactOf({ baseUrl, support }: GatewayAddresses): Node {
   if (support === undefined) return { name: 'Marina', url: `${baseUrl}/docs` };
   const href = contactHref(support);
   return { name: 'Marina', ...(href === support ? { url: support } : { email: support }) };

@@ -5,7 +5,7 @@ import { Feature, field as fieldOption, Scope, ScopeSchema } from '../../gen/mar
 import { enumNames } from '../../kit/enums.ts';
 import { commentOf, firstSentence } from '../comments.ts';
 import { operationHref } from '../links.ts';
-import type { Addresses, Reference } from '../reference.ts';
+import type { GatewayAddresses, Reference } from '../reference.ts';
 import type { SampleRequest } from '../samples/language.ts';
 import { languages } from '../samples/languages.ts';
 import { titleOf } from '../samples/names.ts';
@@ -18,7 +18,7 @@ export function operationNode(
   operation: OperationRules,
   reference: Reference,
   schemas: Schemas,
-  addresses: Addresses,
+  addresses: GatewayAddresses,
 ): Node {
   const { comments } = reference;
   const comment = commentOf(comments, operation.method);

@@ -5,7 +5,7 @@ import { type Html, html } from '../html.ts';
 import { inLanguages } from '../languages.ts';
 import { operationHref } from '../links.ts';
 import { headings, markdown } from '../markdown.ts';
-import type { Addresses, Reference } from '../reference.ts';
+import type { GatewayAddresses, Reference } from '../reference.ts';
 import { titleOf } from '../samples/names.ts';
 import { contactLink } from '../support.ts';
 import { feedPath, methodMark, type NavigationLink, type PageParts } from './layout.ts';
@@ -85,11 +85,15 @@ const changelog: Guide = {
 };
 
 /** The page of a guide. */
-export function guidePage(guide: Guide, addresses: Addresses): PageParts {
+export function guidePage(guide: Guide, addresses: GatewayAddresses): PageParts {
   return textPage(guide, guideText(guide), addresses);
 }
 
-function textPage({ path, title, lead }: Guide, text: string, { baseUrl, grpcAddress, support }: Addresses): PageParts {
+function textPage(
+  { path, title, lead }: Guide,
+  text: string,
+  { baseUrl, grpcAddress, support }: GatewayAddresses,
+): PageParts {
   const hasTls = baseUrl.startsWith('https:');
   const parts = text
     .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
@@ -104,7 +108,7 @@ function textPage({ path, title, lead }: Guide, text: string, { baseUrl, grpcAdd
 }
 
 /** The page on the sandbox, with the calls that steer it, where it has any. */
-export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: Reference): PageParts {
+export function sandboxPage(guide: Guide, addresses: GatewayAddresses, { operations }: Reference): PageParts {
   const page = guidePage(guide, addresses);
   const steering = operations.filter(({ http }) => http?.segments[1] === 'sandbox');
   if (steering.length === 0) return page;
@@ -119,7 +123,7 @@ export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: 
 }
 
 /** The page of what changed. */
-export function changelogPage(addresses: Addresses): PageParts {
+export function changelogPage(addresses: GatewayAddresses): PageParts {
   return textPage(changelog, `It is also [an Atom feed](${feedPath}).\n\n${changelogText()}`, addresses);
 }
 

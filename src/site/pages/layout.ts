@@ -33,7 +33,7 @@ export interface PageParts {
 }
 
 /** What is the same on every page. */
-export interface Frame {
+export interface PageFrame {
   readonly environment: 'sandbox' | 'live';
   readonly navigation: readonly NavigationGroup[];
   /** What stands before every path, where the gateway is reached below one, as in `/marina`; else empty. */
@@ -41,7 +41,7 @@ export interface Frame {
 }
 
 /** A whole page. */
-export function wholePage(page: PageParts, { environment, navigation, basePath }: Frame): string {
+export function wholePage(page: PageParts, { environment, navigation, basePath }: PageFrame): string {
   const text = html`<!doctype html>
 <html lang="en" data-environment="${environment}" data-base="${basePath}">
 <head>

@@ -12,7 +12,7 @@ import { objectHref, operationHref, referencePath, servicePath } from '../links.
 import { bareText, inlineMarkdown, markdown } from '../markdown.ts';
 import { bindingOf, pathTemplate, scopeWord } from '../openapi/operations.ts';
 import { isTimestamp } from '../openapi/schemas.ts';
-import type { Addresses, Reference } from '../reference.ts';
+import type { GatewayAddresses, Reference } from '../reference.ts';
 import { curl } from '../samples/curl.ts';
 import { grpcurlOf } from '../samples/grpcurl.ts';
 import { languages } from '../samples/languages.ts';
@@ -23,7 +23,7 @@ import { tryKey, tryPanel } from './try.ts';
 /** What a page of the reference is made of. */
 export interface ReferencePage {
   readonly reference: Reference;
-  readonly addresses: Addresses;
+  readonly addresses: GatewayAddresses;
   /** Whether calls can be tried from the page. */
   readonly canTry: boolean;
 }
@@ -230,7 +230,7 @@ function errorsLine({ errors }: OperationRules): Html {
   return html`<details class="errors"><summary>${errors.length} errors</summary><ul>${items}</ul></details>`;
 }
 
-function exampleBlock(example: Example, index: number, operation: OperationRules, addresses: Addresses): Html {
+function exampleBlock(example: Example, index: number, operation: OperationRules, addresses: GatewayAddresses): Html {
   const { title, answer } = example;
   const answered = codeBlock(answerText(example), 'json', `Answer ${answer.status}`);
   if (index === 0) return html`<p class="example">${title}</p>${samples(operation, example, addresses)}${answered}`;
@@ -239,7 +239,7 @@ function exampleBlock(example: Example, index: number, operation: OperationRules
 }
 
 /** The request in every language. The script makes tabs of them; without it each is opened by itself. */
-function samples(operation: OperationRules, example: Example, addresses: Addresses): Html {
+function samples(operation: OperationRules, example: Example, addresses: GatewayAddresses): Html {
   const blocks = languages.map(({ label, highlighted, write }, index) => {
     const code = codeBlock(write({ operation, example, addresses }), highlighted);
     return html`<details class="sample" name="sample-${operation.method.localName}" data-language="${label}"${index === 0 && html` open`}><summary>${label}</summary>${code}</details>`;

@@ -2,13 +2,13 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { OperationRules } from '../../gateway/edge/operations.ts';
 import { enumNames } from '../../kit/enums.ts';
 import { isTimestamp } from '../openapi/schemas.ts';
-import type { Addresses } from '../reference.ts';
+import type { GatewayAddresses } from '../reference.ts';
 import { recordedFile, recordedKey, type SampleLanguage, type SampleRequest, valuesOf } from './language.ts';
 
 export const grpcurl: SampleLanguage = { lang: 'Shell', label: 'grpcurl', highlighted: 'sh', write };
 
 /** The call of an operation that has no place in REST, without a request of its own. */
-export function grpcurlOf(operation: OperationRules, addresses: Addresses): string {
+export function grpcurlOf(operation: OperationRules, addresses: GatewayAddresses): string {
   return [...begin(addresses), target(operation, addresses)].join(continued);
 }
 
@@ -35,11 +35,11 @@ function write(request: SampleRequest): string {
 
 const continued = ' \\\n  ';
 
-function begin({ baseUrl }: Addresses): string[] {
+function begin({ baseUrl }: GatewayAddresses): string[] {
   return [`grpcurl ${baseUrl.startsWith('https:') ? '' : '-plaintext '}-H "authorization: Bearer $MARINA_KEY"`];
 }
 
-function target({ method }: OperationRules, { grpcAddress }: Addresses): string {
+function target({ method }: OperationRules, { grpcAddress }: GatewayAddresses): string {
   return `${grpcAddress} ${method.parent.typeName}/${method.name}`;
 }
 

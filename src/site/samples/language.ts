@@ -2,13 +2,13 @@ import { getOption } from '@bufbuild/protobuf';
 import type { OperationRules } from '../../gateway/edge/operations.ts';
 import { message as messageOption } from '../../gen/marina/options/v1/options_pb.ts';
 import type { Example } from '../examples.ts';
-import type { Addresses } from '../reference.ts';
+import type { GatewayAddresses } from '../reference.ts';
 
 /** A recorded request as the languages write it down. */
 export interface SampleRequest {
   readonly operation: OperationRules;
   readonly example: Example;
-  readonly addresses: Addresses;
+  readonly addresses: GatewayAddresses;
 }
 
 /** A language that the reference has each operation in. */

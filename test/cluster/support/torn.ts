@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PoolConnection } from 'mysql2';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { type Connections, connect } from '../../../src/gateway/store/data-source.ts';
+import { connect, type DatabasePools } from '../../../src/gateway/store/data-source.ts';
 import { Database, openDatabase } from '../../../src/gateway/store/database.ts';
 import { CommitUnknownError } from '../../../src/gateway/store/errors.ts';
 import { reading } from '../../../src/gateway/store/facts.ts';
@@ -175,7 +175,7 @@ function outcomeOf(error: unknown): Outcome {
 export class Writer {
   private constructor(
     private readonly database: Database,
-    private readonly connections: Connections,
+    private readonly connections: DatabasePools,
   ) {}
 
   static async open(databaseUrl: string): Promise<Writer> {

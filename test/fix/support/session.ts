@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { parseDays, type Schedule } from '../../../src/fix-adapter/session/schedule.ts';
-import { Session } from '../../../src/fix-adapter/session/session.ts';
+import { FixSession } from '../../../src/fix-adapter/session/session.ts';
 import type {
-  Numbered,
+  NumberedMessage,
   Outgoing,
   SessionRecord,
   SessionSettings,
@@ -46,7 +46,7 @@ export class MemoryRecord implements SessionRecord<Order> {
     return this.numbers();
   }
 
-  async sending(messages: readonly Numbered<Order>[], nextOut: number): Promise<readonly Order[]> {
+  async sending(messages: readonly NumberedMessage<Order>[], nextOut: number): Promise<readonly Order[]> {
     if (this.failsAt === 'sending' && messages.length > 0) {
       this.failsAt = undefined;
       throw new Error('the record is away');
@@ -129,7 +129,7 @@ export async function begin(context: TestContext, changed: Changed = {}) {
   const states: ('up' | 'down')[] = [];
   const logged: string[] = [];
   const { now = Date.now } = changed;
-  const session = new Session<Order>({
+  const session = new FixSession<Order>({
     settings: { ...settings, ...changed.settings },
     schedule: changed.schedule ?? always,
     addresses: changed.addresses ?? ['first'],

@@ -6,7 +6,7 @@ import type { Metrics } from '../../edge/metrics.ts';
 import type { LoadedDelivery } from './delivery-store.ts';
 import type { EndpointQueue, NextTry } from './endpoint-queue.ts';
 import { isTooOld, type SendResult } from './rules.ts';
-import type { Sender } from './sender.ts';
+import type { WebhookSender } from './sender.ts';
 import type { KeysOf } from './signature.ts';
 import type { Attempt, Endpoint } from './table.ts';
 
@@ -25,7 +25,7 @@ export interface AttemptsOptions {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'webhookAttempts' | 'webhookWaits' | 'webhookArrivals'>;
   readonly tracer: Tracer;
-  readonly sender: Pick<Sender, 'send'>;
+  readonly sender: Pick<WebhookSender, 'send'>;
   readonly keysOf: KeysOf;
 }
 

@@ -11,7 +11,7 @@ export const undici = (): typeof import('undici') => require('undici');
 const require = createRequire(import.meta.url);
 
 /** A connection for one attempt at a time. It dials at its first use, and again if its socket was closed. */
-export class Connection {
+export class EndpointConnection {
   readonly client: Client;
   readonly bornAt = performance.now();
   /** Bytes of answers received on its present socket: 0 if it was dialled for this attempt. */
@@ -43,9 +43,9 @@ export class Connection {
 const lifeMs = 60_000;
 
 /** One endpoint's connections, last used first, so that spare ones go idle and close. undici's Pool scans all each time. */
-export class Connections {
-  readonly #all = new Set<Connection>();
-  readonly #idle: Connection[] = [];
+export class EndpointConnections {
+  readonly #all = new Set<EndpointConnection>();
+  readonly #idle: EndpointConnection[] = [];
   /** Whether no new attempts may begin here. */
   isClosing = false;
 
@@ -61,7 +61,7 @@ export class Connections {
   }
 
   /** A connection for one attempt. The caller gives it back or discards it. */
-  take(): Connection {
+  take(): EndpointConnection {
     for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
       if (performance.now() - kept.bornAt < lifeMs) return kept;
       this.#remove(kept);
@@ -70,21 +70,21 @@ export class Connections {
   }
 
   /** A connection that was never used before. */
-  takeNew(): Connection {
-    const made = new Connection(this.url.origin, this.connect);
+  takeNew(): EndpointConnection {
+    const made = new EndpointConnection(this.url.origin, this.connect);
     made.client.on('disconnect', () => this.#drop(made));
     this.#all.add(made);
     return made;
   }
 
   /** Takes back a connection whose answer was read to its end. */
-  giveBack(connection: Connection): void {
+  giveBack(connection: EndpointConnection): void {
     if (this.isClosing) this.#remove(connection);
     else this.#idle.push(connection);
   }
 
   /** Breaks a connection off, with the attempt on it. */
-  discard(connection: Connection, reason: Error): Promise<void> {
+  discard(connection: EndpointConnection, reason: Error): Promise<void> {
     this.#all.delete(connection);
     return connection.client.destroy(reason);
   }
@@ -103,14 +103,14 @@ export class Connections {
   }
 
   /** Removes an idle connection that was closed by the endpoint or because its time was over. */
-  #drop(connection: Connection): void {
+  #drop(connection: EndpointConnection): void {
     const index = this.#idle.indexOf(connection);
     if (index < 0) return;
     this.#idle.splice(index, 1);
     this.#remove(connection);
   }
 
-  #remove(connection: Connection): void {
+  #remove(connection: EndpointConnection): void {
     this.#all.delete(connection);
     connection.client.close().catch(() => undefined); // It rejects if it is closed already.
   }

@@ -8,7 +8,7 @@ import { Attempts, type AttemptsOptions, type MadeAttempt } from './attempts.ts'
 import { bringForward, readQueues } from './delivery-store.ts';
 import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
 import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
-import { Recorder } from './recorder.ts';
+import { AttemptRecorder } from './recorder.ts';
 import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 
 /** How often the database is polled for work without a notification. */
@@ -56,7 +56,7 @@ export class Dispatcher {
   readonly #toRead = new Set<EndpointQueue>();
   #readers = 0;
   readonly #attempts: Attempts;
-  readonly #recorder: Recorder;
+  readonly #recorder: AttemptRecorder;
   #lease: Lease | undefined;
   #isTurnPlanned = false;
   #polledAt = Number.NEGATIVE_INFINITY;
@@ -67,7 +67,7 @@ export class Dispatcher {
     // A lease's name has at most 40 characters.
     const leaseName = `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`;
     this.worker = { ...underLease(database, leaseName, holder, (lease) => this.#run(lease)), name: 'dispatcher' };
-    this.#recorder = new Recorder(options, (attempts, endpoints) => this.#recorded(attempts, endpoints));
+    this.#recorder = new AttemptRecorder(options, (attempts, endpoints) => this.#recorded(attempts, endpoints));
     this.#attempts = new Attempts(options, {
       ended: (queue, attempt) => {
         this.#recorder.add(attempt);

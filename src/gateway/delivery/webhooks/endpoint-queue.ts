@@ -1,5 +1,5 @@
 import type { LoadedDelivery, QueueRead } from './delivery-store.ts';
-import { type Health, healthAfter, longestProbeWaitMs, rowServesMs } from './rules.ts';
+import { type EndpointHealth, healthAfter, longestProbeWaitMs, rowServesMs } from './rules.ts';
 import type { Attempt, Endpoint } from './table.ts';
 
 /** A delivery that is about to be tried. */
@@ -30,7 +30,7 @@ export class EndpointQueue {
   /** The start of its idle time, on a monotonic clock; undefined while it has work. */
   idleSince: number | undefined;
   #endpoint: Endpoint;
-  #health: Health;
+  #health: EndpointHealth;
   /** The parts of which the database may have more than is in memory. */
   readonly #unread = new Set<'new' | 'retries'>(['new', 'retries']);
   #new: LoadedDelivery[] = [];
@@ -67,7 +67,7 @@ export class EndpointQueue {
   }
 
   /** The health after all attempts that ended, recorded or not. */
-  get health(): Health {
+  get health(): EndpointHealth {
     return this.#health;
   }
 

@@ -29,7 +29,7 @@ const idleMs = 1_000;
 const retryAfterMs = { first: 50, longest: 1_000 };
 
 /** Records attempts in batches, in the order in which they ended. Retries until it stops. Callers bound the backlog. */
-export class Recorder {
+export class AttemptRecorder {
   #waiting: MadeAttempt[] = [];
   readonly #wakeup = new Wakeup();
 

@@ -48,7 +48,7 @@ export const attemptsKeptMs = 30 * 24 * hourMs;
  * `endpoint-failed`: no answer in time, unreachable (also TLS, DNS and a blocked address), a redirect, 408, 429 or 5xx; it
  * counts against the endpoint. `event-failed`: any other 4xx; it concerns only the event.
  */
-export type Outcome = 'delivered' | 'endpoint-failed' | 'event-failed';
+export type AttemptResult = 'delivered' | 'endpoint-failed' | 'event-failed';
 
 /**
  * Why an attempt failed, in this order: no complete head within 10 s; no address; a blocked address; no connection, or a
@@ -69,7 +69,7 @@ export type ErrorClass =
 
 /** The result of sending an event once. */
 export interface SendResult {
-  readonly outcome: Outcome;
+  readonly outcome: AttemptResult;
   /** The HTTP status; null without an answer. */
   readonly status: number | null;
   /** Null if it was delivered. */
@@ -118,7 +118,7 @@ const invalidResponses = new Set([
 export type DeliveryState = 'waiting' | 'delivered' | 'expired';
 
 /** An endpoint's health: failures in a row, the start of its pause, its probes, and since when nothing was delivered. */
-export interface Health {
+export interface EndpointHealth {
   readonly streak: number;
   readonly pausedAt: number | null;
   readonly probeAt: number | null;
@@ -132,12 +132,12 @@ export interface AttemptFacts {
   readonly version: bigint;
   readonly at: number;
   readonly isProbe: boolean;
-  readonly outcome: Outcome;
+  readonly outcome: AttemptResult;
   readonly durationMs: number;
 }
 
 /** The health of an endpoint that is new, moved or resumed. */
-export const freshHealth: Health = {
+export const freshHealth: EndpointHealth = {
   streak: 0,
   pausedAt: null,
   probeAt: null,
@@ -146,7 +146,7 @@ export const freshHealth: Health = {
 };
 
 /** The health of an endpoint after an attempt. Attempts must be given in the order in which they ended. */
-export function healthAfter(health: Health, attempt: AttemptFacts): Health {
+export function healthAfter(health: EndpointHealth, attempt: AttemptFacts): EndpointHealth {
   const { pausedAt, probeAt, probedVersion } = health;
   const { outcome, version, isProbe } = attempt;
   if (outcome === 'delivered') return freshHealth;
@@ -162,14 +162,14 @@ export function healthAfter(health: Health, attempt: AttemptFacts): Health {
 }
 
 /** A delivery's progress: attempts that its schedule counts, and when it is sent next. */
-export interface Progress {
+export interface DeliveryProgress {
   readonly state: DeliveryState;
   readonly attempts: number;
   readonly dueAt: number | null;
 }
 
 /** A delivery's progress after an attempt. A final state stays, unless the event had expired and was delivered late. */
-export function progressAfter({ state, attempts, dueAt }: Progress, attempt: AttemptFacts): Progress {
+export function progressAfter({ state, attempts, dueAt }: DeliveryProgress, attempt: AttemptFacts): DeliveryProgress {
   const { outcome, isProbe } = attempt;
   if (outcome === 'delivered') return { state: 'delivered', attempts: attempts + 1, dueAt: null };
   if (isProbe && outcome === 'endpoint-failed') return { state, attempts, dueAt };
@@ -196,7 +196,7 @@ export function signsWithOld(oldSecretUntil: number | null, now: number): boolea
 }
 
 /** The waiting events of an endpoint. */
-export interface Waiting {
+export interface QueuedEvents {
   /** Whether an event is to be sent at once. */
   readonly isReady: boolean;
   /** When the first retry is due; null if there is none. */
@@ -210,8 +210,8 @@ export function nextDue(
     probeAt,
     heldAt,
     draining,
-  }: Pick<Health, 'pausedAt' | 'probeAt'> & { readonly heldAt: number | null; readonly draining: boolean },
-  { isReady, retryAt }: Waiting,
+  }: Pick<EndpointHealth, 'pausedAt' | 'probeAt'> & { readonly heldAt: number | null; readonly draining: boolean },
+  { isReady, retryAt }: QueuedEvents,
   now: number,
 ): number | null {
   if (heldAt !== null || (!isReady && retryAt === null)) return null;

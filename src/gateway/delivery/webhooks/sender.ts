@@ -3,7 +3,7 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import type { buildConnector, Dispatcher } from 'undici';
 import type { Clock } from '../../../kit/clock.ts';
 import { dialableLookup, mayDial, type ResolverOptions } from './addresses.ts';
-import { type Connection, Connections, maxBodyBytes, undici } from './connections.ts';
+import { type EndpointConnection, EndpointConnections, maxBodyBytes, undici } from './connections.ts';
 import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
@@ -21,7 +21,7 @@ export interface SendRequest {
   readonly keys: readonly SigningKey[];
 }
 
-export interface SenderOptions extends ResolverOptions {
+export interface WebhookSenderOptions extends ResolverOptions {
   readonly clock: Clock;
   /** Additional trusted certificate authorities in PEM, for tests. */
   readonly extraAuthorities?: string;
@@ -45,14 +45,14 @@ const unreadableUrl: SendResult = {
  * Makes attempts to deliver events. Each dials only permitted addresses, follows no redirect, uses no proxy, decompresses
  * nothing and ends in time, whatever the endpoint does. The caller bounds the number of concurrent attempts.
  */
-export class Sender {
+export class WebhookSender {
   /** By endpoint, the last used one last. Idle connections close by themselves. */
-  readonly #connections = new Map<string, Connections>();
+  readonly #connections = new Map<string, EndpointConnections>();
   readonly #connect: buildConnector.connector;
   readonly #dialling = new Set<Socket>();
   readonly #timeoutMs: number;
 
-  constructor(private readonly options: SenderOptions) {
+  constructor(private readonly options: WebhookSenderOptions) {
     this.#timeoutMs = options.timeoutMs ?? contractTimeoutMs;
     this.#connect = guardedConnector(options, this.#timeoutMs, this.#dialling);
   }
@@ -99,7 +99,7 @@ export class Sender {
   }
 
   /** An endpoint's connections. Those to a former URL close after their attempts. Undefined if the URL cannot be used. */
-  #connectionsTo(endpointId: string, text: string): Connections | undefined {
+  #connectionsTo(endpointId: string, text: string): EndpointConnections | undefined {
     const kept = this.#connections.get(endpointId);
     this.#connections.delete(endpointId);
     if (kept?.address === text) {
@@ -109,7 +109,7 @@ export class Sender {
     kept?.close();
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (url?.protocol !== 'https:') return undefined;
-    const made = new Connections(text, url, this.#connect);
+    const made = new EndpointConnections(text, url, this.#connect);
     if (this.#connections.size >= (this.options.mostEndpoints ?? usualEndpoints)) this.#closeLeastUsed();
     this.#connections.set(endpointId, made);
     return made;
@@ -132,7 +132,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
   #result: SendResult | undefined;
-  #connection: Connection;
+  #connection: EndpointConnection;
   /** Bytes of earlier answers on the connection when the request was written to it. */
   #receivedBefore = 0;
   #bodyBytes = 0;
@@ -142,7 +142,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   constructor(
     private readonly request: Dispatcher.DispatchOptions,
     timeoutMs: number,
-    private readonly connections: Connections,
+    private readonly connections: EndpointConnections,
     private readonly on: { onAhead: () => void; onOver: (result: SendResult) => void },
   ) {
     this.#connection = connections.take();
@@ -218,7 +218,11 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /** undici's connector behind the address guard. `dialling` holds the sockets that are being connected. */
-function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: Set<Socket>): buildConnector.connector {
+function guardedConnector(
+  options: WebhookSenderOptions,
+  timeoutMs: number,
+  dialling: Set<Socket>,
+): buildConnector.connector {
   const makeDial = () =>
     undici().buildConnector({
       secureContext: trusting(options.extraAuthorities),

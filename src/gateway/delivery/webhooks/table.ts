@@ -10,7 +10,7 @@ import {
   text,
   whole,
 } from '../../store/table.ts';
-import type { DeliveryState, Outcome } from './rules.ts';
+import type { AttemptResult, DeliveryState } from './rules.ts';
 
 const sealed: Column<Buffer> = { ...bytes(255), type: 'varbinary' };
 const smallCount = (type: 'tinyint' | 'smallint'): Column<number> => ({ ...count(), type });
@@ -124,7 +124,7 @@ export const attempts = defineTable({
     at: instant(),
     /** Whether it was a probe of a paused endpoint. */
     isProbe: flag(),
-    outcome: text<Outcome>(16),
+    outcome: text<AttemptResult>(16),
     /** The HTTP status; null without an answer. */
     status: optional(smallCount('smallint')),
     /** Null if the event was delivered. */

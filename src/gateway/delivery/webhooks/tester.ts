@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kit/clock.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { SendResult } from './rules.ts';
-import type { Sender } from './sender.ts';
+import type { WebhookSender } from './sender.ts';
 import type { KeysOf } from './signature.ts';
 import type { Endpoint } from './table.ts';
 
@@ -12,7 +12,7 @@ export interface SentTest extends SendResult {
 }
 
 interface TesterParts {
-  readonly sender: Pick<Sender, 'send'>;
+  readonly sender: Pick<WebhookSender, 'send'>;
   readonly keysOf: KeysOf;
   readonly clock: Clock;
   readonly ids: Pick<IdMaker, 'event'>;

@@ -21,11 +21,11 @@ import {
   type StreamAnswer,
 } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';
-import { compileDecoder, type Decoder } from '../json/decoder.ts';
+import { compileDecoder, type JsonDecoder } from '../json/decoder.ts';
 import { protobufForm } from '../json/protobuf-form.ts';
 import { splitStart } from '../json/start.ts';
 import { materialize } from '../json/stored.ts';
-import { maxBodyBytes, type Operation, rpcPath } from '../operations.ts';
+import { type ApiOperation, maxBodyBytes, rpcPath } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import type { RequestContext } from '../request.ts';
 import {
@@ -42,7 +42,7 @@ import {
 } from '../rpc.ts';
 
 interface Route {
-  readonly operation: Operation;
+  readonly operation: ApiOperation;
   readonly codec: Codec;
 }
 
@@ -121,7 +121,7 @@ export class ConnectProtocol implements HttpProtocol {
 }
 
 /** Reads the message after the head, as gRPC does. Of one that is too large only the beginning is read, for the checks before the size. */
-async function readRequest(request: HttpRequest, operation: Operation, codec: Codec): Promise<RpcRequest> {
+async function readRequest(request: HttpRequest, operation: ApiOperation, codec: Codec): Promise<RpcRequest> {
   const receive = async () => {
     const mediaType = codec.mediaType(request);
     const maxBytes = codec.maxBytes(mediaType);
@@ -146,7 +146,7 @@ async function readRequest(request: HttpRequest, operation: Operation, codec: Co
 }
 
 /** Whether a message has fields that are checked before its size: those of the path, or of a file's handler. */
-function hasCheckedStart({ file, http }: Operation): boolean {
+function hasCheckedStart({ file, http }: ApiOperation): boolean {
   return file !== undefined || (http?.pathFields.length ?? 0) > 0;
 }
 
@@ -180,10 +180,10 @@ export function readMediaType(contentType: string | undefined): MediaType | unde
 }
 
 export class Codec {
-  readonly #operation: Operation;
-  readonly #decodeJson: Decoder<Message>;
+  readonly #operation: ApiOperation;
+  readonly #decodeJson: JsonDecoder<Message>;
 
-  constructor(operation: Operation) {
+  constructor(operation: ApiOperation) {
     this.#operation = operation;
     this.#decodeJson = compileDecoder(operation.input, operation.input.fields, protobufForm);
   }

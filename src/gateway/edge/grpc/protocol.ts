@@ -3,7 +3,7 @@ import { Metadata, type ServerCredentials } from '@grpc/grpc-js';
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import { file_marina_gateway_v1_errors } from '../../../gen/marina/gateway/v1/errors_pb.ts';
 import { ApiError } from '../errors.ts';
-import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
+import { type ApiOperation, maxBodyBytes, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
 import { type RequestContext, unlistedHeader } from '../request.ts';
@@ -38,7 +38,7 @@ const maxMessageBytes = 4 * maxBodyBytes;
 /** gRPC over the pipeline. A call is authorized by its head, and served once grpc-js has its message. */
 export class GrpcProtocol {
   readonly #options: GrpcOptions;
-  readonly #operations: ReadonlyMap<string, Operation>;
+  readonly #operations: ReadonlyMap<string, ApiOperation>;
   readonly #streams = new OpenStreams();
   /** Admitted calls whose message has not come yet. */
   readonly #admitted = new Map<Arrival, RequestContext>();
@@ -77,7 +77,7 @@ export class GrpcProtocol {
     return closed;
   }
 
-  #served(operation: Operation): ServedMethod {
+  #served(operation: ApiOperation): ServedMethod {
     const { method, file } = operation;
     const what: Pick<ServedMethod, 'method' | 'maxBytes' | 'refuse'> = {
       method,
@@ -133,7 +133,7 @@ export class GrpcProtocol {
   }
 
   /** Checks a call whose message is too large in the usual order, with the fields that come before the large one. */
-  async #refuseTooLarge(operation: Operation, arrival: Arrival, start: Buffer): Promise<GrpcStatus | undefined> {
+  async #refuseTooLarge(operation: ApiOperation, arrival: Arrival, start: Buffer): Promise<GrpcStatus | undefined> {
     const context = this.#take(arrival);
     if (context === undefined) return undefined;
     try {
@@ -209,7 +209,7 @@ export class GrpcProtocol {
 }
 
 /** Reads the message after the head, as REST does. */
-function readRequest(operation: Operation, bytes: Buffer, arrival: Arrival): Promise<RpcRequest> {
+function readRequest(operation: ApiOperation, bytes: Buffer, arrival: Arrival): Promise<RpcRequest> {
   const { file, input } = operation;
   const keys = arrival.values('idempotency-key');
   const decode = () => decodeProtobuf(input, bytes);

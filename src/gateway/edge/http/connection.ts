@@ -5,7 +5,7 @@ import { ClientGone } from '../pipeline.ts';
 import { deliver, slowEndMs } from '../streams.ts';
 import { type LingerRules, lingerOn, watchLastChunk } from './linger.ts';
 
-export interface Exchange {
+export interface HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** The client waits for `100 Continue` before it sends the body, and did not get it yet. */
@@ -35,15 +35,15 @@ const firstRequestMs = 500;
  * One client's connection. Pipelined requests are served one after the other. So a client sees its effects in order. If
  * its connection closes, it knows that no unanswered request after the first was started.
  */
-export class Connection {
-  current: Exchange | undefined;
+export class HttpConnection {
+  current: HttpExchange | undefined;
   /** A request with a valid key came on it. */
   isKnown = false;
   isEnding = false;
   /** Bytes received when the last answer was given. More than these are an unfinished request. */
   #answeredBytes = 0;
-  #last: Exchange | undefined;
-  #waiting: Exchange[] = [];
+  #last: HttpExchange | undefined;
+  #waiting: HttpExchange[] = [];
   /** The last answer was given, or the client has left. */
   isOver = false;
   /** The last answer was written, and the client has not closed yet. */
@@ -54,7 +54,7 @@ export class Connection {
 
   constructor(
     readonly socket: Socket,
-    readonly serve: (connection: Connection, exchange: Exchange) => void,
+    readonly serve: (connection: HttpConnection, exchange: HttpExchange) => void,
     /** How long data is read and dropped after the last answer was written. */
     public lingers: LingerRules,
     private readonly onFlood: () => void = () => undefined,
@@ -64,7 +64,7 @@ export class Connection {
     socket.once('close', () => this.#end());
   }
 
-  take(exchange: Exchange): void {
+  take(exchange: HttpExchange): void {
     if (this.isOver || this.isEnding || this.#isSealed) {
       this.#stopParsing();
       return;
@@ -121,7 +121,7 @@ export class Connection {
     if (this.current === undefined && !this.isOver && !this.owesAnswer) this.socket.destroy();
   }
 
-  #begin(exchange: Exchange): void {
+  #begin(exchange: HttpExchange): void {
     this.current = exchange;
     this.#last = exchange;
     if (asksForUpgrade(exchange.request)) this.isEnding = true;

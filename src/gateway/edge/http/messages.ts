@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import type { ByteText } from '../json/encoder.ts';
 import { maxBodyBytes } from '../operations.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
-import type { Exchange } from './connection.ts';
+import type { HttpExchange } from './connection.ts';
 import type { HttpLimits } from './node-server.ts';
 
 /** The maximum size of a body, and the error for a larger one. */
@@ -48,7 +48,7 @@ export class HttpRequest {
 
   /** Throws if it is no valid HTTP request. */
   constructor(
-    readonly exchange: Exchange,
+    readonly exchange: HttpExchange,
     private readonly limits: HttpLimits,
   ) {
     const { rawHeaders, httpVersion } = exchange.request;
@@ -240,7 +240,7 @@ function invalid(message: string): ApiError {
 }
 
 /** An answer's head, without the headers of every answer. */
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number;
   /** Names and values alternate. */
   readonly headers: readonly string[];
@@ -250,11 +250,11 @@ export interface AnswerHead {
   readonly cacheControl?: string;
 }
 
-export interface Answer extends AnswerHead {
+export interface Answer extends ResponseHead {
   readonly body: ByteText | Buffer;
 }
 
-export interface StreamAnswer extends AnswerHead {
+export interface StreamAnswer extends ResponseHead {
   /** The messages, until the controller is aborted. */
   readonly messages: (ending: AbortController) => AsyncIterable<Buffer>;
   /** The last bytes, which say how it ended. */

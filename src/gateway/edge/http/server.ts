@@ -7,7 +7,7 @@ import { ApiError } from '../errors.ts';
 import { ClientGone, type Pipeline } from '../pipeline.ts';
 import { type ProtocolName, type RequestContext, unlistedHeader } from '../request.ts';
 import { OpenStreams } from '../streams.ts';
-import { Connection, type Exchange, endStream, writeStream } from './connection.ts';
+import { endStream, HttpConnection, type HttpExchange, writeStream } from './connection.ts';
 import {
   type Answer,
   answerHeaders,
@@ -45,7 +45,7 @@ export interface HttpServerOptions {
 
 /** Serves requests over Node's HTTP server, each by the protocol of its path. */
 export class HttpServer {
-  readonly #connections = new Map<Socket, Connection>();
+  readonly #connections = new Map<Socket, HttpConnection>();
   /** All admitted connections, also during their TLS handshake. */
   readonly #sockets = new Set<Socket>();
   readonly #streams = new OpenStreams();
@@ -112,8 +112,8 @@ export class HttpServer {
 
   #open(socket: Socket): void {
     const onFlood = () => this.#options.pipeline.connectionLimits.blame(socket.remoteAddress ?? '');
-    const serve = (connection: Connection, exchange: Exchange) => void this.#serve(connection, exchange);
-    this.#connections.set(socket, new Connection(socket, serve, lingerRules(this.#limits, false), onFlood));
+    const serve = (connection: HttpConnection, exchange: HttpExchange) => void this.#serve(connection, exchange);
+    this.#connections.set(socket, new HttpConnection(socket, serve, lingerRules(this.#limits, false), onFlood));
     socket.once('close', () => this.#connections.delete(socket));
   }
 
@@ -121,7 +121,7 @@ export class HttpServer {
     return this.protocols.find(({ paths }) => paths?.test(path)) ?? this.mainProtocol;
   }
 
-  async #serve(connection: Connection, exchange: Exchange): Promise<void> {
+  async #serve(connection: HttpConnection, exchange: HttpExchange): Promise<void> {
     const { pipeline } = this.#options;
     const { request, response } = exchange;
     const protocol = this.#protocolOf(readTarget(request).path);
@@ -150,7 +150,7 @@ export class HttpServer {
   }
 
   /** An invalid request ends its connection, because the start of the next one cannot be trusted. */
-  #read(connection: Connection, exchange: Exchange): HttpRequest {
+  #read(connection: HttpConnection, exchange: HttpExchange): HttpRequest {
     try {
       return new HttpRequest(exchange, this.#limits);
     } catch (error) {
@@ -159,7 +159,7 @@ export class HttpServer {
     }
   }
 
-  #write(connection: Connection, exchange: Exchange, context: RequestContext, answer: Answer): void {
+  #write(connection: HttpConnection, exchange: HttpExchange, context: RequestContext, answer: Answer): void {
     const { request, response, hasUnreadBody } = exchange;
     const { strangersKeepAliveMs } = this.#limits;
     if (
@@ -187,7 +187,7 @@ export class HttpServer {
   }
 
   /** Cuts a client that does not read its answer. Without a valid key, it also waits less for the next request. */
-  #limitAnswer(connection: Connection, { response }: Exchange): void {
+  #limitAnswer(connection: HttpConnection, { response }: HttpExchange): void {
     const { answerTimeoutMs, strangersKeepAliveMs } = this.#limits;
     const { socket } = connection;
     const timer = setTimeout(() => socket.destroy(), answerTimeoutMs);
@@ -200,13 +200,13 @@ export class HttpServer {
   }
 
   /** A connection without a valid key. A proxy's does not count, because the proxy keeps it for all its clients. */
-  #isStranger({ isKnown, socket }: Connection): boolean {
+  #isStranger({ isKnown, socket }: HttpConnection): boolean {
     return !isKnown && !this.#options.pipeline.connectionLimits.isProxy(socket.remoteAddress ?? '');
   }
 
   async #writeStream(
-    connection: Connection,
-    exchange: Exchange,
+    connection: HttpConnection,
+    exchange: HttpExchange,
     context: RequestContext,
     answer: StreamAnswer,
   ): Promise<void> {
@@ -231,7 +231,7 @@ export class HttpServer {
   }
 
   /** An unread body makes this the connection's last answer, because it stands before the next request. */
-  #isLast(connection: Connection, { response, hasUnreadBody }: Exchange): boolean {
+  #isLast(connection: HttpConnection, { response, hasUnreadBody }: HttpExchange): boolean {
     const hasMore = !connection.socket.readableEnded || connection.hasWaiting;
     return connection.isEnding || this.#isDraining || hasUnreadBody || !hasMore || !response.shouldKeepAlive;
   }

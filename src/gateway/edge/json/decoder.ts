@@ -11,7 +11,7 @@ import {
 } from './reader.ts';
 
 /** Reads a body into a new message, or into `into`, which has its other fields already. Throws an ApiError. */
-export type Decoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Shape;
+export type JsonDecoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Shape;
 
 /** How names and values are written; the default is our own JSON. */
 export interface JsonForm {
@@ -30,7 +30,7 @@ export function compileDecoder<Desc extends DescMessage>(
   schema: Desc,
   fields: readonly DescField[] = schema.fields,
   form: JsonForm = ownForm,
-): Decoder<MessageShape<Desc>> {
+): JsonDecoder<MessageShape<Desc>> {
   const shape = compileShape(schema, fields, form, new Map());
   return (bytes, into = create(schema)) => {
     const tree = parse(bytes);

@@ -1,6 +1,6 @@
 import { type Instant, keptMs } from './counter-store.ts';
 import { isReplicaName, maxReplicas } from './peers.ts';
-import { type Change, SharedCounter } from './shared-counter.ts';
+import { type EntryChange, SharedCounter } from './shared-counter.ts';
 import type { Purpose, Sharing } from './sharing.ts';
 
 /** How long drawn tokens are valid. If a replica dies, its tokens are lost for at most so long. */
@@ -174,7 +174,7 @@ class BucketCounter extends SharedCounter<Bucket> {
   }
 
   /** Draws, gives back, and charges tokens taken from the share. The write also tells the others how many were used. */
-  protected change(before: Bucket, purpose: Purpose, sentAt: number): Change<Bucket> {
+  protected change(before: Bucket, purpose: Purpose, sentAt: number): EntryChange<Bucket> {
     const { replica, store } = this.sharing;
     const own = this.#stockAt(sentAt);
     const uncharged = this.#uncharged;

@@ -1,9 +1,9 @@
 import type { Entry } from './counter-store.ts';
 import { UntrustedEntryError } from './sealed-entry.ts';
-import type { Counter, Purpose, Sharing } from './sharing.ts';
+import type { Purpose, ReplicatedCounter, Sharing } from './sharing.ts';
 
 /** The result of changing an entry. */
-export interface Change<Value> {
+export interface EntryChange<Value> {
   /** The new value; absent if it stays. */
   readonly value?: Value;
   /** Called once the store has it. Returns whether this replica holds more than before. */
@@ -20,7 +20,7 @@ const idleMs = 10_000;
  * compare-and-set and hands out from memory. While NATS is away it keeps to its share. Subclasses define what is
  * counted and the rule.
  */
-export abstract class SharedCounter<Value> implements Counter {
+export abstract class SharedCounter<Value> implements ReplicatedCounter {
   /** Requests that wait, in order of arrival. */
   protected readonly waiting: ((isTaken: boolean | Promise<boolean>) => void)[] = [];
   /** The entry as last read or written, unless another replica may have changed it. */
@@ -52,7 +52,7 @@ export abstract class SharedCounter<Value> implements Counter {
   protected abstract newValue(isUntrusted: boolean): Value;
   /** Decides how much of its part this replica keeps. */
   protected abstract prepare(purpose: Purpose, now: number): void;
-  protected abstract change(value: Value, purpose: Purpose, now: number): Change<Value>;
+  protected abstract change(value: Value, purpose: Purpose, now: number): EntryChange<Value>;
   /** The other replicas that hold some and can be asked now. */
   protected abstract othersToAsk(value: Value, now: number): string[];
   /** Whether this replica has anything to change in the entry. */

@@ -1,6 +1,6 @@
 import { once } from '../../../kit/counts.ts';
 import { isReplicaName, maxReplicas } from './peers.ts';
-import { type Change, SharedCounter } from './shared-counter.ts';
+import { type EntryChange, SharedCounter } from './shared-counter.ts';
 import type { Purpose, Sharing } from './sharing.ts';
 
 /** A concurrency slot that was acquired. */
@@ -152,7 +152,7 @@ class SlotCounter extends SharedCounter<Reservations> {
     if (purpose !== 'draw') this.#reserved = Math.min(this.#reserved, this.#used);
   }
 
-  protected change(before: Reservations, purpose: Purpose, now: number): Change<Reservations> {
+  protected change(before: Reservations, purpose: Purpose, now: number): EntryChange<Reservations> {
     const { replica } = this.sharing;
     const others = this.#others(before);
     const left = Math.max(0, this.#most - sum(others));

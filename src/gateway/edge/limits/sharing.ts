@@ -19,7 +19,7 @@ export type Purpose =
   | 'leave';
 
 /** A counter of which each replica holds a part. */
-export interface Counter {
+export interface ReplicatedCounter {
   /** Whether dropping it loses nothing. */
   readonly isUnused: boolean;
   /** Whether its entry must be changed for this purpose. */
@@ -89,7 +89,7 @@ export class Sharing {
   losses = 0;
   readonly #leaseMs: number;
   readonly #heartbeatMs: number;
-  readonly #kinds: Map<string, Counter>[] = [];
+  readonly #kinds: Map<string, ReplicatedCounter>[] = [];
   readonly #stopping = new AbortController();
   readonly #peers = new Peers();
   #listeningSince = 0;
@@ -134,7 +134,7 @@ export class Sharing {
   }
 
   /** Registers a kind of counter. The result returns the counter of a name, and makes it if there is none. */
-  counters<Kind extends Counter>(make: (name: string) => Kind): (name: string) => Kind {
+  counters<Kind extends ReplicatedCounter>(make: (name: string) => Kind): (name: string) => Kind {
     const counters = new Map<string, Kind>();
     this.#kinds.push(counters);
     return (name) => {

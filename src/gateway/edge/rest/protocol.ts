@@ -6,14 +6,14 @@ import { ApiError, type ErrorCode, errorBody, invalidParam, refusalOf } from '..
 import { jsonMediaType } from '../http/media-type.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';
-import { compileDecoder, type Decoder } from '../json/decoder.ts';
+import { compileDecoder, type JsonDecoder } from '../json/decoder.ts';
 import { type ByteText, compileByteEncoder, type Encoder, toByteText } from '../json/encoder.ts';
 import { valueReader } from '../json/reader.ts';
 import {
+  type ApiOperation,
   checkFileType,
   type FileBody,
   type HttpBinding,
-  type Operation,
   readIdempotencyKey,
   wholeFile,
 } from '../operations.ts';
@@ -84,17 +84,17 @@ async function receiveBody(file: FileBody, request: HttpRequest): Promise<Receiv
 
 /** An operation with its compiled readers and writer. */
 export interface Route {
-  readonly operation: Operation;
+  readonly operation: ApiOperation;
   /** Reads and checks the request's path and query. Throws the error for an invalid one. */
   readonly readTarget: (pathTexts: readonly string[], query: string) => Message;
   /** Reads a JSON body into the request; undefined on operations that take none. */
-  readonly decode: Decoder<Message> | undefined;
+  readonly decode: JsonDecoder<Message> | undefined;
   readonly encode: Encoder<ByteText>;
 }
 
 /** The operation of a request, and the texts of its path's parameters. */
 export interface Match {
-  readonly operation: Operation;
+  readonly operation: ApiOperation;
   readonly route: Route;
   readonly pathTexts: readonly string[];
 }
@@ -103,7 +103,7 @@ export interface Match {
 export class Routes {
   readonly #root = new Node();
 
-  constructor(operations: readonly Operation[]) {
+  constructor(operations: readonly ApiOperation[]) {
     for (const operation of operations) {
       const { http, name } = operation;
       if (http === undefined) continue;
@@ -166,7 +166,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-function compileRoute(operation: Operation, { pathFields, queryFields, bodyFields, body }: HttpBinding): Route {
+function compileRoute(operation: ApiOperation, { pathFields, queryFields, bodyFields, body }: HttpBinding): Route {
   const { input, output } = operation;
   // In the order of the proto, not of the path.
   const parameters = input.fields

@@ -21,7 +21,7 @@ import {
   unfinished,
   verifyPeriod,
 } from './folder.ts';
-import { duePeriods, type Period } from './periods.ts';
+import { type ArchivePeriod, duePeriods } from './periods.ts';
 import { type ArchivedRow, findWaiting, type Read, removals, rowsOf, sets } from './sets.ts';
 import { ArchiveState } from './state.ts';
 
@@ -114,7 +114,7 @@ function messageOf(error: unknown): string {
   return error instanceof Refusal && cause instanceof Error ? cause.message : message;
 }
 
-async function archivePeriod(run: Run, period: Period): Promise<void> {
+async function archivePeriod(run: Run, period: ArchivePeriod): Promise<void> {
   const { folder, state, print } = run;
   const path = join(folder, period.name);
   const manifest = (await readManifest(path)) ?? (await writePeriod(run, period));
@@ -129,7 +129,7 @@ async function archivePeriod(run: Run, period: Period): Promise<void> {
 }
 
 /** Writes a period's files in a folder of their own, reads them back, and only then gives their folder its name. */
-async function writePeriod({ database, read, folder, checkAlone }: Run, period: Period): Promise<Manifest> {
+async function writePeriod({ database, read, folder, checkAlone }: Run, period: ArchivePeriod): Promise<Manifest> {
   const { environment } = database;
   if (period.unit === 'day' && !period.isUrgent && (await read(findWaiting(period.from, period.to))).length > 0) {
     throw new ArchiveError('deliveries of it still wait: a gateway must send them or let them expire first');
@@ -156,7 +156,12 @@ async function writePeriod({ database, read, folder, checkAlone }: Run, period: 
 const maxRemoved = 200;
 
 /** Removes what may leave the database, by the archived rows themselves. Answers how many rows it removed. */
-async function removeArchived({ database }: Run, path: string, { unit }: Period, manifest: Manifest): Promise<number> {
+async function removeArchived(
+  { database }: Run,
+  path: string,
+  { unit }: ArchivePeriod,
+  manifest: Manifest,
+): Promise<number> {
   // All of it is read before the first row goes.
   await verifyPeriod(path);
   let removed = 0;

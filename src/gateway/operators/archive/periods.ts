@@ -1,5 +1,5 @@
 /** A calendar month or day in UTC: what one folder of the archive holds. */
-export interface Period {
+export interface ArchivePeriod {
   /** `2025-10` or `2025-10-03`. */
   readonly name: string;
   readonly unit: 'month' | 'day';
@@ -22,9 +22,9 @@ const daysToSpare = 3;
  * The periods that may be archived at an instant of business time: the days whose webhooks are over and still in the database, which are
  * urgent, and then the months that ended so many months ago.
  */
-export function duePeriods(first: Date, now: Date, months: number): Period[] {
+export function duePeriods(first: Date, now: Date, months: number): ArchivePeriod[] {
   const monthOf = (at: Date) => at.getUTCFullYear() * 12 + at.getUTCMonth();
-  const due: Period[] = [];
+  const due: ArchivePeriod[] = [];
   const today = Math.floor(now.getTime() / dayMs);
   for (let day = today - daysHeld + 1; day <= today - daysUntilOver; day += 1) {
     const from = new Date(day * dayMs);

@@ -11,7 +11,13 @@ import {
   resumed,
   saveEndpoint,
 } from '../../delivery/webhooks/endpoint-store.ts';
-import { type Outcome, rotationMs, rowServesMs, type SendResult, signsWithOld } from '../../delivery/webhooks/rules.ts';
+import {
+  type AttemptResult,
+  rotationMs,
+  rowServesMs,
+  type SendResult,
+  signsWithOld,
+} from '../../delivery/webhooks/rules.ts';
 import { type Endpoint, endpoints } from '../../delivery/webhooks/table.ts';
 import type { Database } from '../../store/database.ts';
 import { reading } from '../../store/facts.ts';
@@ -36,7 +42,7 @@ export interface WebhookAdminParts extends AdminParts {
   readonly onChange: () => void;
 }
 
-export const outcomes: Record<Outcome, AttemptOutcome> = {
+export const outcomes: Record<AttemptResult, AttemptOutcome> = {
   delivered: AttemptOutcome.DELIVERED,
   'endpoint-failed': AttemptOutcome.ENDPOINT_FAILED,
   'event-failed': AttemptOutcome.EVENT_FAILED,

@@ -1,6 +1,6 @@
 import type { Database } from '../../store/database.ts';
 import { type ChangedSince, clockMarginMs, OurObjects, type Period } from './ours.ts';
-import type { Progress } from './progress.ts';
+import type { RunProgress } from './progress.ts';
 import {
   compareAllocation,
   compareOrder,
@@ -39,7 +39,7 @@ interface Stated {
 }
 
 /** Compares every order and allocation of the statement with the gateway's. True when all are compared. */
-export async function compareStatement(progress: Progress, compared: Compared): Promise<boolean> {
+export async function compareStatement(progress: RunProgress, compared: Compared): Promise<boolean> {
   const { database, period } = compared;
   const { day, position } = progress.run;
   const ours = new OurObjects(database, period);
@@ -91,7 +91,7 @@ interface ObjectsPosition extends ChangedSince {
  * Finds the gateway's orders and allocations that the broker reported in the period and that its statement does not have.
  * True when all are compared.
  */
-export async function compareOurs(progress: Progress, { database, period }: Compared): Promise<boolean> {
+export async function compareOurs(progress: RunProgress, { database, period }: Compared): Promise<boolean> {
   const { day, position } = progress.run;
   const ours = new OurObjects(database, period);
   const start = { updatedAt: period.from - clockMarginMs, id: '' };
@@ -143,7 +143,7 @@ export async function compareOurs(progress: Progress, { database, period }: Comp
 }
 
 /** Compares the positions and the money of each account with those of the day before. True when all are compared. */
-export async function compareHoldings(progress: Progress, { database }: Compared): Promise<boolean> {
+export async function compareHoldings(progress: RunProgress, { database }: Compared): Promise<boolean> {
   const { day, position } = progress.run;
   const holdings = new Holdings();
   let after = position === '' ? beforeAccounts : [position, end, '', '', ''];

@@ -10,7 +10,7 @@ import { daysBefore } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
 import type { Statement } from '../../store/statement.ts';
 import { StatementError, type StatementPage, type StatementPlace } from '../../trading/broker/statements.ts';
-import type { Progress } from './progress.ts';
+import type { RunProgress } from './progress.ts';
 import { reconciliationItems, type StoredItem } from './table.ts';
 
 /** The part of the broker that gives statements. */
@@ -51,7 +51,7 @@ export class IncompleteDayError extends Error {
  * Answers whether the statement of the day before is there, from which positions and money follow.
  */
 export async function fetchStatement(
-  progress: Progress,
+  progress: RunProgress,
   broker: Statements,
   mostRecords: number,
 ): Promise<boolean | undefined> {
@@ -79,7 +79,7 @@ export async function fetchStatement(
 
 /** Reads a page. Undefined if it is of the day before, which the broker has no complete statement of. */
 async function readPage(
-  { run }: Progress,
+  { run }: RunProgress,
   broker: Statements,
   { section, isBefore }: (typeof parts)[number],
   { cursor, key }: Position,

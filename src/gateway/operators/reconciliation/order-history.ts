@@ -2,7 +2,7 @@ import { isCounted } from '../../trading/orders/trades/rules.ts';
 import { noTrades, type Trades, withChangedTrade, withTrade } from './rules.ts';
 
 /** The time that a statement covers: from its start to before its end. */
-export interface Period {
+export interface StatementPeriod {
   readonly from: number;
   readonly to: number;
 }
@@ -50,7 +50,7 @@ export function newHistory(createdAt: number): OrderHistory {
 }
 
 /** The history with one more step. Steps that are no reports of the broker change nothing. */
-export function afterStep(history: OrderHistory, step: HistoryStep, period: Period): OrderHistory {
+export function afterStep(history: OrderHistory, step: HistoryStep, period: StatementPeriod): OrderHistory {
   const { state, reportNumber, upstreamAt, quantity, priceKobo } = step;
   if (reportNumber === null && upstreamAt === null) return history;
   if (upstreamAt === null && quantity === null) return afterUntimed(history, step, period);
@@ -85,7 +85,7 @@ function filledChangeOf(step: HistoryStep): bigint {
  * end of the period lies between, the order can have been in the state before it or in the state after it. The statement
  * must have the order only if all of that time is in the period.
  */
-function afterUntimed(history: OrderHistory, { at, state }: HistoryStep, { from, to }: Period): OrderHistory {
+function afterUntimed(history: OrderHistory, { at, state }: HistoryStep, { from, to }: StatementPeriod): OrderHistory {
   if (history.since >= to) return history;
   if (at < to) return { ...history, state, isReported: history.isReported || history.since >= from };
   const before = history.state === undefined ? [] : [history.state];

@@ -6,10 +6,10 @@ import { allocations } from '../../trading/allocations/table.ts';
 import { orderSteps, orders } from '../../trading/orders/table.ts';
 import { isUnsettled } from '../../trading/submission/rules.ts';
 import { byId, objectSteps } from '../../trading/submission/table.ts';
-import { afterStep, newHistory, type OrderHistory, type Period } from './order-history.ts';
+import { afterStep, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
 import type { OurAllocation, OurOrder } from './rules.ts';
 
-export type { Period };
+export type { StatementPeriod as Period };
 
 /** How far the clocks of gateway and broker may differ. */
 export const clockMarginMs = 600_000;
@@ -43,7 +43,7 @@ export interface ChangedSince {
 export class OurObjects {
   constructor(
     private readonly database: Database,
-    private readonly period: Period,
+    private readonly period: StatementPeriod,
   ) {}
 
   async ordersById(ids: readonly string[]): Promise<ReadonlyMap<string, OurOrder>> {

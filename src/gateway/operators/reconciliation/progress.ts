@@ -7,7 +7,7 @@ import { breaksById, ownersOf } from './store.ts';
 import { reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
 
 /** Another process has the lease by now, and goes on with the run. */
-export class LeaseLostError extends Error {
+export class RunLostError extends Error {
   override readonly name = 'LeaseLostError';
 }
 
@@ -15,7 +15,7 @@ export class LeaseLostError extends Error {
  * Saves what a run has done. Each piece is in one transaction with the run's position, and only the holder of the lease can
  * save it. So a killed run goes on where it was, and no piece counts twice.
  */
-export class Progress {
+export class RunProgress {
   #hasAdvanced = false;
 
   constructor(
@@ -108,7 +108,7 @@ const maxAtOnce = 100;
 const longestSide = 300;
 
 function mustBeHeld(rows: readonly unknown[] | undefined): void {
-  if ((rows ?? []).length === 0) throw new LeaseLostError('another process compares days by now');
+  if ((rows ?? []).length === 0) throw new RunLostError('another process compares days by now');
 }
 
 /** The sides as they are stored, so that the next run can tell whether they changed. */

@@ -7,7 +7,7 @@ import type { Lease } from '../../store/lease.ts';
 import { StatementError } from '../../trading/broker/statements.ts';
 import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
 import { fetchStatement, IncompleteDayError, type Statements } from './fetch.ts';
-import { LeaseLostError, Progress } from './progress.ts';
+import { RunLostError, RunProgress } from './progress.ts';
 import { type BreakKindName, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
 import { anyItem, breaksOfDay, removeItems } from './store.ts';
 import { type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
@@ -53,7 +53,7 @@ export class Runner {
     // Not `AbortSignal.timeout`: nothing would hold it, so it could be collected as garbage before it fires.
     const turn = new AbortController();
     const timer = setTimeout(() => turn.abort(), turnMs);
-    const progress = new Progress(database, lease, () => clock.now(), run, turn.signal);
+    const progress = new RunProgress(database, lease, () => clock.now(), run, turn.signal);
     const startedAt = performance.now();
     const tookMs = () => run.tookMs + BigInt(Math.round(performance.now() - startedAt));
     // Why it waited; the problem of an earlier try stays until this one ends.
@@ -80,14 +80,14 @@ export class Runner {
     } catch (error) {
       // What stops leaves the run as it is: another process, or the next start, goes on with it.
       if (lease.signal.aborted) return;
-      if (error instanceof LeaseLostError) throw error;
+      if (error instanceof RunLostError) throw error;
       await this.#failed(progress, lease, error, tookMs());
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async #failed(progress: Progress, lease: Lease, error: unknown, tookMs: bigint): Promise<void> {
+  async #failed(progress: RunProgress, lease: Lease, error: unknown, tookMs: bigint): Promise<void> {
     const [state, problem] = verdictOn(error);
     // A day that is too old is given up if the database refuses the same once more.
     const isGivenUp = this.#isTooOld(progress.run) && progress.run.problem === problem;
@@ -102,7 +102,7 @@ export class Runner {
   }
 
   /** The database refused something: the run goes on where it is, after others. Throws the refusal if nothing can be saved. */
-  async #wait(progress: Progress, problem: string, tookMs: bigint, error: Refusal): Promise<void> {
+  async #wait(progress: RunProgress, problem: string, tookMs: bigint, error: Refusal): Promise<void> {
     const { clock, log } = this.options;
     const { day, problem: problemBefore } = progress.run;
     try {
@@ -120,7 +120,7 @@ export class Runner {
   }
 
   /** Does one step of the run. Answers the next step; undefined if it was interrupted. */
-  async #step(progress: Progress): Promise<RunStep | undefined> {
+  async #step(progress: RunProgress): Promise<RunStep | undefined> {
     const { run } = progress;
     switch (run.step) {
       case 'clear':
@@ -156,7 +156,7 @@ export class Runner {
   }
 
   /** Removes the statement's records, as the holder of the lease. True when none is left. */
-  async #clear(progress: Progress, isInterrupted: () => boolean): Promise<boolean> {
+  async #clear(progress: RunProgress, isInterrupted: () => boolean): Promise<boolean> {
     const { day } = progress.run;
     while (!isInterrupted()) {
       const rows = await this.options.database.read(anyItem(day));
@@ -167,7 +167,7 @@ export class Runner {
   }
 
   /** Marks the day's breaks that this run compared and did not find, and counts those that it found. */
-  async #markGone(progress: Progress, isCompared: (kind: BreakKindName) => boolean): Promise<boolean> {
+  async #markGone(progress: RunProgress, isCompared: (kind: BreakKindName) => boolean): Promise<boolean> {
     const { database } = this.options;
     while (!progress.isInterrupted) {
       const { day, number, position, breaks } = progress.run;
@@ -188,7 +188,7 @@ export class Runner {
   }
 
   async #end(
-    progress: Progress,
+    progress: RunProgress,
     lease: Lease,
     state: RunState,
     problem: string,

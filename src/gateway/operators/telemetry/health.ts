@@ -22,7 +22,7 @@ interface Reports {
 }
 
 /** The parts whose health is checked. */
-export interface Parts {
+export interface HealthSources {
   readonly database: {
     readonly isReachable: boolean;
     /** Whether reads are refused, because its node may lag. */
@@ -68,7 +68,7 @@ export class Health {
   #isStopping = false;
 
   constructor(
-    private readonly parts: Parts,
+    private readonly parts: HealthSources,
     private readonly realNow: () => number,
   ) {
     this.worker = periodic('health', checkEveryMs, async () => {
@@ -192,7 +192,7 @@ function findStuck(part: string, what: string, partnerIds: readonly string[]): C
 }
 
 /** Changed certificates and secrets that are refused. The former ones may expire, or their login may be removed. */
-function findRefusedFiles(files: Parts['watchedFiles']): Check[] {
+function findRefusedFiles(files: HealthSources['watchedFiles']): Check[] {
   const names = files.filter(({ isRefused }) => isRefused).map(({ name }) => name);
   const reason = `changed files are refused, and the former certificates and secrets are in use: ${names.join(', ')}`;
   return [[names.length > 0, 'changed-files', reason]];

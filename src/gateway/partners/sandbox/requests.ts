@@ -11,7 +11,7 @@ import type { HandlersOf } from '../../edge/auth/call.ts';
 import type { Cursors } from '../../edge/paging.ts';
 
 /** A request that is kept for its partner. */
-export interface KeptRequest {
+export interface LoggedRequest {
   /** Grows with each request of the process. */
   readonly number: number;
   readonly requestId: string;
@@ -33,10 +33,10 @@ export interface KeptRequest {
 export interface RequestToolParts {
   readonly cursors: Cursors;
   /** The requests of a partner before one, the newest first. */
-  readonly requests: { list(partnerId: string, before: number | undefined, most: number): readonly KeptRequest[] };
+  readonly requests: { list(partnerId: string, before: number | undefined, most: number): readonly LoggedRequest[] };
 }
 
-const protocols: Record<KeptRequest['protocol'], RequestProtocol> = {
+const protocols: Record<LoggedRequest['protocol'], RequestProtocol> = {
   rest: RequestProtocol.REST,
   grpc: RequestProtocol.GRPC,
   connect: RequestProtocol.CONNECT,
@@ -58,7 +58,7 @@ export function requestToolHandlers({
   };
 }
 
-function toMessage({ requestId, at, protocol, keyId, objectId, durationMs, ...kept }: KeptRequest): RequestRecord {
+function toMessage({ requestId, at, protocol, keyId, objectId, durationMs, ...kept }: LoggedRequest): RequestRecord {
   const { method, path, operation, status, code, requestBody, answerBody } = kept;
   return create(RequestRecordSchema, {
     id: requestId,

@@ -14,7 +14,7 @@ import { toSecond } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import { groupBy } from '../../../kit/group.ts';
 import { findAttempts, listDeliveries } from '../../delivery/webhooks/delivery-store.ts';
-import type { Outcome, SendResult } from '../../delivery/webhooks/rules.ts';
+import type { AttemptResult, SendResult } from '../../delivery/webhooks/rules.ts';
 import * as tables from '../../delivery/webhooks/table.ts';
 import type { HandlersOf } from '../../edge/auth/call.ts';
 import { ApiError } from '../../edge/errors.ts';
@@ -29,7 +29,7 @@ export interface WebhookToolParts {
   readonly sendTest: (endpoint: tables.Endpoint) => Promise<(SendResult & { readonly id: string }) | undefined>;
 }
 
-const outcomes: Record<Outcome, WebhookOutcome> = {
+const outcomes: Record<AttemptResult, WebhookOutcome> = {
   delivered: WebhookOutcome.DELIVERED,
   'endpoint-failed': WebhookOutcome.ENDPOINT_FAILED,
   'event-failed': WebhookOutcome.EVENT_FAILED,

@@ -18,7 +18,7 @@ import {
 import { SubmissionSchema, Submissions } from '../../../gen/marina/broker/v1/submissions_pb.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { type BrokerOptions, Connection, codeOf } from './connection.ts';
+import { BrokerConnection, type BrokerOptions, codeOf } from './connection.ts';
 import { isReportNumber, isUpstreamId, type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 import { withRightTexts } from './rules.ts';
 
@@ -68,14 +68,14 @@ const documentOutcomes: ReadonlyMap<DocumentOutcome, 'delivered' | 'refused'> = 
 
 /** The broker's applications and documents. Submissions, documents, queries and the stream have a connection each. */
 export class ApplicationBroker {
-  readonly #submissions: Connection<typeof Applications>;
-  readonly #documents: Connection<typeof Applications>;
-  readonly #lookUps: Connection<typeof Applications>;
+  readonly #submissions: BrokerConnection<typeof Applications>;
+  readonly #documents: BrokerConnection<typeof Applications>;
+  readonly #lookUps: BrokerConnection<typeof Applications>;
 
   constructor(options: BrokerOptions) {
-    this.#submissions = new Connection(Applications, 'broker', options);
-    this.#documents = new Connection(Applications, 'broker', options);
-    this.#lookUps = new Connection(Applications, 'broker', options);
+    this.#submissions = new BrokerConnection(Applications, 'broker', options);
+    this.#documents = new BrokerConnection(Applications, 'broker', options);
+    this.#lookUps = new BrokerConnection(Applications, 'broker', options);
   }
 
   /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
@@ -139,12 +139,12 @@ export class ApplicationBroker {
 
 /** The broker's allocations. A query that hangs delays no submission. */
 export class AllocationBroker {
-  readonly #submissions: Connection<typeof Allocations>;
-  readonly #lookUps: Connection<typeof Allocations>;
+  readonly #submissions: BrokerConnection<typeof Allocations>;
+  readonly #lookUps: BrokerConnection<typeof Allocations>;
 
   constructor(options: BrokerOptions) {
-    this.#submissions = new Connection(Allocations, 'broker', options);
-    this.#lookUps = new Connection(Allocations, 'broker', options);
+    this.#submissions = new BrokerConnection(Allocations, 'broker', options);
+    this.#lookUps = new BrokerConnection(Allocations, 'broker', options);
   }
 
   /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
@@ -173,10 +173,10 @@ export class AllocationBroker {
 
 /** The broker's list of submissions, from which the gateway restores what its database has lost. */
 export class SubmissionsBroker {
-  readonly #submissions: Connection<typeof Submissions>;
+  readonly #submissions: BrokerConnection<typeof Submissions>;
 
   constructor(options: BrokerOptions) {
-    this.#submissions = new Connection(Submissions, 'broker', options, false);
+    this.#submissions = new BrokerConnection(Submissions, 'broker', options, false);
   }
 
   /**

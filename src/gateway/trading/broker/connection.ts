@@ -114,7 +114,7 @@ const nonsense = 'the answer made no sense';
  * A connection to one service of the broker. It is replaced after a call without an answer in time, because it may be
  * dead without showing it. Calls under way over the old one continue. Each call makes a log line, a metric and a span.
  */
-export class Connection<Service extends TypedService> {
+export class BrokerConnection<Service extends TypedService> {
   #client: GrpcClient<Service>;
   /** The next client, while it is connecting with new certificates. */
   #next: GrpcClient<Service> | undefined;

@@ -14,7 +14,7 @@ import {
 import { isKoboDecimal } from '../../../kit/money.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { type BrokerOptions, Connection, evidenceOf } from './connection.ts';
+import { BrokerConnection, type BrokerOptions, evidenceOf } from './connection.ts';
 import { isReportNumber, isUpstreamId, type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 
 /** An order to submit. Names are those of the database and the partners. */
@@ -49,12 +49,12 @@ const timesInForce = {
 
 /** The broker's orders, and the reads before them. Submissions, reads and the stream have a connection each. */
 export class Broker {
-  readonly #orders: Connection<typeof Orders>;
-  readonly #reads: Connection<typeof Orders>;
+  readonly #orders: BrokerConnection<typeof Orders>;
+  readonly #reads: BrokerConnection<typeof Orders>;
 
   constructor(private readonly options: BrokerOptions) {
-    this.#orders = new Connection(Orders, 'exchange', options);
-    this.#reads = new Connection(Orders, 'exchange', options);
+    this.#orders = new BrokerConnection(Orders, 'exchange', options);
+    this.#reads = new BrokerConnection(Orders, 'exchange', options);
   }
 
   /** Whether the broker can be reached, as far as is known. */

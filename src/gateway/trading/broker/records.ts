@@ -22,7 +22,7 @@ import {
 import { isDate, lagosDay } from '../../../kit/clock.ts';
 import { isKoboDecimal } from '../../../kit/money.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { type BrokerOptions, Connection } from './connection.ts';
+import { BrokerConnection, type BrokerOptions } from './connection.ts';
 import { isDaysOf, isInstrumentList } from './market.ts';
 
 /** The context of a read: its longest time, and its origin. */
@@ -63,12 +63,12 @@ interface PositionsRange {
  * if the answer makes no sense; reads of an account also throw `account_not_at_broker`.
  */
 export class RecordsBroker {
-  readonly #accounts: Connection<typeof Accounts>;
-  readonly #reference: Connection<typeof Reference>;
+  readonly #accounts: BrokerConnection<typeof Accounts>;
+  readonly #reference: BrokerConnection<typeof Reference>;
 
   constructor(options: BrokerOptions) {
-    this.#accounts = new Connection(Accounts, 'broker', options);
-    this.#reference = new Connection(Reference, 'broker', options);
+    this.#accounts = new BrokerConnection(Accounts, 'broker', options);
+    this.#reference = new BrokerConnection(Reference, 'broker', options);
   }
 
   balance(account: string, time: ReadTime): Promise<GetBalanceResponse> {

@@ -13,7 +13,7 @@ import {
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
 import { ApiError } from '../../edge/errors.ts';
-import { type BrokerOptions, Connection, codeOf, evidenceOf } from './connection.ts';
+import { BrokerConnection, type BrokerOptions, codeOf, evidenceOf } from './connection.ts';
 
 /** Why there is no page: the broker gives no statements, has none of the day, could not be asked, or broke its promises. */
 export type StatementProblem = 'not_offered' | 'no_statement' | 'unavailable' | 'nonsense';
@@ -56,10 +56,10 @@ export const statementPageSize = 500;
 
 /** Reads the broker's statements, over a connection of its own, so that a slow page holds nothing up. */
 export class StatementsBroker {
-  readonly #connection: Connection<typeof Statements>;
+  readonly #connection: BrokerConnection<typeof Statements>;
 
   constructor(options: BrokerOptions) {
-    this.#connection = new Connection(Statements, 'broker', options);
+    this.#connection = new BrokerConnection(Statements, 'broker', options);
   }
 
   /** Reads a page. Throws a `StatementError`. */

@@ -1,6 +1,6 @@
 import { originColumns } from '../../delivery/events/table.ts';
 import type { Database } from '../../store/database.ts';
-import type { Counter } from '../../store/facts.ts';
+import type { StoredSum } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';
 import {
   bytes,
@@ -349,7 +349,7 @@ export const usageDays = defineTable({
 });
 
 /** What a partner has used of a daily limit, in kobo. */
-export function usage(partnerId: string, day: string, kind: UsageKind): Counter {
+export function usage(partnerId: string, day: string, kind: UsageKind): StoredSum {
   const row = { partnerId, day, kind };
   const { sql, values } = usageDays.where(row);
   const used = `(SELECT used_kobo FROM usage_days WHERE ${sql})`;

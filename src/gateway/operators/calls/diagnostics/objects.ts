@@ -6,13 +6,13 @@ import { applications, shownApplication, toApplicationMessage } from '../../../t
 import { orders, shownOrder, toOrderMessage } from '../../../trading/orders/table.ts';
 
 /** An object as its partner sees it, in an answer to an operator. */
-export type ShownObject = GetTimelineResponse['object'];
+export type DiagnosedObject = GetTimelineResponse['object'];
 
 /** How the objects of a kind are read and shown. */
 interface ShownKind {
   readonly table: Pick<Table<{ readonly id: string }>, 'name' | 'find'>;
   readonly selection: Selection<unknown>;
-  show(row: SqlRow): ShownObject;
+  show(row: SqlRow): DiagnosedObject;
 }
 
 const shownKinds: Readonly<Record<string, ShownKind>> = {

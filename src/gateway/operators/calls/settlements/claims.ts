@@ -86,14 +86,14 @@ export function allocationsWithReference(
 }
 
 /** An account's link, if there is one. */
-export interface Link {
+export interface AccountLink {
   readonly partnerId: string;
   /** The application that opened it; null: operators linked it. */
   readonly applicationId: string | null;
 }
 
 /** Who has an account; undefined: nobody, or none is named. */
-export function linkOf(account: string): Fact<Link | undefined> {
+export function linkOf(account: string): Fact<AccountLink | undefined> {
   return account === '' ? noFact : found(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
 }
 

@@ -37,19 +37,19 @@ import type { Settling } from '../../../trading/submission/rules.ts';
 import type { Submission } from '../../../trading/submission/table.ts';
 import { invalidField } from '../errors.ts';
 import {
+  type AccountLink,
   allocationsWithReference,
   type EnteredTrade,
   enteredBefore,
   enteredTrades,
   isOfAnother,
-  type Link,
   linkOf,
   type Namesake,
   ordersWithId,
 } from './claims.ts';
 
 /** A proposed outcome, ready to be decided on an object's row. */
-export interface Outcome {
+export interface SettlementRules {
   /** The kind of its object, by the prefix of its id. */
   readonly prefix: string;
   /** What else the decision depends on: the order's steps with trades, and what belongs to other objects already. */
@@ -73,12 +73,12 @@ export function writeOutcome(outcome: SettlementOutcome): string {
 }
 
 /** Reads a proposal's outcome. Throws if a later version proposed something that this one does not know. */
-export function readOutcome(text: string): Outcome {
+export function readOutcome(text: string): SettlementRules {
   return toOutcome(fromJsonString(SettlementOutcomeSchema, text));
 }
 
 /** Checks an outcome as far as that is possible without the object. Throws INVALID_ARGUMENT. */
-export function toOutcome({ order, application, allocation }: SettlementOutcome): Outcome {
+export function toOutcome({ order, application, allocation }: SettlementOutcome): SettlementRules {
   const outcomes = [
     ...(order === undefined ? [] : [ofOrder(order)]),
     ...(application === undefined ? [] : [ofApplication(application)]),
@@ -96,7 +96,7 @@ interface OrderSettlementFacts {
   readonly namesakes: readonly Namesake[];
 }
 
-function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: OrderOutcome): Outcome {
+function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: OrderOutcome): SettlementRules {
   const settlement = {
     state: orderStates.find(state),
     rejectReason: orderReasons.find(rejectReason),
@@ -126,7 +126,7 @@ function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: Orde
   };
 }
 
-function ofApplication({ state, reference, account, rejectReason }: ApplicationOutcome): Outcome {
+function ofApplication({ state, reference, account, rejectReason }: ApplicationOutcome): SettlementRules {
   const word = applicationStates.find(state);
   if (word === undefined) throw invalidField('outcome.application.state', 'is required.');
   const settlement = {
@@ -140,7 +140,7 @@ function ofApplication({ state, reference, account, rejectReason }: ApplicationO
     touches: account === '' ? [] : [`account ${account}`],
     fact: () => linkOf(account),
     settle(row, facts, now) {
-      const link = facts as Link | undefined;
+      const link = facts as AccountLink | undefined;
       if (link !== undefined && link.partnerId !== row.partnerId)
         return { problem: "the account is another partner's" };
       const opener = link?.applicationId ?? row.id;
@@ -150,7 +150,7 @@ function ofApplication({ state, reference, account, rejectReason }: ApplicationO
   };
 }
 
-function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: AllocationOutcome): Outcome {
+function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: AllocationOutcome): SettlementRules {
   const word = allocationStates.find(state);
   if (word === undefined) throw invalidField('outcome.allocation.state', 'is required.');
   const settlement = {

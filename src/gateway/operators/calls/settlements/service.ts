@@ -17,7 +17,7 @@ import { AdminError, invalidField } from '../errors.ts';
 import { changesSince, proposalLifeMs, type Seen } from '../proposals/rules.ts';
 import { type Approval, findObject, type ProposedAction, toProposal } from '../proposals/service.ts';
 import { proposals, type StoredProposal } from '../proposals/table.ts';
-import { type Outcome, readOutcome, toOutcome, writeOutcome } from './outcomes.ts';
+import { readOutcome, type SettlementRules, toOutcome, writeOutcome } from './outcomes.ts';
 import { seenOf } from './seen.ts';
 
 interface SettlementParts extends AdminParts {
@@ -120,7 +120,7 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
   const { partnerId, id, objectId } = proposal;
   const kind = kinds.ofId(objectId);
   if (kind === undefined) throw noSuchObject();
-  let outcome: Outcome;
+  let outcome: SettlementRules;
   try {
     outcome = readOutcome(proposal.request);
   } catch (error) {
@@ -168,7 +168,13 @@ interface Instants {
 }
 
 /** The changes of a settlement. Throws FAILED_PRECONDITION if the object cannot have this outcome. */
-function check(kind: AnyKind, row: Submission, outcome: Outcome, facts: unknown, { now, proposedAt }: Instants) {
+function check(
+  kind: AnyKind,
+  row: Submission,
+  outcome: SettlementRules,
+  facts: unknown,
+  { now, proposedAt }: Instants,
+) {
   if (!kind.table.isKnown(row)) throw otherVersion();
   if (isBehind(row)) {
     const message = 'reports about it were not applied yet: they are looked up first';

@@ -117,7 +117,7 @@ function checkInFlight(state: DocumentStateWord | undefined, underWay: number): 
 }
 
 /** The outcome of a send. */
-export type Outcome = 'delivered' | 'refused' | 'never-left' | 'unclear';
+export type DocumentOutcome = 'delivered' | 'refused' | 'never-left' | 'unclear';
 
 /**
  * The document after its send has ended; undefined if the broker does not have it and cannot have had it. If the send
@@ -126,7 +126,7 @@ export type Outcome = 'delivered' | 'refused' | 'never-left' | 'unclear';
 export function endSend<Document extends DocumentFacts>(
   document: Document | undefined,
   sent: Pick<DocumentFacts, 'digest' | 'attempt'>,
-  outcome: Outcome,
+  outcome: DocumentOutcome,
   now: number,
 ): Document | undefined {
   if (document === undefined || !document.digest.equals(sent.digest)) return document;

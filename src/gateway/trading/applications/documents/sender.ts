@@ -22,12 +22,12 @@ import {
   checkNotInFlight,
   checkTakesDocuments,
   countLeased,
+  type DocumentOutcome,
   type DocumentTypeWord,
   endSend,
   isKnown,
   isSameSend,
   mayStillArrive,
-  type Outcome,
   type Released,
 } from './rules.ts';
 import {
@@ -58,7 +58,7 @@ export interface DocumentSenderParts {
   /** The largest expected difference between the clocks of replicas. */
   readonly clockSkewMs: number;
   /** Called with the outcome of each send. */
-  readonly onSent?: (outcome: Outcome) => void;
+  readonly onSent?: (outcome: DocumentOutcome) => void;
 }
 
 type DocumentKey = Pick<StoredDocument, 'partnerId' | 'applicationId' | 'type'>;
@@ -78,7 +78,7 @@ interface DocumentChange {
   readonly writes?: readonly Statement[];
 }
 
-const outcomes: Record<Outcome, string> = {
+const outcomes: Record<DocumentOutcome, string> = {
   delivered: 'delivered',
   refused: 'the broker refused it',
   'never-left': 'it never left the gateway',
@@ -205,7 +205,7 @@ export class DocumentSender {
   }
 
   /** Records the outcome. If that fails, the document counts as unconfirmed once its lease is over. */
-  async #end(sent: StoredDocument, outcome: Outcome, log: Logger): Promise<StoredDocument | undefined> {
+  async #end(sent: StoredDocument, outcome: DocumentOutcome, log: Logger): Promise<StoredDocument | undefined> {
     try {
       return await this.#record(sent, outcome);
     } catch (error) {
@@ -214,7 +214,7 @@ export class DocumentSender {
     }
   }
 
-  async #record(sent: StoredDocument, outcome: Outcome): Promise<StoredDocument | undefined> {
+  async #record(sent: StoredDocument, outcome: DocumentOutcome): Promise<StoredDocument | undefined> {
     let after: StoredDocument | undefined;
     await this.#change(sent, (before) => {
       after = endSend(before, sent, outcome, this.parts.clock.now());
