@@ -197,6 +197,12 @@ describe('the layout', () => {
     assert.deepEqual(circlesIn(imports), []);
   });
 
+  it('no files of the client for TypeScript import each other in a circle', () => {
+    const own = sourceFiles(join(root, '../clients/typescript/src'));
+    assert.ok(own.length > 20, 'the files were found');
+    assert.deepEqual(circlesIn(new Map(own.map((path) => [relative(root, path), importsOf(path)]))), []);
+  });
+
   it('the search for circles finds them', () => {
     const imports = new Map([
       ['start', ['a', 'lonely']],

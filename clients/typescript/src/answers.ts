@@ -9,8 +9,8 @@ import {
 } from './errors.ts';
 import type { IntegerMode } from './integers.ts';
 import { readJson } from './json-reader.ts';
+import type { Answer } from './request.ts';
 import type { Failure } from './retries.ts';
-import type { Answer } from './transport.ts';
 
 /** What came of one attempt: an answer, or how it failed. Without a `failure` it is final. */
 export type Outcome =

@@ -1,23 +1,18 @@
 import { isEventPage, isObject, isPage, noAnswer, type Outcome, outcomeOf, type Shape } from './answers.ts';
-import {
-  type AnswerDetails,
-  type CreateOptions,
-  type Event,
-  type Operation,
-  Operations,
-  operations,
-} from './contract.ts';
+import { Operations } from './calls.ts';
+import { type AnswerDetails, type CreateOptions, type Event, type Operation, operations } from './contract.ts';
 import { timeoutError, withDeadline } from './deadline.ts';
 import { type CallState, NoAnswerError } from './errors.ts';
 import { checkedKey, newKey } from './idempotency.ts';
 import type { IntegerMode, WithIntegers } from './integers.ts';
 import { type Bounds, boundsOf, checkCallOptions, checkOptions, type MarinaOptions } from './options.ts';
 import { checkFeedOptions, EventFeed, type EventPage, type FeedOptions, type ListPage, Pages } from './pages.ts';
+import type { Answer } from './request.ts';
 import { makeRequest, type PreparedRequest } from './request.ts';
 import { leavesUnknown, settles, waitBeforeRepeat } from './retries.ts';
 import { sleep } from './sleep.ts';
 import { tell } from './telling.ts';
-import { type Answer, type Send, sendWith } from './transport.ts';
+import { type Send, sendWith } from './transport.ts';
 
 /** The feed tells of trouble soon, and tries again for ever by itself. */
 const feedAttempts = 3;

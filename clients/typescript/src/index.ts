@@ -1,4 +1,5 @@
 export type { Bytes } from './bytes.ts';
+export { Operations } from './calls.ts';
 export { Marina } from './client.ts';
 export * from './contract.ts';
 export * from './errors.ts';

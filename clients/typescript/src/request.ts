@@ -89,3 +89,11 @@ export async function readText(body: AsyncIterable<Uint8Array> | null): Promise<
   }
   return text + decoder.decode();
 }
+
+/** What a request was answered with, read whole. */
+export interface Answer {
+  readonly status: number;
+  /** The value of a header by its name in small letters. */
+  readonly header: (name: string) => string | undefined;
+  readonly text: string;
+}

@@ -1,13 +1,5 @@
 import { hasUsualDispatcher, notePlatformDispatcher } from './dispatchers.ts';
-import { type PreparedRequest, readText } from './request.ts';
-
-/** What a request was answered with, read whole. */
-export interface Answer {
-  readonly status: number;
-  /** The value of a header by its name in small letters. */
-  readonly header: (name: string) => string | undefined;
-  readonly text: string;
-}
+import { type Answer, type PreparedRequest, readText } from './request.ts';
 
 /** Sends a request and reads its whole answer. It ends when the signal is aborted. */
 export type Send = (request: PreparedRequest, signal: AbortSignal) => Promise<Answer>;

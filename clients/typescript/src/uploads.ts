@@ -1,8 +1,7 @@
 import { type IncomingMessage, Agent as PlainAgent, request as sendPlain } from 'node:http';
 import { Agent as SecureAgent, request as sendSecure } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { type PreparedRequest, readText } from './request.ts';
-import type { Answer } from './transport.ts';
+import { type Answer, type PreparedRequest, readText } from './request.ts';
 
 /** What was answered before a connection broke has arrived by then, so it is only to be read. */
 const brokenPipeMs = 1_000;

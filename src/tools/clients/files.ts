@@ -4,7 +4,7 @@ import { gatewayOperations } from '../../site/gateway-contract.ts';
 import { openApiDocument } from '../../site/openapi/document.ts';
 import { type ContractDocument, readContract } from './contract.ts';
 import { pythonAsyncContract, pythonContract } from './python.ts';
-import { typescriptContract } from './typescript.ts';
+import { typescriptCalls, typescriptContract } from './typescript.ts';
 
 const clients = join(import.meta.dirname, '../../../clients');
 
@@ -23,6 +23,7 @@ export function clientFiles(): { path: string; text: string }[] {
   const contract = readContract(JSON.parse(JSON.stringify(document)) as ContractDocument);
   return [
     { path: join(clients, 'typescript/src/contract.ts'), text: typescriptContract(contract) },
+    { path: join(clients, 'typescript/src/calls.ts'), text: typescriptCalls(contract) },
     { path: join(clients, 'python/src/marina/contract.py'), text: pythonContract(contract) },
     { path: join(clients, 'python/src/marina/async_contract.py'), text: pythonAsyncContract(contract) },
   ];

@@ -1,18 +1,35 @@
 import type { ClientOperation, Contract, Member, Schema } from './contract.ts';
 import { knownChoice, membersOf, schemaName, withoutNull } from './contract.ts';
 
-/** The contract as TypeScript: every type and operation, and a class with a method for each operation. */
+/** The contract as TypeScript: every type and operation. */
 export function typescriptContract(contract: Contract): string {
   const { schemas, sent, operations, errorTypes, errorCodes } = contract;
-  return [
-    `${header}\n\nimport type { IntegerMode, WithIntegers } from './integers.ts';\nimport type { EventFeed, FeedOptions, Pages } from './pages.ts';`,
+  return `${[
+    header,
     ...Object.entries(schemas).map(([name, schema]) => namedType(name, schema, sent.has(name))),
     `/** The families of errors. The list can grow. */\nexport type ErrorType = ${openUnion(errorTypes)};`,
     `/** What happened. A code never changes its meaning; the list can grow. */\nexport type ErrorCode = ${openUnion(errorCodes)};`,
     ...operations.flatMap((operation) => inputType(operation) ?? []),
     optionTypes,
     table(operations),
-    methods(operations, schemas),
+  ].join('\n\n')}\n`;
+}
+
+/** A class with a method for each operation. The contract's types, of which it is made, know nothing of it. */
+export function typescriptCalls(contract: Contract): string {
+  const text = methods(contract.operations, contract.schemas);
+  const exported = [...typescriptContract(contract).matchAll(/^export (?:type|interface) (\w+)/gm)].map(
+    ([, name = '']) => name,
+  );
+  const used = exported.filter((name) => new RegExp(`\\b${name}\\b`).test(text)).sort();
+  return [
+    header,
+    [
+      `import {\n${[...used.map((name) => `type ${name}`), 'operations'].map((name) => `  ${name},\n`).join('')}} from './contract.ts';`,
+      "import type { IntegerMode, WithIntegers } from './integers.ts';",
+      "import type { EventFeed, FeedOptions, Pages } from './pages.ts';",
+    ].join('\n'),
+    text,
   ].join('\n\n');
 }
 
