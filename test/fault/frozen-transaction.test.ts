@@ -35,7 +35,7 @@ describe('a process frozen in a transaction that holds a partner', () => {
       assert.ok(tookMs > 1_000 && tookMs < 15_000, `${Math.round(tookMs)} ms`);
       frozen.kill('SIGCONT');
       await once(frozen, 'close');
-      assert.equal(said.join(''), 'locked\nservice_unavailable\n');
+      assert.equal(said.join(''), 'locked\nUnavailableError\n');
       const [row] = await cluster.database.read(statement('SELECT name FROM partners WHERE id = ?', partner.id));
       assert.notEqual(row?.name, 'written late');
     } finally {

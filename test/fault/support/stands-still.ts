@@ -15,6 +15,6 @@ const ended = await database
     const write = statement('UPDATE partners SET name = ? WHERE id = ?', 'written late', partnerId);
     return { writes: [write], result: 'written' };
   })
-  .catch((error: { code?: string }) => error.code);
+  .catch((error: Error) => error.name);
 process.stdout.write(`${ended}\n`);
 await database.close();
