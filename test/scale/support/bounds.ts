@@ -39,7 +39,7 @@ export const specials: readonly Special[] = [
     because: 'it looks among the events that a round of the retention found, and their number has a bound',
   },
   {
-    shape: /e\.occurred_at BETWEEN \? AND \? AND e\.id = \?/,
+    shape: /^SELECT object_id FROM feed_events WHERE occurred_at BETWEEN \? AND \? AND id = \?/,
     isOneRow: true,
     because: "an event's id has its instant, so the range is of a few milliseconds",
   },
