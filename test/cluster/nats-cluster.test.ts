@@ -22,8 +22,8 @@ describe('a gateway on a cluster of three NATS servers', () => {
     gateway = undefined;
   });
   after(async () => {
-    await connection.close();
-    await cluster.stop();
+    await connection?.close();
+    await cluster?.stop();
   });
 
   async function start(replicas: string, variables: Record<string, string> = {}): Promise<TestGateway> {

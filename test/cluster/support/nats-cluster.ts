@@ -50,7 +50,16 @@ export async function startNatsCluster(folder: string): Promise<NatsCluster> {
   };
   const around = (index: number) =>
     routes.filter(({ from, to }) => from === index || to === index).map(({ proxy }) => proxy);
-  const servers = await Promise.all(indexes.map(start));
+  const closeProxies = () =>
+    Promise.all([...clients, ...routes.map(({ proxy }) => proxy)].map((proxy) => proxy.close()));
+  const started = await Promise.allSettled(indexes.map(start));
+  const servers = started.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const failure = started.find((one) => one.status === 'rejected');
+  if (failure !== undefined) {
+    // Another test can take a free port first. Servers and proxies that ran on would keep this process alive.
+    await Promise.all([...servers.map((server) => server.kill()), closeProxies()]);
+    throw failure.reason;
+  }
   const urls = clients.map(({ address }) => `nats://${address}`);
   return {
     url: urls.join(','),
@@ -69,7 +78,7 @@ export async function startNatsCluster(folder: string): Promise<NatsCluster> {
     },
     async stop() {
       await Promise.all(servers.map((server) => server.stop()));
-      await Promise.all([...clients, ...routes.map(({ proxy }) => proxy)].map((proxy) => proxy.close()));
+      await closeProxies();
     },
   };
 }
