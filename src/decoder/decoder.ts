@@ -25,7 +25,7 @@ export class DecoderFailure extends Error {
 export interface DecoderOptions {
   /** The walls that must hold around the decoder; undefined: start it without any. */
   readonly walls: () => ReadonlySet<Wall> | undefined;
-  /** How long decoding one file may take. On a busy machine it may take at most `mostTimesLonger` as long. */
+  /** How long decoding one file may take. On a busy machine it may take at most `maxTimesLonger` as long. */
   readonly decodeMs: number;
 }
 

@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { lastRelease, whyNotHere } from './release.ts';
 import { brokenRules, type SourceText } from './tidy-rules.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -24,28 +25,18 @@ function ownFiles(): SourceText[] {
   return listed
     .split('\0')
     .filter((path) => /\.(ts|mts|md)$/.test(path))
-    .flatMap((path) => {
-      try {
-        return [{ path, text: readFileSync(join(root, path), 'utf8') }];
-      } catch {
-        return []; // It is removed, and git does not know yet.
-      }
-    });
+    .map((path) => ({ path, file: join(root, path) }))
+    .filter(({ file }) => existsSync(file)) // Git lists a file until it knows that it is removed.
+    .map(({ path, file }) => ({ path, text: readFileSync(file, 'utf8') }));
 }
 
 /** The subjects of the commits since the last release; none where the history does not reach back to it. */
-function subjectsSinceRelease(): string[] {
-  const [, commit = ''] = readFileSync(join(root, 'src/tools/last-release.txt'), 'utf8').trim().split(' ');
-  try {
-    const log = execFileSync('git', ['log', '--no-merges', '--format=%s', `${commit}..HEAD`], {
-      cwd: root,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    return log.split('\n').filter((subject) => subject !== '');
-  } catch {
-    return [];
-  }
+async function subjectsSinceRelease(): Promise<string[]> {
+  const release = lastRelease(root);
+  if ((await whyNotHere(root, release)) !== undefined) return [];
+  const range = `${release.commit}..HEAD`;
+  const log = execFileSync('git', ['log', '--no-merges', '--format=%s', range], { cwd: root, encoding: 'utf8' });
+  return log.split('\n').filter((subject) => subject !== '');
 }
 
 if (!existsSync(join(root, '.git'))) {
@@ -53,7 +44,7 @@ if (!existsSync(join(root, '.git'))) {
   process.exit();
 }
 const bounds = JSON.parse(readFileSync(join(root, boundsFile), 'utf8')) as Record<string, number>;
-const complaints = brokenRules(ownFiles(), subjectsSinceRelease()).flatMap(({ rule, advice, places }) => {
+const complaints = brokenRules(ownFiles(), await subjectsSinceRelease()).flatMap(({ rule, advice, places }) => {
   const bound = bounds[rule] ?? 0;
   if (places.length === bound) return [];
   if (places.length < bound)

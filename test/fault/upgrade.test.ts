@@ -271,7 +271,7 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
     }
   });
 
-  it('goes back to the release, and forward again', async () => {
+  it('an operator goes back to the release, and forward again', async () => {
     const { idle, failing, refusing, held } = partners;
     await underLoad(async (more) => {
       gateways = [old];

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { clockMarginMs, OurObjects, type Period } from '../../src/gateway/operators/reconciliation/ours.ts';
+import type { StatementPeriod } from '../../src/gateway/operators/reconciliation/order-history.ts';
+import { clockMarginMs, OurObjects } from '../../src/gateway/operators/reconciliation/ours.ts';
 import { startRun } from '../../src/gateway/operators/reconciliation/run-store.ts';
 import { reconciliationItems, reconciliationRuns } from '../../src/gateway/operators/reconciliation/table.ts';
 import { ReconciliationWorker } from '../../src/gateway/operators/reconciliation/worker.ts';
@@ -87,7 +88,7 @@ describe('the reads of a day whose orders have changed since', () => {
   const partnerId = 'par_large';
   const day = '2026-03-02';
   const to = nextLagosMidnight(Date.parse(`${day}T00:00:00Z`));
-  const period: Period = { from: to - dayMs, to };
+  const period: StatementPeriod = { from: to - dayMs, to };
   const noon = to - 12 * hourMs;
   let url = '';
   withDatabase(async (database, opened) => {

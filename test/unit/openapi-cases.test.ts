@@ -7,19 +7,19 @@ describe('the schemas of a message with fields that go with values of others', (
   const cases = (...conditions: { other: string; word: string; words: string[] }[]) =>
     casesOf(conditions).map((words) => Object.fromEntries(words));
 
-  it('are one if no field does', () => {
+  it('a message without such fields has one schema', () => {
     assert.deepEqual(cases(), [{}]);
   });
 
-  it('are two for a price of limit orders: limit orders, and all others', () => {
+  it('a price of limit orders makes two schemas: limit orders, and all others', () => {
     assert.deepEqual(cases(ofType('limit')), [{ type: ['limit'] }, { type: ['market', 'stop'] }]);
   });
 
-  it('are the same for two fields of limit orders', () => {
+  it('two fields of limit orders make the same two schemas', () => {
     assert.deepEqual(cases(ofType('limit'), ofType('limit')), cases(ofType('limit')));
   });
 
-  it('are three for a price of limit orders and another of stop orders', () => {
+  it('a price of limit orders and one of stop orders make three schemas', () => {
     assert.deepEqual(cases(ofType('limit'), ofType('stop')), [
       { type: ['limit'] },
       { type: ['stop'] },
@@ -27,7 +27,7 @@ describe('the schemas of a message with fields that go with values of others', (
     ]);
   });
 
-  it('have every pair for fields that go with different ones', () => {
+  it('fields that go with different ones make a schema for every pair', () => {
     const dated = { other: 'validity', word: 'until', words: ['day', 'until'] };
     assert.deepEqual(cases(ofType('limit'), dated), [
       { type: ['limit'], validity: ['until'] },

@@ -370,7 +370,7 @@ export class Sharing {
     });
   }
 
-  /** Changes all entries that need it, at most `mostAtOnce` at a time. */
+  /** Changes all entries that need it, at most `maxAtOnce` at a time. */
   async #updateAll(purpose: Purpose): Promise<void> {
     const counters = this.#kinds.flatMap((kind) => [...kind.values()]).filter((each) => each.needs(purpose));
     for (let first = 0; first < counters.length; first += maxAtOnce) {

@@ -1,5 +1,6 @@
 import type { Database } from '../../store/database.ts';
-import { type ChangedSince, clockMarginMs, OurObjects, type Period } from './ours.ts';
+import type { StatementPeriod } from './order-history.ts';
+import { type ChangedSince, clockMarginMs, OurObjects } from './ours.ts';
 import type { RunProgress } from './progress.ts';
 import {
   compareAllocation,
@@ -22,7 +23,7 @@ const end = '\x7f';
 /** What the three comparisons need. */
 export interface Compared {
   readonly database: Database;
-  readonly period: Period;
+  readonly period: StatementPeriod;
   /** The broker has orders of another installation: one that the gateway does not have is no break. */
   readonly isShared: boolean;
 }

@@ -9,8 +9,6 @@ import { byId, objectSteps } from '../../trading/submission/table.ts';
 import { afterStep, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
 import type { OurAllocation, OurOrder } from './rules.ts';
 
-export type { StatementPeriod as Period };
-
 /** How far the clocks of gateway and broker may differ. */
 export const clockMarginMs = 600_000;
 

@@ -31,7 +31,7 @@ export interface TradeFacts {
   readonly step?: number;
 }
 
-/** The trades of one order. Beyond `mostTrades` only their sums are known. */
+/** The trades of one order. Beyond `maxTrades` only their sums are known. */
 export interface Trades {
   readonly listed: readonly TradeFacts[];
   readonly count: number;

@@ -24,7 +24,7 @@ export function dayRange(asked: { from?: string | undefined; to?: string | undef
   return { from: asked.from ?? daysBefore(to, usualDays), to };
 }
 
-/** Throws if a range has more records than `mostInRange`. Called for its first page only, so that no later page fails. */
+/** Throws if a range has more records than `maxInRange`. Called for its first page only, so that no later page fails. */
 export function checkInRange(count: number): void {
   if (count > maxInRange) {
     throw refusal(

@@ -122,7 +122,7 @@ export class RecordsBroker {
     return (await this.#reference.read('listInstruments', {}, time, 'exchange_error', isList)).instruments;
   }
 
-  /** The days of the calendar from one to another, at most `mostMarketDays`; fewer if the calendar ends before. */
+  /** The days of the calendar from one to another, at most `maxMarketDays`; fewer if the calendar ends before. */
   async marketDays(from: string, to: string, time: ReadTime): Promise<readonly MarketDay[]> {
     const isList = ({ days }: { readonly days: readonly MarketDay[] }) => isDaysOf(days, from, to);
     const asked = { fromDate: from, toDate: to };

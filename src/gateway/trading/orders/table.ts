@@ -132,7 +132,7 @@ const tradeStep = orderSteps.only(
 /** The most steps with trades that are read of one order. */
 export const maxTradeSteps = 10_000;
 
-/** Reads the steps of an order that have a trade, oldest first: at most one more than `mostTradeSteps`. */
+/** Reads the steps of an order that have a trade, oldest first: at most one more than `maxTradeSteps`. */
 export function findTradeSteps(partnerId: string, orderId: string): Statement {
   const tail = statement(`AND quantity IS NOT NULL ORDER BY sequence LIMIT ${maxTradeSteps + 1}`);
   return orderSteps.find({ partnerId, orderId }, tradeStep, tail);
