@@ -60,7 +60,7 @@ describe('an object that is placed about midnight in Lagos', () => {
       ...{ database, recorder, clock: ticking, ids, submitTimeoutMs, clockSkewMs, gate },
       ...{ notes: new Notes(new Seal(onlyKey(Buffer.alloc(32, 1)))), environment: { paused: false } },
     });
-    const kind = kindOf(ticking) as CreatedKind<never, never, object, never>;
+    const kind = kindOf(ticking) as CreatedKind<never, never, object>;
     const { row } = await submitter.submit(kind, {
       origin: { partnerId, requestId: null, traceParent: null },
       ...{ keyId: 'key_1', idempotencyKey: randomUUID(), request, log: () => log },

@@ -86,8 +86,9 @@ describe('a gateway whose reads go to a replica that lags', () => {
     });
     const { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo } = plainOrder;
     const draft = { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo };
-    Object.assign(order, { prepareCached: () => ({ ...settling.order.blank, ...draft, clientReference: null }) });
-    const submitting = submitter.submit(order as CreatedKind<never, never, object, never>, {
+    const prepared = { draft: { ...settling.order.blank, ...draft, clientReference: null } };
+    Object.assign(order, { prepare: () => prepared });
+    const submitting = submitter.submit(order as CreatedKind<never, never, object>, {
       origin: { partnerId, requestId: null, traceParent: null },
       keyId: 'key_1',
       idempotencyKey: String(idempotencyKey),
@@ -97,7 +98,7 @@ describe('a gateway whose reads go to a replica that lags', () => {
       log: () => log,
     });
     await assert.rejects(submitting, { code: 'duplicate_order' }, 'the order that the key has was compared');
-    Reflect.deleteProperty(order, 'prepareCached');
+    Reflect.deleteProperty(order, 'prepare');
   });
 
   it('finds the object of a proposal, and the proposal, which the replica does not have yet', async () => {

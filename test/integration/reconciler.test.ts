@@ -348,8 +348,8 @@ describe('an outcome that is unknown', () => {
         rows.push(row);
         return { outcome: 'unclear', evidence: 'no answer' };
       };
-      Object.assign(kind, { prepareCached: () => draft, send });
-      await submitter.submit(kind as CreatedKind<never, never, object, never>, {
+      Object.assign(kind, { prepare: () => ({ draft }), send });
+      await submitter.submit(kind as CreatedKind<never, never, object>, {
         origin: { partnerId, requestId: null, traceParent: null },
         keyId: 'key_1',
         idempotencyKey: 'k',
@@ -358,7 +358,7 @@ describe('an outcome that is unknown', () => {
         permission: { renew: async () => {}, isLatest: () => true },
         log: () => settling.log,
       });
-      for (const replaced of ['prepareCached', 'send']) Reflect.deleteProperty(kind, replaced);
+      for (const replaced of ['prepare', 'send']) Reflect.deleteProperty(kind, replaced);
     }
     const { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo } = plainOrder;
     const placed = { account, symbol, side, type, timeInForce, quantity, priceKobo, countedPriceKobo };

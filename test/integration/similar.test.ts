@@ -10,7 +10,7 @@ import {
 } from '../../src/gateway/trading/allocations/table.ts';
 import { findSimilarOrder, type StoredOrder, similarOrders } from '../../src/gateway/trading/orders/table.ts';
 import { farAheadMs } from '../../src/gateway/trading/submission/rules.ts';
-import { isSimilarUnsettled } from '../../src/gateway/trading/submission/similar.ts';
+import { noSimilar } from '../../src/gateway/trading/submission/similar.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -72,7 +72,7 @@ describe('an order like one whose outcome is unknown', () => {
   it('is refused by an optimistic transaction that reaches the server after the end of the sender', async () => {
     const { checkAt } = await settling.storeOrder({ partnerId, state: 'sending' });
     assert.ok(checkAt !== null && checkAt < Date.now(), "the test's clock is behind the server's");
-    const { expected } = isSimilarUnsettled(similarOrders({ ...plainOrder, partnerId }), settling.clock);
+    const { expected } = noSimilar('order', similarOrders({ ...plainOrder, partnerId }), settling.clock).fact;
     await assert.rejects(settling.database.write(guard(expected?.guards ?? [])), isOptimismWrong);
   });
 

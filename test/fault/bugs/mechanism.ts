@@ -44,9 +44,9 @@ export const mechanismBugs: readonly SeededBug[] = [
   },
   {
     name: 'an object that is restored takes nothing of its partner',
-    file: 'src/gateway/trading/submission/recovery.ts',
-    find: '          kind.take?.(row, partner);\n',
-    replace: '',
+    file: 'src/gateway/trading/submission/submit.ts',
+    find: '  count(kind.dayLimit, undefined, row, partner);',
+    replace: "  if (row.state === 'sending') count(kind.dayLimit, undefined, row, partner);",
     test: restored,
     pattern: 'and counts it for its day',
   },

@@ -12,7 +12,7 @@ export const sendingBugs: readonly SeededBug[] = [
     find: 'crash(`${kind.name}.before-store`);',
     replace:
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-      "await kind.send({ ...(draft as object), ...origin, id: 'ord_0', notAfter: Date.now() + 1_000 } as never, request, Buffer.alloc(1));\n    crash(`${kind.name}.before-store`);",
+      "await kind.send({ ...('draft' in prepared ? prepared.draft : {}), ...wanted.origin, id: 'ord_0', notAfter: Date.now() + 1_000 } as never, wanted.request, Buffer.alloc(1));\n    crash(`${kind.name}.before-store`);",
     test: crashes,
     pattern: 'at order.before-store',
   },
@@ -95,16 +95,16 @@ export const sendingBugs: readonly SeededBug[] = [
   {
     name: 'the outcome of a send is written over what reports have made of the order',
     file: 'src/gateway/trading/submission/submit.ts',
-    find: '(current) =>\n      applySent(kind, current, sent,',
-    replace: '() =>\n      applySent(kind, stored, sent,',
+    find: '(current) =>\n        applySent(kind, current, sent,',
+    replace: '() =>\n        applySent(kind, stored, sent,',
     test: lost,
     pattern: 'left a process that was frozen after the send',
   },
   {
     name: 'what is counted against the day is never given back',
-    file: 'src/gateway/trading/orders/kind.ts',
-    find: "partner.add(usage(partnerId, countedDay, 'orders'), countedKobo(after) - countedKobo(before));",
-    replace: 'void before;',
+    file: 'src/gateway/trading/submission/day-limit.ts',
+    find: 'partner.add(usedOf(limit, after), limit.countedKobo(after) - countedBefore);',
+    replace: 'if (before === undefined) partner.add(usedOf(limit, after), limit.countedKobo(after));',
     test: lost,
     pattern: 'hangs untaken',
   },

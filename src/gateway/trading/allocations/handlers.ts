@@ -9,11 +9,12 @@ import { shownAllocation, toAllocationMessage } from './table.ts';
 
 /** The operations on allocations. */
 export function allocationHandlers(parts: SubmissionHandlerParts & { readonly kind: AllocationKind }) {
-  const of = submissionHandlers(parts, parts.kind, {
-    schemas: [CreateAllocationRequestSchema, ListAllocationsRequestSchema, ListAllocationsResponseSchema],
-    shown: shownAllocation,
-    toMessage: toAllocationMessage,
-    notFound: 'allocation_not_found',
-  });
+  const of = submissionHandlers(
+    parts,
+    parts.kind,
+    [CreateAllocationRequestSchema, ListAllocationsRequestSchema, ListAllocationsResponseSchema],
+    shownAllocation,
+    toAllocationMessage,
+  );
   return { createAllocation: of.create, listAllocations: of.list, getAllocation: of.get };
 }

@@ -36,12 +36,13 @@ export interface ApplicationHandlerParts extends SubmissionHandlerParts {
 /** The operations on applications and their documents. */
 export function applicationHandlers(parts: ApplicationHandlerParts) {
   const { clock, database, images, sender } = parts;
-  const of = submissionHandlers(parts, parts.kind, {
-    schemas: [CreateApplicationRequestSchema, ListApplicationsRequestSchema, ListApplicationsResponseSchema],
-    shown: shownApplication,
-    toMessage: toApplicationMessage,
-    notFound: 'application_not_found',
-  });
+  const of = submissionHandlers(
+    parts,
+    parts.kind,
+    [CreateApplicationRequestSchema, ListApplicationsRequestSchema, ListApplicationsResponseSchema],
+    shownApplication,
+    toApplicationMessage,
+  );
 
   /** The proto's pattern states the first day; today needs a clock. */
   const createApplication: Handler<CreateApplicationRequest, Application> = async (request, call) => {

@@ -9,13 +9,12 @@ import type { CreateApplicationRequest } from '../../../gen/marina/gateway/v1/ap
 import { type Clock, statedInstant } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/log.ts';
 import type { Database } from '../../store/database.ts';
-import { noFact } from '../../store/facts.ts';
 import type { Statement } from '../../store/statement.ts';
 import { openAccount } from '../accounts/store.ts';
 import type { ApplicationBroker } from '../broker/back-office.ts';
 import type { LookedUp, Sent } from '../broker/port.ts';
 import { Change } from '../submission/change.ts';
-import type { CreatedKind, Draft } from '../submission/kind.ts';
+import type { CreatedKind, Prepared } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { objectHistory } from '../submission/table.ts';
 import { applicationStates } from './rules.ts';
@@ -33,17 +32,11 @@ export interface ApplicationParts {
 /** How applications use the mechanism that stores, sends once, records and reconciles. */
 export class ApplicationKind
   implements
-    CreatedKind<StoredApplication, ApplicationReport, CreateApplicationRequest, undefined>,
+    CreatedKind<StoredApplication, ApplicationReport, CreateApplicationRequest>,
     ReportedKind<StoredApplication, ApplicationReport>
 {
   readonly name = 'application';
   readonly prefix = 'app';
-  readonly path = '/v1/applications';
-  readonly codes = {
-    duplicate: 'duplicate_application',
-    rejected: 'application_rejected',
-    notSent: 'application_not_sent',
-  } as const;
   readonly table = applications;
   readonly history = objectHistory;
   readonly upstream = 'broker';
@@ -60,16 +53,18 @@ export class ApplicationKind
 
   constructor(private readonly parts: ApplicationParts) {}
 
-  /** It needs no facts, because only the broker refuses applications. */
-  prepareCached(): Draft<StoredApplication> {
-    return this.blank;
+  prepare(): Prepared<StoredApplication> {
+    return { draft: this.blank };
   }
 
-  facts() {
-    return noFact;
+  /** Only the broker refuses applications. */
+  preconditions(): readonly [] {
+    return [];
   }
 
-  check(): void {}
+  toMessage(row: StoredApplication) {
+    return toApplicationMessage(row);
+  }
 
   send(row: StoredApplication, request: CreateApplicationRequest, note: Buffer): Promise<Sent<ApplicationReport>> {
     const fields = toApplicationFields(request);
@@ -120,10 +115,6 @@ export class ApplicationKind
     if (before.state === 'opened' || after.state !== 'opened' || after.account === null) return [];
     const { partnerId, account, id, updatedAt } = after;
     return openAccount({ partnerId, account, applicationId: id, createdAt: updatedAt });
-  }
-
-  toEvent(row: StoredApplication) {
-    return { data: { case: 'application' as const, value: toApplicationMessage(row) } };
   }
 
   /**

@@ -36,12 +36,13 @@ interface OrderHandlerParts extends SubmissionHandlerParts {
 /** The operations on orders. */
 export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Orders> {
   const { database, cursors, canceller, kind } = parts;
-  const of = submissionHandlers(parts, kind, {
-    schemas: [CreateOrderRequestSchema, ListOrdersRequestSchema, ListOrdersResponseSchema],
-    shown: shownOrder,
-    toMessage: toOrderMessage,
-    notFound: 'order_not_found',
-  });
+  const of = submissionHandlers(
+    parts,
+    kind,
+    [CreateOrderRequestSchema, ListOrdersRequestSchema, ListOrdersResponseSchema],
+    shownOrder,
+    toOrderMessage,
+  );
 
   return {
     createOrder: of.create,

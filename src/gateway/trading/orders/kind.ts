@@ -6,23 +6,20 @@ import {
   ReportKind,
 } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import { type CreateOrderRequest, CreateOrderRequestSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
-import { type Clock, lagosDay, statedInstant } from '../../../kit/clock.ts';
-import { toDayLimits } from '../../edge/auth/store.ts';
+import { type Clock, statedInstant } from '../../../kit/clock.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { type Fact, sharing, together } from '../../store/facts.ts';
-import type { PartnerTransaction } from '../../store/partner-transaction.ts';
-import type { SqlRow, Statement } from '../../store/statement.ts';
+import type { Statement } from '../../store/statement.ts';
 import { accounts } from '../accounts/store.ts';
 import type { Broker } from '../broker/orders.ts';
 import type { LookedUp, Sent } from '../broker/port.ts';
 import { type StoredFields, storedFields } from '../shown-message.ts';
 import { Change } from '../submission/change.ts';
-import type { CreatedKind, Draft } from '../submission/kind.ts';
+import type { DayLimit } from '../submission/day-limit.ts';
+import type { CreatedKind, Draft, Prepared } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
-import { checkDayLimit } from '../submission/rules.ts';
-import { isSimilarUnsettled } from '../submission/similar.ts';
-import { type ReportedStep, usage } from '../submission/table.ts';
+import { noSimilar } from '../submission/similar.ts';
+import type { ReportedStep } from '../submission/table.ts';
 import { countedKobo, orderStates, shownRejectReason } from './rules.ts';
 import { applyReport } from './settled/rules.ts';
 import {
@@ -118,18 +115,12 @@ export interface OrderParts {
 /** An order a partner wants. */
 export type WantedOrder = Pick<ShownOrder, keyof StoredFields<CreateOrderRequest>>;
 
-interface OrderFacts {
-  readonly isSimilar: boolean;
-}
-
 /** How orders use the mechanism that stores, sends once, records and reconciles. */
 export class OrderKind
-  implements CreatedKind<StoredOrder, Report, CreateOrderRequest, OrderFacts>, ReportedKind<StoredOrder, Report>
+  implements CreatedKind<StoredOrder, Report, CreateOrderRequest>, ReportedKind<StoredOrder, Report>
 {
   readonly name = 'order';
   readonly prefix = 'ord';
-  readonly path = '/v1/orders';
-  readonly codes = { duplicate: 'duplicate_order', rejected: 'order_rejected', notSent: 'order_not_sent' } as const;
   readonly table = orders;
   readonly history = orderHistory;
   readonly upstream = 'exchange';
@@ -137,6 +128,12 @@ export class OrderKind
   readonly states = orderStates;
   readonly absent = { state: 'refused', reason: 'It never reached the exchange.' } as const;
   readonly noted = notedOrder;
+  readonly dayLimit: DayLimit<StoredOrder> = {
+    usage: 'orders',
+    name: 'order value per day',
+    limit: 'ordersKoboPerDay',
+    countedKobo,
+  };
   readonly applyReport = applyReport<StoredOrder>;
   readonly shownRejectReason = shownRejectReason;
   readonly blank = {
@@ -146,20 +143,20 @@ export class OrderKind
 
   constructor(private readonly parts: OrderParts) {}
 
-  preparationReads(partnerId: string, { account }: CreateOrderRequest): Statement[] {
-    return [accounts.find({ partnerId, account: account ?? '' })];
-  }
-
-  prepareCached(partnerId: string, request: CreateOrderRequest): Draft<StoredOrder> | undefined {
+  /** The account is looked up with the key unless its data are cached, which they are only for an account of the partner. */
+  prepare(origin: Origin, request: CreateOrderRequest): Prepared<StoredOrder> {
+    const { contexts } = this.parts;
     const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
-    const instrument = this.parts.contexts.cached(partnerId, wanted.account, wanted.symbol);
-    return instrument && this.#draft(wanted, instrument);
-  }
-
-  async prepare(origin: Origin, request: CreateOrderRequest, [accounts]: readonly SqlRow[][]) {
-    if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
-    const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
-    return this.#draft(wanted, await this.parts.contexts.instrument(origin, wanted.account, wanted.symbol));
+    const { account, symbol } = wanted;
+    const cached = contexts.cached(origin.partnerId, account, symbol);
+    if (cached !== undefined) return { draft: this.#draft(wanted, cached) };
+    return {
+      reads: [accounts.find({ partnerId: origin.partnerId, account })],
+      prepare: async ([found]) => {
+        if (found?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
+        return this.#draft(wanted, await contexts.instrument(origin, account, symbol));
+      },
+    };
   }
 
   #draft(wanted: WantedOrder, { upperPriceKobo }: Instrument): Draft<StoredOrder> {
@@ -169,26 +166,12 @@ export class OrderKind
     return { ...this.blank, ...wanted, countedPriceKobo };
   }
 
-  dated(createdAt: number) {
-    return { countedDay: lagosDay(createdAt) };
+  preconditions(row: StoredOrder) {
+    return [noSimilar('order', similarOrders(row), this.parts.clock)];
   }
 
-  facts(row: StoredOrder): Fact<OrderFacts> {
-    return together({
-      isSimilar: isSimilarUnsettled(similarOrders(row), this.parts.clock),
-      shared: sharing(usage(row.partnerId, row.countedDay, 'orders')),
-    });
-  }
-
-  check(row: StoredOrder, { isSimilar }: OrderFacts, partner: PartnerTransaction): void {
-    if (isSimilar) throw new ApiError('similar_order_unresolved');
-    const { ordersKoboPerDay } = toDayLimits(partner.row);
-    const used = partner.get(usage(row.partnerId, row.countedDay, 'orders'));
-    checkDayLimit('order value per day', ordersKoboPerDay, used, countedKobo(row), row.createdAt);
-  }
-
-  take(row: StoredOrder, partner: PartnerTransaction): void {
-    partner.add(usage(row.partnerId, row.countedDay, 'orders'), countedKobo(row));
+  toMessage(row: StoredOrder) {
+    return toOrderMessage(row);
   }
 
   send(row: StoredOrder, _: CreateOrderRequest, note: Buffer): Promise<Sent<Report>> {
@@ -215,15 +198,15 @@ export class OrderKind
     return { report: (ReportKind[kind] ?? String(kind)).toLowerCase(), reference: exchangeOrderId };
   }
 
-  reportStep({ kind, number, at, quantity, priceKobo }: Report): ReportedStep {
-    const trade = kind === ReportKind.TRADE ? { quantity, priceKobo } : {};
-    return { reportNumber: number, upstreamAt: statedInstant(at), ...trade };
-  }
-
-  changeStep({ kind }: Report, before: StoredOrder, after: StoredOrder): ReportedStep {
-    if (kind !== ReportKind.TRADE) return {};
-    const filledChange = after.filledQuantity - before.filledQuantity;
-    return { filledChange, valueChangeKobo: after.filledValueKobo - before.filledValueKobo };
+  reportStep(report: Report, before?: StoredOrder, after?: StoredOrder): ReportedStep {
+    const { number, at, quantity, priceKobo } = report;
+    const step = { reportNumber: number, upstreamAt: statedInstant(at) };
+    if (report.kind !== ReportKind.TRADE) return step;
+    if (before === undefined || after === undefined) return { ...step, quantity, priceKobo };
+    return {
+      ...{ ...step, quantity, priceKobo, filledChange: after.filledQuantity - before.filledQuantity },
+      valueChangeKobo: after.filledValueKobo - before.filledValueKobo,
+    };
   }
 
   /** A final order has no open cancel. */
@@ -236,16 +219,10 @@ export class OrderKind
     return new Change(this, row, this.parts.clock.now());
   }
 
-  settle(before: StoredOrder, after: StoredOrder, partner: PartnerTransaction): Statement[] {
-    const { partnerId, id, countedDay, cancelUntil } = after;
-    partner.add(usage(partnerId, countedDay, 'orders'), countedKobo(after) - countedKobo(before));
+  settle(before: StoredOrder, { partnerId, id, cancelUntil }: StoredOrder): Statement[] {
     if ((before.cancelUntil === null) === (cancelUntil === null)) return [];
     if (cancelUntil === null) return [openCancels.remove({ partnerId, orderId: id })];
     // One that is there keeps its time.
     return [openCancels.put({ partnerId, orderId: id, sentAt: this.parts.clock.now() }, 'orderId')];
-  }
-
-  toEvent(row: StoredOrder) {
-    return { data: { case: 'order' as const, value: toOrderMessage(row) } };
   }
 }

@@ -67,8 +67,7 @@ export class Change<Row extends Submission, Report = unknown> {
       const applied = this.kind.applyReport(this.after, report, this.now);
       if (applied === undefined) continue;
       const { row, changed, inconsistent, detail, tradeSequence } = applied;
-      const changes = this.kind.changeStep?.(report, this.after, row);
-      const step = { ...this.kind.reportStep(report), ...changes, tradeSequence };
+      const step = { ...this.kind.reportStep(report, this.after, row), tradeSequence };
       if (changed) this.#emit(row);
       else this.after = this.#settled(row);
       if (inconsistent) this.inconsistencies.push(detail);
@@ -109,7 +108,7 @@ export class Change<Row extends Submission, Report = unknown> {
 
 /** Applies the outcome of a send. A report or the reconciler may have changed the object before. */
 export function applySent<Row extends Submission, Report>(
-  kind: Kind<Row, Report> & Pick<CreatedKind<Row, Report, unknown, unknown>, 'isRejection' | 'accepted'>,
+  kind: Kind<Row, Report> & Pick<CreatedKind<Row, Report, never>, 'isRejection' | 'accepted'>,
   row: Row,
   sent: Sent<Report>,
   now: number,

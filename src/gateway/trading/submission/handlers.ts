@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { KeyedDigest, type Keys } from '../../../kit/key-ring.ts';
 import type { Call } from '../../edge/auth/call.ts';
-import { ApiError, type ErrorCode } from '../../edge/errors.ts';
+import { ApiError } from '../../edge/errors.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { RowReader } from '../../store/gathering.ts';
@@ -24,8 +24,6 @@ export interface SubmissionHandlerParts {
 /** The operations that every kind of object has: create, get, list. */
 export function submissionHandlers<
   Row extends Submission,
-  Report,
-  Facts,
   Shown extends { readonly id: string },
   Message,
   Create extends DescMessage,
@@ -33,23 +31,14 @@ export function submissionHandlers<
   Page extends DescMessage,
 >(
   { database, submitter, cursors, digestKeys }: SubmissionHandlerParts,
-  kind: CreatedKind<Row, Report, MessageShape<Create>, Facts>,
-  {
-    schemas,
-    shown,
-    toMessage,
-    notFound,
-  }: {
-    /** Each field of the list request but `limit` and `cursor` is a filter. */
-    readonly schemas: readonly [create: Create, list: List, page: Page];
-    readonly shown: Selection<Shown>;
-    /** The object as partners see it. */
-    readonly toMessage: (row: Shown) => Message;
-    readonly notFound: ErrorCode;
-  },
+  // biome-ignore lint/suspicious/noExplicitAny: a kind is only given reports of its own.
+  kind: CreatedKind<Row, any, MessageShape<Create>>,
+  /** Each field of the list request but `limit` and `cursor` is a filter. */
+  [createSchema, listSchema, pageSchema]: readonly [create: Create, list: List, page: Page],
+  shown: Selection<Shown>,
+  toMessage: (row: Shown) => Message,
 ) {
   const { table } = kind;
-  const [createSchema, listSchema, pageSchema] = schemas;
   const reader = new RowReader(database, table.name, shown.list);
 
   async function createObject(request: MessageShape<Create>, call: Call): Promise<Message> {
@@ -69,7 +58,7 @@ export function submissionHandlers<
   /** Another partner's object gets the same answer, in the same time, as one that does not exist. */
   async function find(id: string | undefined, { caller }: Call): Promise<Shown> {
     const row = await reader.read(caller.partnerId, id ?? '');
-    if (row === undefined) throw new ApiError(notFound);
+    if (row === undefined) throw new ApiError(`${kind.name}_not_found`);
     return shown.read(row);
   }
 

@@ -1,5 +1,6 @@
-import type { NewEvent } from '../../delivery/events/outbox.ts';
-import type { ErrorCode } from '../../edge/errors.ts';
+import type { Message } from '@bufbuild/protobuf';
+import { lagosDay } from '../../../kit/clock.ts';
+import type { ApiError } from '../../edge/errors.ts';
 import { type IdPrefix, isObjectId } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { Fact, Shared } from '../../store/facts.ts';
@@ -7,30 +8,37 @@ import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
 import type { LookedUp, Sent } from '../broker/port.ts';
+import type { DayLimit } from './day-limit.ts';
 import type { Applied, States } from './rules.ts';
 import type { History, ReportedStep, Submission } from './table.ts';
 
 /** The fields of a new row that the mechanism sets; the kind sets the rest. */
-type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'>;
-
-/** The fields of a new row that the kind sets from the instant of its creation. */
-type Dated = 'countedDay';
+type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'> | 'countedDay';
 
 /** The fields of a new row that the kind sets from the request. */
-export type Draft<Row extends Submission> = Omit<Row, Given | Dated>;
+export type Draft<Row extends Submission> = Omit<Row, Given>;
+
+/** A draft, or, if that needs other systems, the rows that are read together with the key, and what makes it of them. */
+export type Prepared<Row extends Submission> =
+  | { readonly draft: Draft<Row> }
+  | { readonly reads: readonly Statement[]; prepare(rows: readonly SqlRow[][]): Promise<Draft<Row>> };
+
+/** A fact that an object needs to be stored, and the error otherwise. */
+export interface Precondition {
+  readonly fact: Fact<boolean>;
+  readonly mustBe: boolean;
+  readonly otherwise: () => ApiError;
+}
 
 /**
- * One kind of submission (order, application, allocation), for the mechanism that all kinds share: what is stored, how it is
- * sent and looked up, and what a report does to it. The mechanism stores, sends once, records and reconciles. `Report` is
- * a report of the upstream about an object. `Facts` are what storing an object depends on.
+ * One kind of submission (order, application, allocation), for the mechanism that all kinds share: it stores, sends once,
+ * records and reconciles. `Report` is a report of the upstream about an object.
  */
 export interface Kind<Row extends Submission, Report> {
-  /** Names the kind in crash points, metrics and logs. */
-  readonly name: string;
+  /** Names the kind in paths, error codes, crash points, metrics and logs. */
+  readonly name: 'order' | 'application' | 'allocation';
   /** The prefix of the kind's ids. */
   readonly prefix: IdPrefix;
-  /** The path of an object without its id. */
-  readonly path: string;
   /**
    * The table of the objects. Another version may have stored values that this one does not know (`Table.isKnown`): such an
    * object is shown, and never changed or sent.
@@ -46,45 +54,36 @@ export interface Kind<Row extends Submission, Report> {
   readonly noted: readonly (keyof Row & string)[];
   /** The fields of a new object that neither its request nor the mechanism gives. */
   readonly blank: Partial<Row>;
-  toEvent(row: Row): Pick<NewEvent, 'data'>;
+  readonly dayLimit?: DayLimit<Row>;
+  /** The object as partners see it, in answers and in events alike. */
+  toMessage(row: Row): Message;
   /** The values that all work on this kind shares for a partner, such as the wallet. */
   shared?(partnerId: string): readonly Shared<unknown>[];
-  /** Charges a new object to its partner's day limit and wallet. Throws `wallet_too_low`. */
+  /** Charges a new object to its partner's wallet. Throws `wallet_too_low`. */
   take?(row: Row, partner: PartnerTransaction): void;
-  /** Changes limits and wallet with the object, through the transaction. Returns statements for rows that belong to it. */
-  settle?(before: Row, after: Row, partner: PartnerTransaction): readonly Statement[];
+  /** Changes the wallet with the object, through the transaction. Returns statements for rows that belong to it. */
+  settle(before: Row, after: Row, partner: PartnerTransaction): readonly Statement[];
   /** Queries the upstream's record. Throws if there is no valid answer. */
   lookUp(row: Row): Promise<LookedUp<readonly Report[]>>;
   /** Applies one report. Undefined if the object has seen it. */
   applyReport(row: Row, report: Report, now: number): Applied<Row> | undefined;
-  /** The fields of the history's step for a report. */
-  reportStep(report: Report): ReportedStep;
-  /** Further fields of that step: how far the report changed the object. */
-  changeStep?(report: Report, before: Row, after: Row): ReportedStep;
+  /** The fields of the history's step for a report, which changed an object if it is given before and after. */
+  reportStep(report: Report, before?: Row, after?: Row): ReportedStep;
   /** Fields to reset once the object's outcome is known. */
   cleared?(row: Row): Partial<Row>;
 }
 
-/** A kind that partners create. */
-export interface CreatedKind<Row extends Submission, Report, Request, Facts> extends Kind<Row, Report> {
-  readonly codes: { readonly duplicate: ErrorCode; readonly rejected: ErrorCode; readonly notSent: ErrorCode };
+/** A kind that partners create, with what `submit` needs of it. */
+export interface CreatedKind<Row extends Submission, Report, Request> extends Kind<Row, Report> {
   /** The verb for an upstream that took the object: 'accepted', 'booked'. */
   readonly accepted: string;
-  isRejection(answer: Report): boolean;
-  /** Statements that `prepare` needs the rows of. They are read together with the key. */
-  preparationReads?(partnerId: string, request: Request): readonly Statement[];
-  /** The draft, if it can be made from cached data and nothing is to be refused; undefined otherwise. */
-  prepareCached(partnerId: string, request: Request): Draft<Row> | undefined;
   /** Checks the request against other systems, before the lock. Throws an ApiError to refuse: then nothing is stored. */
-  prepare?(origin: Origin, request: Request, rows: readonly SqlRow[][]): Promise<Draft<Row>>;
-  /** The fields that follow from when it was created, such as the Lagos day that it counts for. Business time. */
-  dated?(createdAt: number): Partial<Row>;
-  /** The facts that the decision to store it depends on. */
-  facts(row: Row): Fact<Facts>;
-  /** Decides on the facts. Throws an ApiError to refuse: then nothing is stored. */
-  check(row: Row, facts: Facts, partner: PartnerTransaction): void;
+  prepare(origin: Origin, request: Request): Prepared<Row>;
+  /** The facts that must be so when it is stored, in the order in which they are checked. The daily limit comes after them. */
+  preconditions(row: Row): readonly Precondition[];
   /** Sends once. Does not throw. Request data that is not in the row is dropped when this returns. */
   send(row: Row, request: Request, note: Buffer): Promise<Sent<Report>>;
+  isRejection(answer: Report): boolean;
   /** The reject reason of a row as partners see it, if that is not the stored one. */
   readonly shownRejectReason?: (row: Row) => string | null;
 }
@@ -143,6 +142,7 @@ export function newRow<Row extends Submission>(
     checks: 0,
     missingSince: null,
     settlement: null,
+    countedDay: kind.dayLimit && lagosDay(now),
   };
   // Not by spreads: V8 takes 14 µs for those.
   return Object.assign(given, kind.blank, fields) as unknown as Row;
@@ -151,6 +151,11 @@ export function newRow<Row extends Submission>(
 /** The reason that partners read while the outcome is unknown. */
 export function unclearReason({ upstream }: Pick<AnyKind, 'upstream'>): string {
   return `It is not known whether the ${upstream} received it; the gateway is finding out.`;
+}
+
+/** The path of an object. */
+export function pathOf({ name }: Pick<AnyKind, 'name'>, id: string): string {
+  return `/v1/${name}s/${id}`;
 }
 
 /** The registry of all kinds of submissions. */

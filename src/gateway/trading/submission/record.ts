@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/log.ts';
-import { appendEvents } from '../../delivery/events/outbox.ts';
+import { appendEvents, type NewEvent } from '../../delivery/events/outbox.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Metrics } from '../../edge/metrics.ts';
 import type { Database } from '../../store/database.ts';
@@ -10,6 +10,7 @@ import { type Statement, statement } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
 import type { Change } from './change.ts';
 import type { ClockWatch } from './clock-watch.ts';
+import { count } from './day-limit.ts';
 import { freeOldKey } from './key-retention.ts';
 import type { Kind } from './kind.ts';
 import type { StartGate } from './start-gate.ts';
@@ -144,17 +145,20 @@ export class Recorder {
         type: `${kind.name}.${row.state}`,
         occurredAt: row.updatedAt,
         origin: row,
-        ...kind.toEvent(row),
+        data: { case: kind.name, value: kind.toMessage(row) } as NewEvent['data'],
       })),
     );
     return [
-      ...changes.flatMap(({ before, after, writes }) => [
-        ...kind.table.update(before, after),
-        // A final object gives up its key once nobody may use it any more.
-        ...(kind.states.isFinal(after.state) ? freeOldKey(kind.table.name, after, clock) : []),
-        ...(kind.settle?.(before, after, partner) ?? []),
-        ...writes,
-      ]),
+      ...changes.flatMap(({ before, after, writes }) => {
+        count(kind.dayLimit, before, after, partner);
+        return [
+          ...kind.table.update(before, after),
+          // A final object gives up its key once nobody may use it any more.
+          ...(kind.states.isFinal(after.state) ? freeOldKey(kind.table.name, after, clock) : []),
+          ...kind.settle(before, after, partner),
+          ...writes,
+        ];
+      }),
       ...appendEvents(partner, events, ids, clock.realNow()),
     ];
   }

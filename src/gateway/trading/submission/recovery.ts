@@ -201,8 +201,7 @@ export class Recovery {
           if (isStored) return { writes: [], result: undefined };
           const restored = { ...submission, idempotencyKey: isUsed ? null : idempotencyKey };
           const row = restoredRow(kind, id, restored, facts, clock.realNow());
-          kind.take?.(row, partner);
-          return { writes: storing(kind, row, restoredDetail), result: { isFree: !isUsed } };
+          return { writes: storing(kind, row, partner, restoredDetail), result: { isFree: !isUsed } };
         },
       });
       if (isNew === undefined) return 'restored';

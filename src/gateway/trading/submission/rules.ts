@@ -134,26 +134,23 @@ export function rejectReasons<Broker extends object, Name extends string>(
   };
 }
 
-const counted = {
+const limitNames = {
   'order value per day': 'order_value_per_day',
   'allocations per day': 'allocations_per_day',
 } as const;
+
+/** A daily limit, as sentences for partners name it. */
+export type CountedName = keyof typeof limitNames;
 
 /**
  * Refuses what would go above a daily limit. Exactly at the limit passes. Amounts in kobo. `createdAt` is in the Lagos day
  * that it counts for.
  */
-export function checkDayLimit(
-  name: keyof typeof counted,
-  limit: bigint,
-  used: bigint,
-  wanted: bigint,
-  createdAt: number,
-): void {
+export function checkDayLimit(name: CountedName, limit: bigint, used: bigint, wanted: bigint, createdAt: number): void {
   if (used + wanted <= limit) return;
   const resetsAt = new Date(nextLagosMidnight(createdAt)).toISOString().replace('.000Z', 'Z');
   throw new ApiError('limit_exceeded', {
-    limit: counted[name],
+    limit: limitNames[name],
     message:
       `The limit on ${name} of ${limit} kobo would be exceeded: ${used} kobo are used, ${remaining(limit, used)} remain, ` +
       `and this request needs ${wanted}. It resets at ${resetsAt}.`,

@@ -1,5 +1,7 @@
 import type { Clock } from '../../../kit/clock.ts';
-import { type Fact, whether } from '../../store/facts.ts';
+import { ApiError } from '../../edge/errors.ts';
+import { whether } from '../../store/facts.ts';
+import type { Precondition } from './kind.ts';
 import { isHeldBack } from './rules.ts';
 import {
   findSimilarUnsettled,
@@ -10,20 +12,25 @@ import {
 } from './table.ts';
 
 /**
- * Whether an earlier object holds back a new one like it (`isHeldBack`). Between the request and the decision lies the wait
+ * That no earlier object holds back a new one like it (`isHeldBack`). Between the request and the decision lies the wait
  * for the partner's lock, which takes seconds at worst, so no instant from before the wait may decide. Under the lock the
  * ends of the senders' times are read, and compared with the clock afterwards. A guard is compared with the clock when the
  * transaction is made, and also with the server's when it runs, because the transaction may wait for its connection.
  */
-export function isSimilarUnsettled<Row extends Submission>(
+export function noSimilar<Row extends Submission>(
+  kind: 'order' | 'allocation',
   similar: SimilarTo<Row>,
   clock: Pick<Clock, 'realNow'>,
-): Fact<boolean> {
+): Precondition {
   return {
-    reads: [readSimilarUnsettled(similar)],
-    value: ([rows]) => isHeldBack(toSimilarObjects(rows?.[0]), clock.realNow()),
-    get expected() {
-      return whether(findSimilarUnsettled(similar, clock.realNow(), true), false).expected;
+    fact: {
+      reads: [readSimilarUnsettled(similar)],
+      value: ([rows]) => isHeldBack(toSimilarObjects(rows?.[0]), clock.realNow()),
+      get expected() {
+        return whether(findSimilarUnsettled(similar, clock.realNow(), true), false).expected;
+      },
     },
+    mustBe: false,
+    otherwise: () => new ApiError(`similar_${kind}_unresolved`),
   };
 }

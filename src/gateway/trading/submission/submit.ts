@@ -8,11 +8,14 @@ import { ApiError, catalogue } from '../../edge/errors.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { Database } from '../../store/database.ts';
-import { together, whether } from '../../store/facts.ts';
+import { sharing, together, whether } from '../../store/facts.ts';
+import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { type Statement, statement } from '../../store/statement.ts';
-import { applySent, type Change } from './change.ts';
+import type { Sent } from '../broker/port.ts';
+import { applySent } from './change.ts';
+import { checkLimit, count, usedOf } from './day-limit.ts';
 import { type EnvironmentState, pausedBeforeSend, tradingPause } from './environment.ts';
-import { type AnyKind, type CreatedKind, type KindOf, newRow, type SendTimes } from './kind.ts';
+import { type AnyKind, type CreatedKind, type Draft, type KindOf, newRow, pathOf, type SendTimes } from './kind.ts';
 import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
 import type { StartGate } from './start-gate.ts';
@@ -57,109 +60,151 @@ export interface SubmitterParts extends SendTimes {
 export class Submitter {
   constructor(private readonly parts: SubmitterParts) {}
 
-  async submit<Row extends Submission, Report, Request, Facts>(
-    kind: CreatedKind<Row, Report, Request, Facts>,
-    submission: SubmitRequest<Request>,
+  async submit<Row extends Submission, Report, Request>(
+    kind: CreatedKind<Row, Report, Request>,
+    wanted: SubmitRequest<Request>,
   ): Promise<Submitted<Row>> {
-    const { origin, idempotencyKey, digest, request, log } = submission;
-    const { database, clock, environment, gate, notes } = this.parts;
-    const { partnerId } = origin;
-    const byKey = { partnerId, idempotencyKey } as never;
-    let draft =
-      environment.paused || !gate.admits(kind.name, partnerId) ? undefined : kind.prepareCached(partnerId, request);
-    if (draft === undefined) {
-      // The request may be refused or have to wait, but a repeated one must get its first answer at once: so its key is
-      // looked up first. If everything is cached, the check under the lock is enough.
-      const [priors = [], ...rows] = await database.readAll([
-        kind.table.find(byKey),
-        ...(kind.preparationReads?.(partnerId, request) ?? []),
-      ]);
-      if (priors[0] !== undefined) return replay(kind, kind.table.all.read(priors[0]), digest);
-      if (environment.paused) throw new ApiError('trading_paused');
-      draft = kind.prepare ? await kind.prepare(origin, request, rows) : kind.prepareCached(partnerId, request);
-    }
+    const prepared = await this.#prepare(kind, wanted);
+    if ('prior' in prepared) return replay(kind, prepared.prior, wanted.digest);
 
-    await gate.pass({ kind: kind.name, partnerId });
     crash(`${kind.name}.before-store`);
-    const stored = await this.#store(kind, submission, draft as Partial<Row>);
-    if (stored === undefined) {
-      // In a transaction, because a read can come from a replica that does not have it yet.
-      const prior = await database.transaction([kind.table.find(byKey)], ([rows]) => ({
-        writes: [],
-        result: rows?.[0],
-      }));
-      if (prior === undefined) throw new Error(`the ${kind.name} of a key is gone`);
-      return replay(kind, kind.table.all.read(prior), digest);
-    }
+    const stored = await this.#store(kind, wanted, prepared.draft);
+    if (stored === undefined) return replay(kind, await this.#readPrior(kind, wanted), wanted.digest);
+
     crash(`${kind.name}.stored`);
-    const sent = environment.paused ? pausedBeforeSend : await kind.send(stored, request, notes.write(kind, stored));
+    const sent = await this.#send(kind, stored, wanted.request);
+
     crash(`${kind.name}.sent`);
-    const row = await this.#record(kind, stored, log, (current) =>
-      applySent(kind, current, sent, clock.now(), clock.realNow()),
-    );
+    const recorded = await this.#record(kind, stored, sent, wanted.log);
+
     crash(`${kind.name}.recorded`);
-    throwFirstError(kind, row);
-    return { row, replayed: false };
+    throwFirstError(kind, recorded);
+    return { row: recorded, replayed: false };
+  }
+
+  /**
+   * The draft of a new row, or the object that the key led to before. Usually the draft is made of cached data, and the check
+   * of the key under the lock is enough. If the request may be refused or have to wait, its key is looked up first, because a
+   * repeated one must get its first answer at once.
+   */
+  async #prepare<Row extends Submission, Report, Request>(
+    kind: CreatedKind<Row, Report, Request>,
+    wanted: SubmitRequest<Request>,
+  ): Promise<{ readonly prior: Row } | { readonly draft: Draft<Row> }> {
+    const { database, environment, gate } = this.parts;
+    const { partnerId } = wanted.origin;
+    const prepared = kind.prepare(wanted.origin, wanted.request);
+    if ('draft' in prepared && !environment.paused && gate.admits(kind.name, partnerId)) return prepared;
+    const reads = 'draft' in prepared ? [] : prepared.reads;
+    const [priors = [], ...rows] = await database.readAll([findByKey(kind, wanted), ...reads]);
+    if (priors[0] !== undefined) return { prior: kind.table.all.read(priors[0]) };
+    if (environment.paused) throw new ApiError('trading_paused');
+    const draft = 'draft' in prepared ? prepared.draft : await prepared.prepare(rows);
+    await gate.pass({ kind: kind.name, partnerId });
+    return { draft };
   }
 
   /** Stores the row. Undefined if the key is used: only the transaction can be certain of that. */
-  #store<Row extends Submission, Report, Request, Facts>(
-    kind: CreatedKind<Row, Report, Request, Facts>,
+  #store<Row extends Submission, Report, Request>(
+    kind: CreatedKind<Row, Report, Request>,
     { origin, keyId, idempotencyKey, digest, permission }: SubmitRequest<Request>,
-    draft: Partial<Row>,
+    draft: Draft<Row>,
   ): Promise<Row | undefined> {
     const { database, clock, ids, notes, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId, requestId, traceParent } = origin;
-    const now = clock.now();
-    const requestDigest = digest.current;
-    const submission = { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest };
-    const fields = Object.assign({}, draft, kind.dated?.(now));
-    const made = newRow(kind, ids.object(kind.prefix), submission, fields, { now, notAfter: 0, checkAt: 0 });
+    const submission = { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest: digest.current };
+    const times = { now: clock.now(), notAfter: 0, checkAt: 0 };
+    const made = newRow(kind, ids.object(kind.prefix), submission, draft as Partial<Row>, times);
+    const { dayLimit } = kind;
+    const sums = dayLimit === undefined ? [] : [usedOf(dayLimit, made)];
+    const preconditions = kind.preconditions(made);
     return whilePermitted(permission, (check) =>
       database.inPartner(partnerId, {
         touches: [`${kind.name} key ${idempotencyKey}`],
         fact: together({
           isUsed: isKeyUsed(kind, partnerId, idempotencyKey),
           isPaused: tradingPause,
-          facts: kind.facts(made),
+          met: together(Object.fromEntries(preconditions.map(({ fact }, at) => [at, fact]))),
+          shared: sharing(...sums, ...(kind.shared?.(partnerId) ?? [])),
         }),
-        decide: ({ isUsed, isPaused, facts }, partner) => {
+        decide: ({ isUsed, isPaused, met }, partner) => {
           check();
           if (isUsed) return { writes: [], result: undefined };
           if (isPaused) throw new ApiError('trading_paused');
-          kind.check(made, facts, partner);
+          const unmet = preconditions.find(({ mustBe }, at) => met[at] !== mustBe);
+          if (unmet !== undefined) throw unmet.otherwise();
+          if (dayLimit !== undefined) checkLimit(dayLimit, made, partner);
           // The wait for the lock does not shorten the time to send.
           const notAfter = clock.realNow() + submitTimeoutMs;
           const row = { ...made, notAfter, checkAt: notAfter + clockSkewMs };
           notes.checkLength(kind, row);
-          kind.take?.(row, partner);
-          return { writes: storing(kind, row, 'stored, before it is sent'), result: row };
+          return { writes: storing(kind, row, partner, 'stored, before it is sent'), result: row };
         },
       }),
     );
   }
 
-  /** Records the outcome. If that fails, the partner gets `outcome_not_recorded`, and the reconciler settles the object. */
-  async #record<Row extends Submission>(
-    kind: KindOf<Row>,
+  /** Sends it, unless trading was paused since it was stored. */
+  async #send<Row extends Submission, Report, Request>(
+    kind: CreatedKind<Row, Report, Request>,
     stored: Row,
+    request: Request,
+  ): Promise<Sent<Report>> {
+    const { environment, notes } = this.parts;
+    return environment.paused ? pausedBeforeSend : kind.send(stored, request, notes.write(kind, stored));
+  }
+
+  /**
+   * Records the outcome in the row as it is now. If that fails, the partner gets `outcome_not_recorded`, and the reconciler
+   * settles the object.
+   */
+  async #record<Row extends Submission, Report, Request>(
+    kind: CreatedKind<Row, Report, Request>,
+    stored: Row,
+    sent: Sent<Report>,
     log: () => Logger,
-    decide: (row: Row) => Change<Row>,
   ): Promise<Row> {
+    const { recorder, clock } = this.parts;
     try {
-      return await this.parts.recorder.changeCached(kind, stored, decide);
+      return await recorder.changeCached(kind, stored, (current) =>
+        applySent(kind, current, sent, clock.now(), clock.realNow()),
+      );
     } catch (error) {
       log().error({ err: error, objectId: stored.id }, 'the outcome of a send could not be recorded');
-      throw new ApiError('outcome_not_recorded', { location: `${kind.path}/${stored.id}`, cause: error });
+      throw new ApiError('outcome_not_recorded', { location: pathOf(kind, stored.id), cause: error });
     }
+  }
+
+  /** The object of a used key. In a transaction, because a read can come from a replica that does not have it yet. */
+  async #readPrior<Row extends Submission>(kind: KindOf<Row>, wanted: ByKey): Promise<Row> {
+    const prior = await this.parts.database.transaction([findByKey(kind, wanted)], ([rows]) => ({
+      writes: [],
+      result: rows?.[0],
+    }));
+    if (prior === undefined) throw new Error(`the ${kind.name} of a key is gone`);
+    return kind.table.all.read(prior);
   }
 }
 
-/** Stores a new row with the first step of its history. */
-export function storing<Row extends Submission>(kind: KindOf<Row>, row: Row, detail: string): Statement[] {
+/** Charges a new object to its partner's day and wallet, and stores its row with the first step of its history. */
+export function storing<Row extends Submission>(
+  kind: KindOf<Row>,
+  row: Row,
+  partner: PartnerTransaction,
+  detail: string,
+): Statement[] {
+  kind.take?.(row, partner);
+  count(kind.dayLimit, undefined, row, partner);
   const { createdAt: at, state } = row;
   const stored = 'evidence' in row ? { ...row, evidence: detail } : row;
   return [kind.table.insert(stored), ...kind.history.append(row, [{ kind: 'stored', at, state, detail }])];
+}
+
+/** A request, as far as its key goes. */
+type ByKey = Pick<SubmitRequest<unknown>, 'origin' | 'idempotencyKey'>;
+
+function findByKey({ table }: AnyKind, { origin: { partnerId }, idempotencyKey }: ByKey): Statement {
+  return table.find({ partnerId, idempotencyKey });
 }
 
 /** Whether a key is used. It selects no columns, because it nearly never finds a row. */
@@ -168,29 +213,26 @@ function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string
   return whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), false);
 }
 
-interface FirstAnswers<Row> extends Pick<CreatedKind<never, never, never, never>, 'codes' | 'path'> {
-  /** The reject reason of a row as partners see it, if that is not the stored one. */
-  readonly shownRejectReason?: (row: Row) => string | null;
-}
+/** A kind, as far as its first answers go. */
+type FirstAnswers<Row extends Submission> = Pick<CreatedKind<Row, never, never>, 'name' | 'shownRejectReason'>;
 
 /** Repeats the first answer. It does not depend on trading, limits or the upstream, and never sends. */
 function replay<Row extends Submission>(kind: FirstAnswers<Row>, row: Row, digest: KeyedDigest): Submitted<Row> {
-  if (!digest.matches(row.requestDigest)) throw new ApiError(kind.codes.duplicate, { param: 'Idempotency-Key' });
+  if (!digest.matches(row.requestDigest)) throw new ApiError(`duplicate_${kind.name}`, { param: 'Idempotency-Key' });
   throwFirstError(kind, row);
   return { row, replayed: true };
 }
 
 function throwFirstError<Row extends Submission>(kind: FirstAnswers<Row>, row: Row): void {
-  const { codes, path } = kind;
-  const { id, state, firstAnswer, reason, param } = row;
-  const location = `${path}/${id}`;
-  if (firstAnswer === 'not_sent') throw new ApiError(codes.notSent, { location });
+  const { state, firstAnswer, reason, param } = row;
+  const location = pathOf(kind, row.id);
+  if (firstAnswer === 'not_sent') throw new ApiError(`${kind.name}_not_sent`, { location });
   if (firstAnswer !== 'rejected') return;
-  const { message: usual } = catalogue[codes.rejected];
+  const rejected = `${kind.name}_rejected` as const;
+  const { message: usual } = catalogue[rejected];
   // A broker that contradicts itself later can give the row another state, whose reason is not that of the rejection.
   const says = state === 'rejected' && reason !== null && reason !== usual;
   const message = says ? `${usual} ${reason}` : usual;
   const rejectReason = kind.shownRejectReason?.(row) ?? row.rejectReason ?? undefined;
-  const details = { message, location, rejectReason, param: param ?? undefined };
-  throw new ApiError(codes.rejected, details);
+  throw new ApiError(rejected, { message, location, rejectReason, param: param ?? undefined });
 }

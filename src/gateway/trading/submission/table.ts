@@ -94,6 +94,8 @@ export interface Submission extends Shared {
   /** The numbers of the last report applied, and of the last that a version did not apply because it did not know the object. */
   readonly lastReport?: bigint;
   readonly missedReport?: bigint;
+  /** The Lagos day it counts for, of a kind with a daily limit. */
+  readonly countedDay?: string;
 }
 
 /** The objects that hold back a new one like them, as far as their states say. `hint` names an index. */
