@@ -1,23 +1,22 @@
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { OrderType, Side, type SubmitOrderRequest, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
+import {
+  OrderType,
+  OrderTypeSchema,
+  type Side,
+  SideSchema,
+  type SubmitOrderRequest,
+  type TimeInForce,
+  TimeInForceSchema,
+} from '../../gen/marina/broker/v1/orders_pb.ts';
+import { enumWords } from '../../kit/enums.ts';
 import { RpcError } from '../service/rpc.ts';
 import type { FixOrder } from '../store/table.ts';
 import { orderName } from './names.ts';
 
-const sides = { [Side.BUY]: 'buy', [Side.SELL]: 'sell', [Side.UNSPECIFIED]: undefined } as const;
-const types = {
-  [OrderType.LIMIT]: 'limit',
-  [OrderType.MARKET]: 'market',
-  [OrderType.UNSPECIFIED]: undefined,
-} as const;
-const timesInForce = {
-  [TimeInForce.DAY]: 'day',
-  [TimeInForce.GTC]: 'gtc',
-  [TimeInForce.IOC]: 'ioc',
-  [TimeInForce.FOK]: 'fok',
-  [TimeInForce.UNSPECIFIED]: undefined,
-} as const;
+const sides = enumWords<typeof Side>(SideSchema);
+const types = enumWords<typeof OrderType>(OrderTypeSchema);
+const timesInForce = enumWords<typeof TimeInForce>(TimeInForceSchema);
 
 /** Above every order that a gateway takes, and low enough for exact sums of money. */
 const maxQuantity = 100_000_000n;
@@ -39,10 +38,10 @@ export function orderFrom(
     id: checked(isPlain(clientOrderId, 64) && clOrdId !== undefined, clientOrderId, 'client_order_id'),
     account: checked(isPlain(account, 64), account, 'account'),
     symbol: checked(isPlain(symbol, 32), symbol, 'symbol'),
-    side: given(sides[request.side], 'side'),
+    side: given(sides.find(request.side), 'side'),
     quantity: checked(quantity >= 1n && quantity <= maxQuantity, quantity, 'quantity'),
-    type: given(types[request.type], 'type'),
-    timeInForce: given(timesInForce[request.timeInForce], 'time_in_force'),
+    type: given(types.find(request.type), 'type'),
+    timeInForce: given(timesInForce.find(request.timeInForce), 'time_in_force'),
     priceKobo: checked(isLimit ? (priceKobo ?? 0n) >= 1n : priceKobo === undefined, priceKobo ?? null, 'price_kobo'),
     notAfter: timestampDate(given<Timestamp>(request.notAfter, 'not_after')).getTime(),
     receivedAt: now,

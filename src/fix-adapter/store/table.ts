@@ -11,6 +11,8 @@ import {
   text,
   whole,
 } from '../../gateway/store/table.ts';
+import type { OrderType, Side, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
+import type { EnumName } from '../../kit/enums.ts';
 
 /**
  * What is known of an order. `sending`: it has its number, and may have been written; the exchange has sent no report of
@@ -111,10 +113,10 @@ export const fixOrders = defineTable({
     id: exactText(64),
     account: text(64),
     symbol: text(32),
-    side: text<'buy' | 'sell'>(8),
+    side: text<EnumName<typeof Side>>(8),
     quantity: whole(),
-    type: text<'limit' | 'market'>(8),
-    timeInForce: text<'day' | 'gtc' | 'ioc' | 'fok'>(8),
+    type: text<EnumName<typeof OrderType>>(8),
+    timeInForce: text<EnumName<typeof TimeInForce>>(8),
     priceKobo: optional(whole()),
     notAfter: instant(),
     receivedAt: instant(),
