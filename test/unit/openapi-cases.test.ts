@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { casesOf } from '../../src/site/openapi/schemas.ts';
 
 describe('the schemas of a message with fields that go with values of others', () => {
-  const ofType = (word: string) => ({ other: 'type', word, words: ['market', 'limit', 'stop'] });
-  const cases = (...conditions: { other: string; word: string; words: string[] }[]) =>
+  const ofType = (...needed: string[]) => ({ other: 'type', needed, words: ['market', 'limit', 'stop'] });
+  const cases = (...conditions: { other: string; needed: string[]; words: string[] }[]) =>
     casesOf(conditions).map((words) => Object.fromEntries(words));
 
   it('a message without such fields has one schema', () => {
@@ -27,8 +27,20 @@ describe('the schemas of a message with fields that go with values of others', (
     ]);
   });
 
+  it('a price of limit and stop orders makes two schemas', () => {
+    assert.deepEqual(cases(ofType('limit', 'stop')), [{ type: ['limit', 'stop'] }, { type: ['market'] }]);
+  });
+
+  it('one price of limit and stop orders and another of stop orders make three schemas', () => {
+    assert.deepEqual(cases(ofType('limit', 'stop'), ofType('stop')), [
+      { type: ['limit'] },
+      { type: ['stop'] },
+      { type: ['market'] },
+    ]);
+  });
+
   it('fields that go with different ones make a schema for every pair', () => {
-    const dated = { other: 'validity', word: 'until', words: ['day', 'until'] };
+    const dated = { other: 'validity', needed: ['until'], words: ['day', 'until'] };
     assert.deepEqual(cases(ofType('limit'), dated), [
       { type: ['limit'], validity: ['until'] },
       { type: ['limit'], validity: ['day'] },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
-import { compileFieldRules, compilePattern } from '../../src/gateway/edge/field-rules.ts';
+import { compileFieldRules, compilePattern, readCondition } from '../../src/gateway/edge/field-rules.ts';
 import { ListEventsRequestSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { CreateKeyRequestSchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import {
@@ -117,6 +117,15 @@ test('messages say what the value must be', () => {
   assert.equal(message({ side: undefined }), '`side` is required.');
   assert.equal(message({ priceKobo: undefined }), '`price_kobo` is required when `type` is `limit`.');
   assert.equal(message({ type: OrderType.MARKET }), '`price_kobo` must be absent unless `type` is `limit`.');
+});
+
+test('a field can go with one value of another field or with several', () => {
+  const read = (text: string) => readCondition(text, CreateOrderRequestSchema.fields);
+  assert.deepEqual(read('type=ORDER_TYPE_LIMIT').words, ['limit']);
+  assert.deepEqual(read('type=ORDER_TYPE_LIMIT|ORDER_TYPE_MARKET').words, ['limit', 'market']);
+  for (const text of ['type=', 'type=LIMIT', 'type=ORDER_TYPE_LIMIT|', 'symbol=ORDER_TYPE_LIMIT', 'kind=X', 'type']) {
+    assert.throws(() => read(text), /no such field and value/);
+  }
 });
 
 test('a malformed id is answered as an object that is not there', () => {

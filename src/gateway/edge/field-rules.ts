@@ -143,15 +143,22 @@ interface Condition {
   readonly holds: (values: Values) => boolean;
 }
 
-/** Reads `field=VALUE`. */
-function compileCondition(text: string, siblings: readonly DescField[]): Condition {
-  const [name, valueName] = text.split('=');
+/** Reads `field=VALUE` or `field=VALUE|VALUE`: the field and its values by their names. Throws if there are none such. */
+export function readCondition(text: string, siblings: readonly DescField[]) {
+  const [name, valueNames = ''] = text.split('=');
   const field = siblings.find((sibling) => sibling.name === name);
-  const value = field?.enum?.values.find((candidate) => candidate.name === valueName);
-  if (field?.enum === undefined || value === undefined) throw new Error(`${text}: no such field and value`);
+  const values = valueNames.split('|').map((each) => field?.enum?.values.find(({ name }) => name === each));
+  if (field?.enum === undefined || values.includes(undefined)) throw new Error(`${text}: no such field and value`);
+  const words = enumNames(field.enum);
+  const numbers = values.flatMap((value) => value?.number ?? []);
+  return { field, numbers, words: numbers.flatMap((number) => words.get(number) ?? []) };
+}
+
+function compileCondition(text: string, siblings: readonly DescField[]): Condition {
+  const { field, numbers, words } = readCondition(text, siblings);
   return {
-    text: `\`${name}\` is \`${enumNames(field.enum).get(value.number)}\``,
-    holds: (values) => values[field.localName] === value.number,
+    text: `\`${field.name}\` is ${words.map((word) => `\`${word}\``).join(' or ')}`,
+    holds: (values) => numbers.includes(values[field.localName] as number),
   };
 }
 

@@ -378,7 +378,7 @@ async function showOrder(id) {
 function fillOrderDetail(detail, order, steps, events) {
   const name = element('code', { textContent: order.id });
   detail.querySelector('.name').replaceChildren(`${order.side} ${order.quantity} ${order.symbol} `, chip(order.state));
-  const price = order.price_kobo === null ? 'market' : naira(order.price_kobo);
+  const price = order.price_kobo === null ? order.type : naira(order.price_kobo);
   detail
     .querySelector('.properties')
     .replaceChildren(

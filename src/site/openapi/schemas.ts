@@ -7,6 +7,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { readCondition } from '../../gateway/edge/field-rules.ts';
 import { field as fieldOption, message as messageOption } from '../../gen/marina/options/v1/options_pb.ts';
 import { enumNames } from '../../kit/enums.ts';
 import { groupBy } from '../../kit/group.ts';
@@ -182,8 +183,8 @@ function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: C
       if (possible !== undefined) return { schema: { ...schema, enum: possible } };
       const condition = conditions.get(field);
       if (condition === undefined) return { schema };
-      const isMet = words.get(condition.other)?.join() === condition.word;
-      return isMet
+      const [word = ''] = words.get(condition.other) ?? [];
+      return condition.needed.includes(word)
         ? { schema: requestValue(field, comments), isRequired: true }
         : { schema: onlyNull(field, comments) };
     }),
@@ -192,10 +193,10 @@ function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: C
   return { description, ...(schemas.length === 1 ? schemas[0] : { oneOf: schemas }) };
 }
 
-/** What a field goes with: a word of another field, which may have these words. */
+/** A field goes with another one that has one of the needed words, of all that it may have. */
 export interface Condition<Field> {
   readonly other: Field;
-  readonly word: string;
+  readonly needed: readonly string[];
   readonly words: readonly string[];
 }
 
@@ -203,9 +204,10 @@ export interface Condition<Field> {
 export function casesOf<Field>(conditions: readonly Condition<Field>[]): ReadonlyMap<Field, readonly string[]>[] {
   let cases: ReadonlyMap<Field, readonly string[]>[] = [new Map()];
   for (const [other, own] of groupBy(conditions, (condition) => condition.other)) {
-    const named = [...new Set(own.map(({ word }) => word))];
-    const rest = (own[0]?.words ?? []).filter((word) => !named.includes(word));
-    const choices = [...named.map((word) => [word]), ...(rest.length > 0 ? [rest] : [])];
+    // Words with which the same fields go make one case. The words that no field needs come last.
+    const needed = own.flatMap((condition) => condition.needed);
+    const words = [...new Set([...needed, ...(own[0]?.words ?? [])])];
+    const choices = [...groupBy(words, (word) => own.map((one) => one.needed.includes(word)).join()).values()];
     cases = cases.flatMap((known) => choices.map((words) => new Map([...known, [other, words]])));
   }
   return cases;
@@ -239,13 +241,8 @@ function closedObject(
 function conditionsOf(field: DescField, desc: DescMessage): [DescField, Condition<DescField>][] {
   const { onlyWith } = getOption(field, fieldOption);
   if (onlyWith === '') return [];
-  const [name, valueName] = onlyWith.split('=');
-  const other = desc.fields.find((candidate) => candidate.name === name);
-  const value = other?.enum?.values.find((candidate) => candidate.name === valueName);
-  const names = other?.enum && enumNames(other.enum);
-  const word = value && names?.get(value.number);
-  if (other === undefined || word === undefined) throw new Error(`${field}: ${onlyWith} is no condition`);
-  return [[field, { other, word, words: [...(names?.values() ?? [])] }]];
+  const { field: other, words: needed } = readCondition(onlyWith, desc.fields);
+  return [[field, { other, needed, words: other.enum === undefined ? [] : [...enumNames(other.enum).values()] }]];
 }
 
 /** The schema of one value of a request. Null counts as absent in a body, and has no form elsewhere. */
