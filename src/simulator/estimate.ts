@@ -1,11 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import {
-  type EstimateOrderRequest,
-  type EstimateOrderResponseSchema,
-  OrderType,
-  type Side,
-} from '../gen/marina/broker/v1/orders_pb.ts';
+import type { EstimateOrderRequest, EstimateOrderResponseSchema, Side } from '../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../kit/clock.ts';
 import { chargesOn } from './charges.ts';
 import { magicOf } from './magic.ts';
@@ -13,7 +8,7 @@ import { opposite } from './market/book.ts';
 import { makerPrice } from './market/order-flow.ts';
 import type { InstrumentState } from './model.ts';
 import { RpcError } from './rpc.ts';
-import { check, isSide, positive } from './validation.ts';
+import { check, isSide, limitPriceOf, positive } from './validation.ts';
 import type { World } from './world.ts';
 
 const maxAmountKobo = 2n ** 63n - 1n;
@@ -25,15 +20,10 @@ export function estimate(
 ): MessageInitShape<typeof EstimateOrderResponseSchema> {
   const instrument = world.instrument(request.symbol);
   if (instrument === undefined) throw new RpcError(status.NOT_FOUND, 'The exchange does not know the symbol.');
-  const isMarket = request.type === OrderType.MARKET;
   check(isSide(request.side), 'side');
-  check(isMarket || request.type === OrderType.LIMIT, 'type');
-  check(isMarket === (request.priceKobo === undefined), 'price_kobo');
+  const limitPrice = limitPriceOf(request);
   const quantity = positive(request.quantity, 'quantity');
-  const price =
-    request.priceKobo === undefined
-      ? expectedPrice(instrument, request.side)
-      : positive(request.priceKobo, 'price_kobo');
+  const price = limitPrice ?? expectedPrice(instrument, request.side);
   const amountKobo = BigInt(quantity) * BigInt(price);
   check(amountKobo <= maxAmountKobo, 'quantity');
   const charges = chargesOn(amountKobo, request.side, lagosDay(world.clock.now()));

@@ -16,12 +16,10 @@ const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Reads an order from its request. A request that makes no sense is an invalid argument, not a rejection. */
 export function submissionFrom(request: SubmitOrderRequest): OrderRequest {
-  const isMarket = request.type === OrderType.MARKET;
   checkNote(request);
   check(isSide(request.side), 'side');
-  check(isMarket || request.type === OrderType.LIMIT, 'type');
+  const priceKobo = limitPriceOf(request);
   check(request.timeInForce >= TimeInForce.DAY && request.timeInForce <= TimeInForce.FOK, 'time_in_force');
-  check(isMarket === (request.priceKobo === undefined), 'price_kobo');
   return {
     clientOrderId: text(request.clientOrderId, 'client_order_id', 64),
     account: text(request.account, 'account', 64),
@@ -30,9 +28,19 @@ export function submissionFrom(request: SubmitOrderRequest): OrderRequest {
     type: request.type,
     timeInForce: request.timeInForce,
     quantity: positive(request.quantity, 'quantity'),
-    priceKobo: request.priceKobo === undefined ? null : positive(request.priceKobo, 'price_kobo'),
+    priceKobo,
     ...(request.partner === undefined ? {} : { partner: text(request.partner, 'partner', maxPartnerLength) }),
   };
+}
+
+/** Whether orders of each type have a limit price. */
+const hasLimitPrice: Readonly<Record<number, boolean>> = { [OrderType.LIMIT]: true, [OrderType.MARKET]: false };
+
+/** The limit price of an order in kobo; null if its type has none. */
+export function limitPriceOf({ type, priceKobo }: Pick<SubmitOrderRequest, 'type' | 'priceKobo'>): number | null {
+  check(type in hasLimitPrice, 'type');
+  check(hasLimitPrice[type] === (priceKobo !== undefined), 'price_kobo');
+  return priceKobo === undefined ? null : positive(priceKobo, 'price_kobo');
 }
 
 /** Checks that a submission's note fits its column. */

@@ -4,7 +4,6 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import {
   CancelOutcome,
   type Orders,
-  OrderType,
   RejectReason,
   ReportKind,
   type ReportSchema,
@@ -39,7 +38,7 @@ export function ordersService(parts: {
   const prices = new ReferencePrices();
   /** The price of a market order's symbol from the back office, after a start or a take-over; null if it does not answer soon. */
   const referenceOf = async (order: SubmitOrderRequest, deadlineMs: number): Promise<bigint | null> => {
-    if (order.type !== OrderType.MARKET) return null;
+    if (order.priceKobo !== undefined) return null;
     const timeoutMs = Math.max(1, Math.min(longestPriceMs, deadlineMs - now()));
     const { account, symbol } = order;
     const context = await backOffice.getTradingContext({ account, symbol }, { timeoutMs }).catch(() => undefined);
