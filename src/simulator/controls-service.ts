@@ -13,14 +13,14 @@ import {
 } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { type BackOfficeControlsContext, backOfficeControls } from './back-office/controls.ts';
 import { type ClearingControlsContext, clearingControls } from './clearing/controls.ts';
-import type { Disturbance } from './disturbance.ts';
-import { type Changed, end, fill } from './exchange.ts';
-import { changedInstrument } from './instrument-change.ts';
+import { type Changed, end, fill } from './exchange/exchange.ts';
+import { instrumentMessage, reportMessage } from './exchange/messages.ts';
 import { type MarketControlsContext, marketControls } from './market/controls.ts';
-import { instrumentMessage, reportMessage } from './messages.ts';
-import { RpcError, type SimulatorHandlers } from './rpc.ts';
+import { changedInstrument } from './market/instrument-change.ts';
 import { type Lies, lieControls } from './statements/lies.ts';
 import { check, checkCount, checkPartner, maxDelayMs, maxTimes, text, whole } from './validation.ts';
+import type { Disturbance } from './wire/disturbance.ts';
+import { RpcError, type SimulatorHandlers } from './wire/rpc.ts';
 import { maxAccounts, maxInstruments } from './world.ts';
 
 const maxParts = 100;

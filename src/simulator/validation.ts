@@ -2,7 +2,7 @@ import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { OrderType, Side, type SubmitOrderRequest, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { OrderRequest } from './model.ts';
-import { RpcError } from './rpc.ts';
+import { RpcError } from './wire/rpc.ts';
 
 /** How often one directive can be used, and how long it can wait. */
 export const maxTimes = 1_000_000;

@@ -6,15 +6,15 @@ import { cash } from './back-office/tables.ts';
 import { AccountFunds, type FundsSettings } from './clearing/funds.ts';
 import { loadFunds } from './clearing/load-funds.ts';
 import { SimulatorClock } from './clock.ts';
-import type { WriterConnection } from './database.ts';
-import { type Listing, listingOf, listings } from './instruments.ts';
 import { magicReferenceKobo, magicSymbols } from './magic.ts';
 import { MarketCalendar } from './market/calendar.ts';
+import { type Listing, listingOf, listings } from './market/instruments.ts';
 import { MatchingEngine } from './market/matching-engine.ts';
+import { dailyBand } from './market/prices.ts';
 import { type Price, Venue } from './market/venue.ts';
 import type { InstrumentState, Order } from './model.ts';
-import { dailyBand } from './prices.ts';
-import { accounts, instruments, orders, settings } from './tables.ts';
+import type { WriterConnection } from './store/database.ts';
+import { accounts, instruments, orders, settings } from './store/tables.ts';
 
 /** The most accounts and instruments: far more than a sandbox needs, so that memory is bounded. */
 export const maxAccounts = 100_000;

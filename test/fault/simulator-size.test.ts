@@ -11,8 +11,8 @@ import {
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
-import { SimulatorDatabase } from '../../src/simulator/database.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
+import { SimulatorDatabase } from '../../src/simulator/store/database.ts';
 import { createTestDatabase } from '../support/servers.ts';
 
 const held = 1_000_000;

@@ -14,9 +14,9 @@ import {
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { roundKoboDecimal } from '../../src/kit/money.ts';
-import { SimulatorDatabase } from '../../src/simulator/database.ts';
 import { seededRandom } from '../../src/simulator/random.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
+import { SimulatorDatabase } from '../../src/simulator/store/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/servers.ts';
 import {

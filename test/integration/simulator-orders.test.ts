@@ -13,8 +13,8 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, Outcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { listings } from '../../src/simulator/instruments.ts';
 import { magicSymbols } from '../../src/simulator/magic.ts';
+import { listings } from '../../src/simulator/market/instruments.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   account,

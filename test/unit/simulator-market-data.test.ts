@@ -11,7 +11,7 @@ import { MarketCalendar, readHolidays, usualHolidays } from '../../src/simulator
 import { exchangeHours } from '../../src/simulator/market/hours.ts';
 import { listedInstruments } from '../../src/simulator/market/listed-instruments.ts';
 import { marketDays } from '../../src/simulator/market/market-days.ts';
-import { dailyBand, isOnTick, tickKobo, ticksWithin } from '../../src/simulator/prices.ts';
+import { dailyBand, isOnTick, tickKobo, ticksWithin } from '../../src/simulator/market/prices.ts';
 import { World } from '../../src/simulator/world.ts';
 import { temporaryFolder } from '../support/folders.ts';
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { InstrumentKind, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { chargesOn } from '../../src/simulator/charges.ts';
-import { listings } from '../../src/simulator/instruments.ts';
+import { chargesOn } from '../../src/simulator/clearing/charges.ts';
+import { plannedByBehaviour } from '../../src/simulator/exchange/planning.ts';
 import { magicOf, magicReferenceKobo, magicSymbols } from '../../src/simulator/magic.ts';
+import { listings } from '../../src/simulator/market/instruments.ts';
+import { dailyBand, isOnTick, tickKobo } from '../../src/simulator/market/prices.ts';
 import type { OrderRequest, PlannedStep } from '../../src/simulator/model.ts';
-import { plannedByBehaviour } from '../../src/simulator/planning.ts';
-import { dailyBand, isOnTick, tickKobo } from '../../src/simulator/prices.ts';
 import { fc } from '../support/properties.ts';
 
 describe('prices of the simulated exchange', () => {

@@ -4,9 +4,9 @@ import { status } from '@grpc/grpc-js';
 import { RejectReason } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, Outcome, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { readConfig, SimulatorConfigError } from '../../src/simulator/config.ts';
-import { Directives } from '../../src/simulator/directives.ts';
-import { Disturber } from '../../src/simulator/disturbance.ts';
-import { Scheduler } from '../../src/simulator/scheduler.ts';
+import { Scheduler } from '../../src/simulator/exchange/scheduler.ts';
+import { Directives } from '../../src/simulator/wire/directives.ts';
+import { Disturber } from '../../src/simulator/wire/disturbance.ts';
 import { fc } from '../support/properties.ts';
 
 describe('the scheduler', () => {

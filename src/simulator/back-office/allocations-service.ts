@@ -6,9 +6,9 @@ import type {
   SubmitAllocationRequest,
 } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { carrySubmission, completeUntil, receipt } from '../legs.ts';
-import type { SimulatorHandlers, WireCall } from '../rpc.ts';
 import { check, checkNote, instantMs, positive, text } from '../validation.ts';
+import { carrySubmission, completeUntil, receipt } from '../wire/legs.ts';
+import type { SimulatorHandlers, WireCall } from '../wire/rpc.ts';
 import type { BackOfficeContext } from './applications-service.ts';
 import { amountMagic, faultOf } from './magic.ts';
 import { allocationRecordMessage } from './messages.ts';

@@ -15,13 +15,13 @@ import {
   type SubmitApplicationRequest,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { attempt, carrySubmission, completeUntil, receipt } from '../legs.ts';
-import { RpcError, type SimulatorHandlers, type WireCall } from '../rpc.ts';
-import type { UnitOfWork } from '../unit-of-work.ts';
+import type { UnitOfWork } from '../store/unit-of-work.ts';
+import type { SimulatorWriter } from '../store/writer.ts';
 import { check, checkNote, instantMs, isWhole, text, whole } from '../validation.ts';
-import type { Wire } from '../wire.ts';
+import { attempt, carrySubmission, completeUntil, receipt } from '../wire/legs.ts';
+import { RpcError, type SimulatorHandlers, type WireCall } from '../wire/rpc.ts';
+import type { Wire } from '../wire/wire.ts';
 import type { World } from '../world.ts';
-import type { SimulatorWriter } from '../writer.ts';
 import { faultOf, firstNameMagic, lastNameMagic } from './magic.ts';
 import { applicationReportMessage } from './messages.ts';
 import type { BackOfficeNonsense } from './nonsense.ts';

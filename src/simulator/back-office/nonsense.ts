@@ -19,7 +19,7 @@ import type {
   ListMarketDaysResponseSchema,
   ListStatesResponseSchema,
 } from '../../gen/marina/broker/v1/reference_pb.ts';
-import { byTurns } from '../nonsense.ts';
+import { byTurns } from '../exchange/nonsense.ts';
 
 /** Well-formed answers that make no sense, which a caller must not believe. */
 export type BackOfficeNonsense = ReturnType<typeof createBackOfficeNonsense>;

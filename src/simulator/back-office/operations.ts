@@ -10,14 +10,14 @@ import {
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { ApplicationOutcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { lgasOf } from '../areas.ts';
-import type { Directives } from '../directives.ts';
+import type { FillDelay } from '../exchange/planning.ts';
 import type { SubmissionResult } from '../model.ts';
-import type { FillDelay } from '../planning.ts';
 import { seededRandom } from '../random.ts';
-import type { UnitOfWork } from '../unit-of-work.ts';
+import type { UnitOfWork } from '../store/unit-of-work.ts';
 import { instantMs } from '../validation.ts';
+import type { Directives } from '../wire/directives.ts';
 import { maxAccounts, type World } from '../world.ts';
+import { lgasOf } from './areas.ts';
 import { malformedNumber } from './formats.ts';
 import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic } from './magic.ts';
 import type { Allocation, AllocationSubmission, Application, ApplicationEvent, DocumentFile } from './model.ts';

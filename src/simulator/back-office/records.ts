@@ -8,8 +8,8 @@ import {
   type ListApplicationsResponseSchema,
 } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { groupBy } from '../../kit/group.ts';
-import type { SimulatorDatabase } from '../database.ts';
-import { listPage, maxPage } from '../pages.ts';
+import type { SimulatorDatabase } from '../store/database.ts';
+import { listPage, maxPage } from '../store/pages.ts';
 import { allocationRecordMessage } from './messages.ts';
 import type { ApplicationEvent, DocumentFile } from './model.ts';
 import { allocations, applicationReports, applications, documents } from './tables.ts';

@@ -9,14 +9,14 @@ import type {
 } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { daysAfter, isDate } from '../../kit/clock.ts';
-import { lgasOf, states } from '../areas.ts';
 import type { Reads } from '../clearing/reads.ts';
-import { unrecorded } from '../legs.ts';
 import { listedInstruments } from '../market/listed-instruments.ts';
 import { marketDays } from '../market/market-days.ts';
-import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';
+import { unrecorded } from '../wire/legs.ts';
+import { RpcError, type SimulatorHandlers } from '../wire/rpc.ts';
 import type { BackOfficeContext } from './applications-service.ts';
+import { lgasOf, states } from './areas.ts';
 
 interface ReferenceContext extends BackOfficeContext {
   readonly reads: Reads;

@@ -1,4 +1,4 @@
-import { flag, reportColumns, SimulatorTable } from '../table.ts';
+import { flag, reportColumns, SimulatorTable } from '../store/table.ts';
 import type { Allocation, Application, ApplicationEvent, CashEntry, DocumentFile } from './model.ts';
 
 export const applications = new SimulatorTable<Application>(

@@ -1,10 +1,10 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import type { SimulatorHandlers } from '../rpc.ts';
+import type { SimulatorWriter } from '../store/writer.ts';
 import { check, isSide, positive, text, whole } from '../validation.ts';
+import type { SimulatorHandlers } from '../wire/rpc.ts';
 import type { World } from '../world.ts';
-import type { SimulatorWriter } from '../writer.ts';
 import type { Reads } from './reads.ts';
 
 const maxTrades = 10_000;

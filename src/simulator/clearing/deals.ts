@@ -1,8 +1,8 @@
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';
 import { roundKoboDecimal } from '../../kit/money.ts';
-import { chargesOn } from '../charges.ts';
 import type { MarketCalendar } from '../market/calendar.ts';
+import { chargesOn } from './charges.ts';
 import { settlementDate } from './settlement.ts';
 
 export interface DealTerms {

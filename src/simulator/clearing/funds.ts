@@ -1,7 +1,7 @@
 import { RejectReason, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { roundKoboDecimal } from '../../kit/money.ts';
-import { chargesOn } from '../charges.ts';
 import type { Order, OrderRequest } from '../model.ts';
+import { chargesOn } from './charges.ts';
 import type { Deal } from './deals.ts';
 
 /** What every account begins with. */

@@ -1,6 +1,6 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import type { WriterConnection } from '../database.ts';
+import type { WriterConnection } from '../store/database.ts';
 import type { AccountFunds } from './funds.ts';
 
 /** Reads what accounts have from the tables, if it is counted: sums of each account, not every deal. */

@@ -1,4 +1,4 @@
-import { unanswered, type WireCall } from '../rpc.ts';
+import { unanswered, type WireCall } from '../wire/rpc.ts';
 
 /** Counts concurrent reads, so that tests can see how many a caller lets through. */
 export class Reads {

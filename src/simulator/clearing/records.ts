@@ -10,7 +10,7 @@ import type {
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../kit/clock.ts';
 import { divideToKoboDecimal } from '../../kit/money.ts';
-import type { SimulatorDatabase } from '../database.ts';
+import type { SimulatorDatabase } from '../store/database.ts';
 import type { World } from '../world.ts';
 import type { Deal } from './deals.ts';
 import { deals } from './tables.ts';

@@ -1,4 +1,4 @@
-import { bigWhole, SimulatorTable, tableDefinition } from '../table.ts';
+import { bigWhole, SimulatorTable, tableDefinition } from '../store/table.ts';
 import type { Deal } from './deals.ts';
 
 /** One row for each execution: the trade, and the contract note after settlement. */

@@ -6,11 +6,11 @@ import {
   ListedInstrumentSchema,
   TradingStatus,
 } from '../../gen/marina/broker/v1/reference_pb.ts';
-import { listingOf } from '../instruments.ts';
 import { magicOf } from '../magic.ts';
 import type { InstrumentState } from '../model.ts';
-import { ticksWithin } from '../prices.ts';
 import type { World } from '../world.ts';
+import { listingOf } from './instruments.ts';
+import { ticksWithin } from './prices.ts';
 import type { Phase } from './venue.ts';
 
 /** A symbol that orders and lists can name. A control can add others, which only tests use. */

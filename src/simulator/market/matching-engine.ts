@@ -1,9 +1,9 @@
 import { Side, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { InstrumentState, Order } from '../model.ts';
-import { onTickBelow } from '../prices.ts';
 import { Book, type BookTrade } from './book.ts';
 import type { Interest } from './ladder.ts';
 import { OrderFlow, type SyntheticOrder } from './order-flow.ts';
+import { onTickBelow } from './prices.ts';
 import { beatMs, type Phase, type TradingSession } from './venue.ts';
 
 /** The most waiting orders: of one partner, for one stock, and in all. So nobody fills a book for the others. */

@@ -1,7 +1,7 @@
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { onTickBelow, tickKobo } from '../prices.ts';
 import { type Random, seededRandom } from '../random.ts';
 import type { Band } from './book.ts';
+import { onTickBelow, tickKobo } from './prices.ts';
 
 /** An order of somebody who is no customer of the broker. */
 export interface SyntheticOrder {

@@ -1,9 +1,9 @@
 import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { InstrumentKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { type Listing, listings } from '../instruments.ts';
-import { dailyBand, onTickBelow } from '../prices.ts';
 import type { MarketCalendar } from './calendar.ts';
 import { alwaysOpen, exchangeHours, type MarketHours } from './hours.ts';
+import { type Listing, listings } from './instruments.ts';
+import { dailyBand, onTickBelow } from './prices.ts';
 import { walkFactor } from './walk.ts';
 
 /** The time between the market's moves, for which the order flow's quotes stand. */

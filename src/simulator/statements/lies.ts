@@ -1,8 +1,8 @@
 import { status } from '@grpc/grpc-js';
 import { type Controls, StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate, lagosDay } from '../../kit/clock.ts';
-import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';
+import { RpcError, type SimulatorHandlers } from '../wire/rpc.ts';
 import type { World } from '../world.ts';
 
 /** One lie, as it was asked for. */

@@ -15,9 +15,9 @@ import { StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { allocations } from '../back-office/tables.ts';
 import type { Deal } from '../clearing/deals.ts';
 import { deals } from '../clearing/tables.ts';
-import type { SimulatorDatabase } from '../database.ts';
 import type { Order, OrderReport } from '../model.ts';
-import { orders, reports } from '../tables.ts';
+import type { SimulatorDatabase } from '../store/database.ts';
+import { orders, reports } from '../store/tables.ts';
 import type { Lie, Lies } from './lies.ts';
 
 /** A Lagos day. */

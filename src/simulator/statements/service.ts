@@ -11,10 +11,10 @@ import {
 } from '../../gen/marina/broker/v1/statements_pb.ts';
 import { Call, StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate, nextLagosMidnight } from '../../kit/clock.ts';
-import { unrecorded } from '../legs.ts';
-import { RpcError, type SimulatorHandlers } from '../rpc.ts';
 import { check } from '../validation.ts';
-import type { Wire } from '../wire.ts';
+import { unrecorded } from '../wire/legs.ts';
+import { RpcError, type SimulatorHandlers } from '../wire/rpc.ts';
+import type { Wire } from '../wire/wire.ts';
 import type { World } from '../world.ts';
 import type { Lies } from './lies.ts';
 import type { Day, Page, StatementRecords } from './records.ts';

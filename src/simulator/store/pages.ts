@@ -1,5 +1,5 @@
 import type { RowDataPacket } from 'mysql2/promise';
-import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
+import type { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import type { SimulatorDatabase } from './database.ts';
 import type { SimulatorTable } from './table.ts';
 

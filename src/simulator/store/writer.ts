@@ -1,13 +1,13 @@
 import { status } from '@grpc/grpc-js';
-import { groupBy } from '../kit/group.ts';
-import type { Logger } from '../kit/log.ts';
-import { allocations, applications, documents } from './back-office/tables.ts';
+import { groupBy } from '../../kit/group.ts';
+import type { Logger } from '../../kit/log.ts';
+import { allocations, applications, documents } from '../back-office/tables.ts';
+import { RpcError } from '../wire/rpc.ts';
+import type { World } from '../world.ts';
 import type { SimulatorDatabase, WriterConnection } from './database.ts';
-import { RpcError } from './rpc.ts';
 import type { SimulatorTable } from './table.ts';
 import { orders, refusals } from './tables.ts';
 import { type Held, UnitOfWork } from './unit-of-work.ts';
-import type { World } from './world.ts';
 
 /** How many changes may wait. Further ones are refused, so that a slow database shows. */
 const maxWaiting = 20_000;

@@ -1,4 +1,4 @@
-import { Waiters } from '../kit/worker.ts';
+import { Waiters } from '../../kit/worker.ts';
 
 /** How many of the newest reports are in memory. Slower streams read the table. */
 const maxHeld = 20_000;

@@ -1,10 +1,10 @@
 import mysql from 'mysql2/promise';
-import { type AccountStatus, RejectReason, type ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import { BackOfficeUnit, type HeldByBackOffice } from './back-office/unit.ts';
-import { ClearingUnit } from './clearing/unit.ts';
-import type { InstrumentState, Order, OrderReport, OrderRequest, ReceivedCall } from './model.ts';
+import { type AccountStatus, RejectReason, type ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { BackOfficeUnit, type HeldByBackOffice } from '../back-office/unit.ts';
+import { ClearingUnit } from '../clearing/unit.ts';
+import type { InstrumentState, Order, OrderReport, OrderRequest, ReceivedCall } from '../model.ts';
+import type { World } from '../world.ts';
 import { accounts, instruments, messages, orders, refusals, reports, settings } from './tables.ts';
-import type { World } from './world.ts';
 
 /** The broker's objects for a change. */
 export interface Held extends HeldByBackOffice {

@@ -1,8 +1,8 @@
 import type { RowDataPacket } from 'mysql2/promise';
-import type { Logger } from '../kit/log.ts';
-import type { SimulatorDatabase } from './database.ts';
+import type { Logger } from '../../kit/log.ts';
+import type { SimulatorDatabase } from '../store/database.ts';
+import type { World } from '../world.ts';
 import { Scheduler } from './scheduler.ts';
-import type { World } from './world.ts';
 
 /** How many plans are read at once, and how often memory that overflowed is checked. */
 const maxPerRead = 1_000;

@@ -1,7 +1,7 @@
-import { RejectReason, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
-import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { Behaviour } from './magic.ts';
-import type { OrderRequest, PlannedStep } from './model.ts';
+import { RejectReason, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { Outcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import type { Behaviour } from '../magic.ts';
+import type { OrderRequest, PlannedStep } from '../model.ts';
 
 /** The small delays between the market's steps on an order. */
 export interface FillDelay {

@@ -1,14 +1,14 @@
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
-import { nextLagosMidnight } from '../kit/clock.ts';
-import type { Fault } from './magic.ts';
-import type { SubmissionResult } from './model.ts';
+import type { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { nextLagosMidnight } from '../../kit/clock.ts';
+import type { Fault } from '../magic.ts';
+import type { SubmissionResult } from '../model.ts';
+import type { UnitOfWork } from '../store/unit-of-work.ts';
+import type { Needs, SimulatorWriter } from '../store/writer.ts';
+import type { World } from '../world.ts';
 import { RpcError, type unanswered, type WireCall } from './rpc.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 import type { Wire } from './wire.ts';
-import type { World } from './world.ts';
-import type { Needs, SimulatorWriter } from './writer.ts';
 
 const dayMs = 86_400_000;
 const seenBefore = { outcome: 'seen_before' } as const;

@@ -9,7 +9,7 @@ import {
   type LookUpOrderResponseSchema,
   ReportKind,
   type SubmitOrderResponseSchema,
-} from '../gen/marina/broker/v1/orders_pb.ts';
+} from '../../gen/marina/broker/v1/orders_pb.ts';
 
 /** Well-formed answers that make no sense, which a caller must not believe. */
 export type Nonsense = ReturnType<typeof createNonsense>;

@@ -1,9 +1,9 @@
-import { InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { SetInstrumentRequest } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { InstrumentState } from './model.ts';
+import { InstrumentKind } from '../../gen/marina/broker/v1/orders_pb.ts';
+import type { SetInstrumentRequest } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import type { InstrumentState } from '../model.ts';
+import { check, positive, whole } from '../validation.ts';
+import type { World } from '../world.ts';
 import { dailyBand } from './prices.ts';
-import { check, positive, whole } from './validation.ts';
-import type { World } from './world.ts';
 
 /**
  * Applies a control's change. Absent fields stay. A price becomes the quoted and the last price, and moves the band

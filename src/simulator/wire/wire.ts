@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { Call, WireFault } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { Call, WireFault } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import type { Fault } from '../magic.ts';
 import type { Directives } from './directives.ts';
 import type { Front } from './front.ts';
-import type { Fault } from './magic.ts';
 import { RpcError, unanswered, type WireCall } from './rpc.ts';
 
 /** One call to the broker. */

@@ -1,6 +1,6 @@
 import Big from 'big.js';
-import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
-import { toKoboDecimal } from '../kit/money.ts';
+import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { toKoboDecimal } from '../../kit/money.ts';
 
 /** A charge on buys, on sales or on both: a rate of the amount, or a fixed sum. */
 export interface Charge {

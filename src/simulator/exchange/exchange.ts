@@ -1,15 +1,15 @@
-import { RejectReason, ReportKind, Side, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
-import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
-import { lagosDay } from '../kit/clock.ts';
+import { RejectReason, ReportKind, Side, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { Outcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { lagosDay } from '../../kit/clock.ts';
+import { type Behaviour, magicOf } from '../magic.ts';
+import { listingOf } from '../market/instruments.ts';
+import type { EngineEvents } from '../market/matching-engine.ts';
+import type { Order, OrderReport, OrderRequest, PlannedStep, SubmissionResult } from '../model.ts';
+import { seededRandom } from '../random.ts';
+import type { UnitOfWork } from '../store/unit-of-work.ts';
+import type { Directives } from '../wire/directives.ts';
 import { reasonToReject } from './checks.ts';
-import type { Directives } from './directives.ts';
-import { listingOf } from './instruments.ts';
-import { type Behaviour, magicOf } from './magic.ts';
-import type { EngineEvents } from './market/matching-engine.ts';
-import type { Order, OrderReport, OrderRequest, PlannedStep, SubmissionResult } from './model.ts';
 import { type FillDelay, plannedByBehaviour, rejectReasonOf } from './planning.ts';
-import { seededRandom } from './random.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 
 export interface ExchangeSettings {
   readonly fillDelay: FillDelay;

@@ -1,6 +1,6 @@
-import { backOfficeTables } from './back-office/tables.ts';
-import { clearingTables } from './clearing/tables.ts';
-import type { InstrumentState, Order, OrderReport, PlannedStep, ReceivedCall } from './model.ts';
+import { backOfficeTables } from '../back-office/tables.ts';
+import { clearingTables } from '../clearing/tables.ts';
+import type { InstrumentState, Order, OrderReport, PlannedStep, ReceivedCall } from '../model.ts';
 import { bigWhole, flag, reportColumns, SimulatorTable, tableDefinition } from './table.ts';
 
 /** Every message, whatever its outcome. Tests compare it with the gateway's own record. */

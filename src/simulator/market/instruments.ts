@@ -1,5 +1,5 @@
-import { InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import { Board } from '../gen/marina/broker/v1/reference_pb.ts';
+import { InstrumentKind } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { Board } from '../../gen/marina/broker/v1/reference_pb.ts';
 
 /** A stock that the exchange lists. */
 export interface Listing {

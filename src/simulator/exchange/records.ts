@@ -1,11 +1,11 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { RowDataPacket } from 'mysql2/promise';
-import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { SimulatorDatabase } from './database.ts';
-import type { OrderReport } from './model.ts';
-import { listPage, maxPage } from './pages.ts';
-import { messages, orders, reports } from './tables.ts';
+import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import type { OrderReport } from '../model.ts';
+import type { SimulatorDatabase } from '../store/database.ts';
+import { listPage, maxPage } from '../store/pages.ts';
+import { messages, orders, reports } from '../store/tables.ts';
 
 /** Reads the simulator's tables. */
 export class Records {

@@ -1,8 +1,8 @@
-import type { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import type { Submissions } from '../../gen/marina/broker/v1/submissions_pb.ts';
+import type { SimulatorWriter } from '../store/writer.ts';
+import { check, whole } from '../validation.ts';
+import type { SimulatorHandlers } from '../wire/rpc.ts';
 import type { Records } from './records.ts';
-import type { SimulatorHandlers } from './rpc.ts';
-import { check, whole } from './validation.ts';
-import type { SimulatorWriter } from './writer.ts';
 
 const maxPage = 1_000;
 

@@ -1,9 +1,9 @@
 import type { RowDataPacket } from 'mysql2/promise';
-import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { Logger } from '../kit/log.ts';
+import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
+import type { Logger } from '../../kit/log.ts';
+import { advanceMarket, end } from '../exchange/exchange.ts';
+import type { World } from '../world.ts';
 import type { SimulatorDatabase } from './database.ts';
-import { advanceMarket, end } from './exchange.ts';
-import type { World } from './world.ts';
 import type { SimulatorWriter } from './writer.ts';
 
 /** How often the market advances and expired day orders end. A moved clock does both at once. */

@@ -13,21 +13,21 @@ import {
   ReportKind,
   type SubmitOrderRequest,
   type SubmitOrderResponseSchema,
-} from '../gen/marina/broker/v1/orders_pb.ts';
-import { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
+} from '../../gen/marina/broker/v1/orders_pb.ts';
+import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { magicOf } from '../magic.ts';
+import type { OrderReport } from '../model.ts';
+import type { SimulatorWriter } from '../store/writer.ts';
+import { instantMs, isWhole, submissionFrom, whole } from '../validation.ts';
+import { carrySubmission, completeUntil, receipt, unrecorded } from '../wire/legs.ts';
+import { RpcError, type SimulatorHandlers, type WireCall } from '../wire/rpc.ts';
+import type { Wire } from '../wire/wire.ts';
+import type { World } from '../world.ts';
 import { estimate } from './estimate.ts';
 import { type ExchangeSettings, end, submit } from './exchange.ts';
-import { carrySubmission, completeUntil, receipt, unrecorded } from './legs.ts';
-import { magicOf } from './magic.ts';
 import { instrumentMessage, reportMessage } from './messages.ts';
-import type { OrderReport } from './model.ts';
 import type { Nonsense } from './nonsense.ts';
 import type { Records } from './records.ts';
-import { RpcError, type SimulatorHandlers, type WireCall } from './rpc.ts';
-import { instantMs, isWhole, submissionFrom, whole } from './validation.ts';
-import type { Wire } from './wire.ts';
-import type { World } from './world.ts';
-import type { SimulatorWriter } from './writer.ts';
 
 export interface OrdersContext {
   readonly world: World;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type ServerWritableStream, type ServiceError, status } from '@grpc/grpc-js';
-import type { Logger } from '../kit/log.ts';
-import { pause } from '../kit/worker.ts';
+import type { Logger } from '../../kit/log.ts';
+import { pause } from '../../kit/worker.ts';
+import { isWhole } from '../validation.ts';
 import { type Disturbance, Disturber } from './disturbance.ts';
 import type { ReportFeed } from './report-feed.ts';
-import { isWhole } from './validation.ts';
 
 const maxPerMessage = 500;
 /** The time between heartbeats of a silent stream. */

@@ -1,11 +1,11 @@
 import { create } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { type ServerUnaryCall, status } from '@grpc/grpc-js';
-import * as handlers from '../kit/grpc-handlers.ts';
-import type { TypedService } from '../kit/grpc-service.ts';
-import type { Logger } from '../kit/log.ts';
+import * as handlers from '../../kit/grpc-handlers.ts';
+import type { TypedService } from '../../kit/grpc-service.ts';
+import type { Logger } from '../../kit/log.ts';
 
-export { RpcError } from '../kit/grpc-handlers.ts';
+export { RpcError } from '../../kit/grpc-handlers.ts';
 
 /** A handler's result for a call that gets no answer. */
 export const unanswered = Symbol('unanswered');

@@ -1,7 +1,7 @@
-import { AccountStatus, InstrumentKind, OrderType, RejectReason } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { Phase } from './market/venue.ts';
-import type { InstrumentState, OrderRequest } from './model.ts';
-import { isOnTick } from './prices.ts';
+import { AccountStatus, InstrumentKind, OrderType, RejectReason } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { isOnTick } from '../market/prices.ts';
+import type { Phase } from '../market/venue.ts';
+import type { InstrumentState, OrderRequest } from '../model.ts';
 
 interface Checked {
   readonly submission: OrderRequest;

@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
-import { AllocationOutcome } from '../gen/marina/broker/v1/allocations_pb.ts';
-import { type DocumentOutcome, DocumentType } from '../gen/marina/broker/v1/applications_pb.ts';
-import { ApplicationOutcome, type Call } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { AllocationBehaviour, ApplicationBehaviour } from './back-office/magic.ts';
-import type { Behaviour, Fault } from './magic.ts';
+import { AllocationOutcome } from '../../gen/marina/broker/v1/allocations_pb.ts';
+import { type DocumentOutcome, DocumentType } from '../../gen/marina/broker/v1/applications_pb.ts';
+import { ApplicationOutcome, type Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import type { AllocationBehaviour, ApplicationBehaviour } from '../back-office/magic.ts';
+import type { Behaviour, Fault } from '../magic.ts';
 import { RpcError } from './rpc.ts';
 
 /** How many directives can wait for use: of the operator, of each partner, and of all together. */

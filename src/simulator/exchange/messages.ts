@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { type Instrument, InstrumentSchema, type Report, ReportSchema } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { InstrumentState, OrderReport } from './model.ts';
+import { type Instrument, InstrumentSchema, type Report, ReportSchema } from '../../gen/marina/broker/v1/orders_pb.ts';
+import type { InstrumentState, OrderReport } from '../model.ts';
 
 /** Converts a report to its message. */
 export function reportMessage(report: OrderReport): Report {

@@ -1,15 +1,15 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import type { EstimateOrderRequest, EstimateOrderResponseSchema, Side } from '../gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay } from '../kit/clock.ts';
-import { chargesOn } from './charges.ts';
-import { magicOf } from './magic.ts';
-import { opposite } from './market/book.ts';
-import { makerPrice } from './market/order-flow.ts';
-import type { InstrumentState } from './model.ts';
-import { RpcError } from './rpc.ts';
-import { check, isSide, limitPriceOf, positive } from './validation.ts';
-import type { World } from './world.ts';
+import type { EstimateOrderRequest, EstimateOrderResponseSchema, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { lagosDay } from '../../kit/clock.ts';
+import { chargesOn } from '../clearing/charges.ts';
+import { magicOf } from '../magic.ts';
+import { opposite } from '../market/book.ts';
+import { makerPrice } from '../market/order-flow.ts';
+import type { InstrumentState } from '../model.ts';
+import { check, isSide, limitPriceOf, positive } from '../validation.ts';
+import { RpcError } from '../wire/rpc.ts';
+import type { World } from '../world.ts';
 
 const maxAmountKobo = 2n ** 63n - 1n;
 
