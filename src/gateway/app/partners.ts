@@ -25,7 +25,10 @@ import { keyHandlers } from '../partners/keys/handlers.ts';
 import { limitHandlers } from '../partners/limits/handlers.ts';
 import { referenceHandlers } from '../partners/reference/handlers.ts';
 import { Instruments } from '../partners/reference/instruments.ts';
-import { sandboxHandlers } from '../partners/sandbox/handlers.ts';
+import { feedToolHandlers } from '../partners/sandbox/feed.ts';
+import { steeringHandlers } from '../partners/sandbox/handlers.ts';
+import { requestToolHandlers } from '../partners/sandbox/requests.ts';
+import { webhookToolHandlers } from '../partners/sandbox/webhooks.ts';
 import { accountHandlers } from '../trading/accounts/handlers.ts';
 import { allocationHandlers } from '../trading/allocations/handlers.ts';
 import { applicationHandlers } from '../trading/applications/handlers.ts';
@@ -78,13 +81,12 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
     ),
     ...(simulator === undefined || requests === undefined
       ? []
-      : defineOperations(
-          Sandbox,
-          sandboxHandlers({
-            ...{ database, cursors, clock, kinds: allKinds, simulator, timeoutMs: readTimeoutMs, requests },
-            sendTest: (endpoint) => parts.events.webhooks.tester.send(endpoint),
-          }),
-        )),
+      : defineOperations(Sandbox, {
+          ...steeringHandlers(database, allKinds, simulator, readTimeoutMs),
+          ...webhookToolHandlers(database, cursors, (endpoint) => parts.events.webhooks.tester.send(endpoint)),
+          ...requestToolHandlers(cursors, requests),
+          ...feedToolHandlers(database, cursors, clock),
+        })),
   ];
 }
 

@@ -12,18 +12,12 @@ import { storedMessage } from '../../edge/json/stored.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 
-export interface FeedToolParts {
-  readonly database: Database;
-  readonly cursors: Cursors;
-  readonly clock: Clock;
-}
-
 /** The calls with which a tool shows what happens in a sandbox now. */
-export function feedToolHandlers({
-  database,
-  cursors,
-  clock,
-}: FeedToolParts): Pick<HandlersOf<typeof Sandbox>, 'listLatestEvents' | 'getClock'> {
+export function feedToolHandlers(
+  database: Database,
+  cursors: Cursors,
+  clock: Clock,
+): Pick<HandlersOf<typeof Sandbox>, 'listLatestEvents' | 'getClock'> {
   return {
     async listLatestEvents({ limit = 25, cursor }, { caller: { partnerId } }) {
       const issuedFor = ['latest-events', partnerId];

@@ -15,19 +15,9 @@ import { ApiError, type ErrorCode } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { accounts } from '../../trading/accounts/store.ts';
 import type { Kinds } from '../../trading/submission/kind.ts';
-import { type FeedToolParts, feedToolHandlers } from './feed.ts';
-import { type RequestToolParts, requestToolHandlers } from './requests.ts';
-import { type WebhookToolParts, webhookToolHandlers } from './webhooks.ts';
 
-interface SteeringHandlerParts {
-  readonly database: Database;
-  readonly kinds: Kinds;
-  readonly simulator: GrpcClient<typeof simulated.Controls>;
-  /** The simulator's deadline. */
-  readonly timeoutMs: number;
-}
-
-type SandboxHandlerParts = SteeringHandlerParts & WebhookToolParts & RequestToolParts & FeedToolParts;
+type SandboxHandlers = HandlersOf<typeof sandbox.Sandbox>;
+type Simulator = GrpcClient<typeof simulated.Controls>;
 
 /** The partners' enumerations and the simulator's have the same names, but different numbers. */
 const translated = {
@@ -64,24 +54,19 @@ const byIdOnly: ReadonlySet<sandbox.SandboxCall | undefined> = new Set([
   sandbox.SandboxCall.SEND_DOCUMENT,
 ]);
 
-/** The operations of a sandbox. Each acts only on the caller's own objects, and shows only them. */
-export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof sandbox.Sandbox> {
-  return {
-    ...steeringHandlers(parts),
-    ...webhookToolHandlers(parts),
-    ...requestToolHandlers(parts),
-    ...feedToolHandlers(parts),
-  };
-}
-
-type Tools =
-  | keyof ReturnType<typeof webhookToolHandlers>
-  | keyof ReturnType<typeof requestToolHandlers>
-  | keyof ReturnType<typeof feedToolHandlers>;
-
-/** The operations that decide what becomes of objects. */
-function steeringHandlers(parts: SteeringHandlerParts): Omit<HandlersOf<typeof sandbox.Sandbox>, Tools> {
-  const { database, kinds, simulator, timeoutMs } = parts;
+/**
+ * The operations that decide what becomes of objects. Each acts only on the caller's own. `timeoutMs` is the simulator's
+ * deadline.
+ */
+export function steeringHandlers(
+  database: Database,
+  kinds: Kinds,
+  simulator: Simulator,
+  timeoutMs: number,
+): Omit<
+  SandboxHandlers,
+  'sendWebhookTest' | 'listWebhookDeliveries' | 'listRequests' | 'listLatestEvents' | 'getClock'
+> {
   const within = { timeoutMs };
 
   /** Makes the exchange report on an order of the caller's. */

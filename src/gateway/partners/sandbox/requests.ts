@@ -30,10 +30,9 @@ export interface LoggedRequest {
   readonly answerBody: string | undefined;
 }
 
-export interface RequestToolParts {
-  readonly cursors: Cursors;
-  /** The requests of a partner before one, the newest first. */
-  readonly requests: { list(partnerId: string, before: number | undefined, most: number): readonly LoggedRequest[] };
+/** The requests that are kept, of a partner before one, the newest first. */
+export interface LoggedRequests {
+  list(partnerId: string, before: number | undefined, most: number): readonly LoggedRequest[];
 }
 
 const protocols: Record<LoggedRequest['protocol'], RequestProtocol> = {
@@ -43,10 +42,10 @@ const protocols: Record<LoggedRequest['protocol'], RequestProtocol> = {
 };
 
 /** The call with which a partner sees its own requests in a sandbox. */
-export function requestToolHandlers({
-  cursors,
-  requests,
-}: RequestToolParts): Pick<HandlersOf<typeof Sandbox>, 'listRequests'> {
+export function requestToolHandlers(
+  cursors: Cursors,
+  requests: LoggedRequests,
+): Pick<HandlersOf<typeof Sandbox>, 'listRequests'> {
   return {
     async listRequests({ limit = 25, cursor }, { caller: { partnerId } }) {
       const issuedFor = ['requests', partnerId];

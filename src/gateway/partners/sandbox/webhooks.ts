@@ -22,12 +22,8 @@ import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { type SqlRow, toBigInt } from '../../store/statement.ts';
 
-export interface WebhookToolParts {
-  readonly database: Database;
-  readonly cursors: Cursors;
-  /** Sends a test event once. Undefined if too many tests are under way. */
-  readonly sendTest: (endpoint: tables.Endpoint) => Promise<(SendResult & { readonly id: string }) | undefined>;
-}
+/** Sends a test event once. Undefined if too many tests are under way. */
+export type SendTest = (endpoint: tables.Endpoint) => Promise<(SendResult & { readonly id: string }) | undefined>;
 
 const outcomes: Record<AttemptResult, WebhookOutcome> = {
   delivered: WebhookOutcome.DELIVERED,
@@ -42,11 +38,11 @@ const maxAttempts = 100;
 const restMs = 1_000;
 
 /** The calls with which partners try their webhook endpoint in a sandbox. */
-export function webhookToolHandlers({
-  database,
-  cursors,
-  sendTest,
-}: WebhookToolParts): Pick<HandlersOf<typeof Sandbox>, 'sendWebhookTest' | 'listWebhookDeliveries'> {
+export function webhookToolHandlers(
+  database: Database,
+  cursors: Cursors,
+  sendTest: SendTest,
+): Pick<HandlersOf<typeof Sandbox>, 'sendWebhookTest' | 'listWebhookDeliveries'> {
   const turns = new Turns();
 
   return {
