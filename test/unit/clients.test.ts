@@ -36,7 +36,7 @@ describe('the clients', () => {
 
   it('have a method for each operation of REST', () => {
     const source = (name: string) => readFileSync(join(root, 'clients/python/src/marina', name), 'utf8');
-    const [python, asyncPython] = [source('contract.py'), source('async_contract.py')];
+    const [python, asyncPython] = [source('operations.py'), source('async_operations.py')];
     for (const { method, http } of gatewayOperations) {
       if (http === undefined) continue;
       assert.equal(typeof Marina.prototype[method.localName as keyof Marina], 'function', method.localName);

@@ -203,6 +203,19 @@ describe('the layout', () => {
     assert.deepEqual(circlesIn(new Map(own.map((path) => [relative(root, path), importsOf(path)]))), []);
   });
 
+  it('no modules of the client for Python import each other in a circle', () => {
+    const folder = join(root, '../clients/python/src/marina');
+    const modules = readdirSync(folder).filter((file) => file.endsWith('.py'));
+    const imports = new Map(
+      modules.map((file) => {
+        const text = readFileSync(join(folder, file), 'utf8');
+        return [file, [...text.matchAll(/^\s*from \.(\w+) import/gm)].map(([, name]) => `${name}.py`)] as const;
+      }),
+    );
+    assert.ok(imports.get('client.py')?.includes('operations.py'), 'the imports were found');
+    assert.deepEqual(circlesIn(imports), []);
+  });
+
   it('the search for circles finds them', () => {
     const imports = new Map([
       ['start', ['a', 'lonely']],

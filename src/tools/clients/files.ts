@@ -3,7 +3,7 @@ import { readComments } from '../../site/comments.ts';
 import { gatewayOperations } from '../../site/gateway-contract.ts';
 import { openApiDocument } from '../../site/openapi/document.ts';
 import { type ContractDocument, readContract } from './contract.ts';
-import { pythonAsyncContract, pythonContract } from './python.ts';
+import { pythonAsyncOperations, pythonContract, pythonOperations } from './python.ts';
 import { typescriptCalls, typescriptContract } from './typescript.ts';
 
 const clients = join(import.meta.dirname, '../../../clients');
@@ -25,6 +25,7 @@ export function clientFiles(): { path: string; text: string }[] {
     { path: join(clients, 'typescript/src/contract.ts'), text: typescriptContract(contract) },
     { path: join(clients, 'typescript/src/calls.ts'), text: typescriptCalls(contract) },
     { path: join(clients, 'python/src/marina/contract.py'), text: pythonContract(contract) },
-    { path: join(clients, 'python/src/marina/async_contract.py'), text: pythonAsyncContract(contract) },
+    { path: join(clients, 'python/src/marina/operations.py'), text: pythonOperations(contract) },
+    { path: join(clients, 'python/src/marina/async_operations.py'), text: pythonAsyncOperations(contract) },
   ];
 }

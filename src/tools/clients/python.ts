@@ -2,12 +2,12 @@ import { isPythonWord, pythonArgument, snakeCase } from '../../site/samples/name
 import type { ClientOperation, Contract, Member, Schema } from './contract.ts';
 import { knownChoice, membersOf, schemaName, withoutNull } from './contract.ts';
 
-/** The contract as Python: every type and operation, the classes of errors, and a class with a method for each operation. */
+/** The contract as Python: every type and operation, and the families and codes of errors. */
 export function pythonContract(contract: Contract): string {
   const { schemas, sent, operations, errorTypes, errorCodes } = contract;
   const answered = Object.entries(schemas).filter(([name]) => !sent.has(name));
   const isObject = ([, { properties }]: [string, Schema]) => properties !== undefined;
-  return [
+  return `${[
     header,
     ...answered.filter((each) => !isObject(each)).map(([name, schema]) => alias(name, schema)),
     `# The families of errors. The list can grow.\nErrorType = ${openUnion(errorTypes)}`,
@@ -15,8 +15,7 @@ export function pythonContract(contract: Contract): string {
     ...answered.filter(isObject).map(([name, schema]) => typedDict(name, schema)),
     operationType,
     ...operations.map(constant),
-    methods(operations, schemas),
-  ].join('\n\n\n');
+  ].join('\n\n\n')}\n`;
 }
 
 const header = `# Made from the OpenAPI document by \`make generate\`. Change the contract in proto/, not this file.
@@ -24,9 +23,7 @@ const header = `# Made from the OpenAPI document by \`make generate\`. Change th
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypedDict, Union
-
-from .pages import Pages`;
+from typing import List, Literal, NamedTuple, Optional, Tuple, TypedDict, Union`;
 
 const operationType = `class Operation(NamedTuple):
     """What the client has to know about an operation."""
@@ -92,44 +89,47 @@ function constantName(name: string): string {
   return snakeCase(name).toUpperCase();
 }
 
-function methods(operations: readonly ClientOperation[], schemas: Readonly<Record<string, Schema>>): string {
-  return `class Operations:
-    """A method for each operation."""
-
-    def _call(
-        self,
-        operation: Operation,
-        values: Dict[str, Any],
-        idempotency_key: Optional[str] = None,
-        deadline: Optional[float] = None,
-    ) -> Any:
-        raise NotImplementedError
-
-    def _list(self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]) -> Pages[Any, Any]:
-        raise NotImplementedError
-${operations.map((operation) => method(operation, schemas, waiting)).join('')}`;
+/** How a method is defined and calls. A list is not awaited: its pages are. */
+interface Manner {
+  readonly className: string;
+  readonly module: string;
+  readonly define: string;
+  readonly call: string;
+  readonly pages: string;
 }
+const waiting: Manner = {
+  ...{ className: 'Operations', module: 'pages', define: 'def', call: 'self._call', pages: 'Pages' },
+};
+/** For asyncio: a call is awaited, and a list is gone through with `async for`. */
+const awaited: Manner = {
+  ...{ className: 'AsyncOperations', module: 'async_pages', define: 'async def', call: 'await self._call' },
+  pages: 'AsyncPages',
+};
 
-/** The methods once more, for asyncio: a call is awaited, and a list is gone through with `async for`. */
-export function pythonAsyncContract({ schemas, operations }: Contract): string {
+export const pythonOperations = (contract: Contract) => operationsOf(contract, waiting);
+export const pythonAsyncOperations = (contract: Contract) => operationsOf(contract, awaited);
+
+/** A class with a method for each operation. */
+function operationsOf({ schemas, operations }: Contract, manner: Manner): string {
   const named = operations.flatMap(({ name, answer, item }) => [constantName(name), answer, ...(item ? [item] : [])]);
   const imported = [...new Set([...named, 'Operation'])].sort();
+  const { className, module, define, pages } = manner;
   return `# Made from the OpenAPI document by \`make generate\`. Change the contract in proto/, not this file.
-"""Every operation of the contract, for asyncio."""
+"""A method for each operation of the contract${manner === awaited ? ', for asyncio' : ''}."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Literal, Optional, Sequence
 
-from .async_pages import AsyncPages
+from .${module} import ${pages}
 from .contract import (
 ${imported.map((name) => `    ${name},\n`).join('')})
 
 
-class AsyncOperations:
+class ${className}:
     """A method for each operation."""
 
-    async def _call(
+    ${define} _call(
         self,
         operation: Operation,
         values: Dict[str, Any],
@@ -140,19 +140,10 @@ class AsyncOperations:
 
     def _list(
         self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]
-    ) -> AsyncPages[Any, Any]:
+    ) -> ${pages}[Any, Any]:
         raise NotImplementedError
-${operations.map((operation) => method(operation, schemas, awaited)).join('')}`;
+${operations.map((operation) => method(operation, schemas, manner)).join('')}`;
 }
-
-/** How a method is defined and calls. A list is not awaited: its pages are. */
-interface Manner {
-  readonly define: string;
-  readonly call: string;
-  readonly pages: string;
-}
-const waiting: Manner = { define: 'def', call: 'self._call', pages: 'Pages' };
-const awaited: Manner = { define: 'async def', call: 'await self._call', pages: 'AsyncPages' };
 
 function method(operation: ClientOperation, schemas: Readonly<Record<string, Schema>>, manner: Manner): string {
   const { name, takesKey, answer, item } = operation;

@@ -8,7 +8,7 @@ import ssl
 from typing import Any, Awaitable, Callable, Dict, Optional, Union
 
 from .answers import is_event_page, is_page
-from .async_contract import AsyncOperations
+from .async_operations import AsyncOperations
 from .async_pages import AsyncEventFeed, AsyncPages
 from .async_transport import AsyncTransport
 from .calls import Call

@@ -10,8 +10,9 @@ from typing import Any, Callable, Dict, Optional, Union
 
 from .answers import is_event_page, is_page
 from .calls import Call
-from .contract import LIST_EVENTS, Operation, Operations
+from .contract import LIST_EVENTS, Operation
 from .errors import ErrorAnswer, NoAnswerError
+from .operations import Operations
 from .pages import EventFeed, Pages
 from .settings import AnswerDetails, check_function, read_address, read_settings, seconds_of
 from .telling import refuse

@@ -1,5 +1,5 @@
 # Made from the OpenAPI document by `make generate`. Change the contract in proto/, not this file.
-"""Every operation of the contract, for asyncio."""
+"""A method for each operation of the contract, for asyncio."""
 
 from __future__ import annotations
 
