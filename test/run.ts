@@ -101,7 +101,7 @@ async function main(): Promise<number> {
     return complaint === undefined ? 0 : 1;
   };
 
-  // What measures how quick a gateway is runs when nothing else does.
+  // The tests that measure a gateway's speed run when nothing else does.
   const measuring = files.filter((file) => file.includes('hostile'));
   const others = files.filter((file) => !measuring.includes(file));
   const first = { code: 0, report: '' };
@@ -124,9 +124,10 @@ async function main(): Promise<number> {
 }
 
 /**
- * The files that get a second chance after a run of many: those with real processes and real time that failed, when they
- * are few. There is none for a unit test, nor when anything failed in one of the checkers, which tell of a promise broken
- * to a partner: once is too often. What needed a second chance is a defect of the test, and is said at the end.
+ * The files that get a second chance after a run of many: those with real processes and real time that failed, when
+ * they are few. There is none for a unit test, nor when anything failed in one of the checkers, which tell of a promise
+ * broken to a partner: once is too often. A test that needed a second chance has a defect, and the end of the run says
+ * so.
  */
 function unsteadyFiles(report: string, files: readonly string[]): string[] {
   if (files.length < 3 || checkers.test(report)) return [];

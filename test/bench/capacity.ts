@@ -15,14 +15,17 @@ import { UsageWatch } from './support/usage.ts';
 const partnerCount = 64;
 const atOnce = 64;
 
-/** What the database server counts, by its names. */
+/** Counters of the database server, by the server's names. */
 const counters = {
   'rows written': ['Handler_write', 'Handler_update', 'Handler_delete'],
   'bytes of redo log': ['Innodb_os_log_written'],
   'syncs of the disk': ['Innodb_data_fsyncs', 'Innodb_os_log_fsyncs'],
 } as const;
 
-/** What an order costs each process and the disk, with one gateway and with two: what capacity is planned by. */
+/**
+ * Measures the cost of an order for each process and the disk, with one gateway and with two: capacity is planned by
+ * it.
+ */
 export async function benchCapacity(_cluster: Cluster, { rounds, durationMs }: Turns, natsPid: number): Promise<Row[]> {
   // On the disk, each commit synced, as in production.
   const folder = mkdtempSync(join(tmpdir(), 'marina-capacity-'));

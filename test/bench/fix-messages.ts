@@ -12,7 +12,10 @@ const variants = [
   { name: 'without', days: '0' },
 ] as const;
 
-/** What the message log of the FIX adapter costs: orders through an adapter that keeps it and one that does not, in turns. */
+/**
+ * Measures the cost of the FIX adapter's message log: orders through an adapter that keeps it and one that does not, in
+ * turns.
+ */
 export async function benchFixMessages(_cluster: Cluster, { rounds, durationMs }: Turns): Promise<Row[]> {
   const reason = await whyNoAcceptor();
   if (reason !== undefined) return [{ what: 'FIX', figure: reason }];

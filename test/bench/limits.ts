@@ -8,7 +8,7 @@ import type { Row } from './support/report.ts';
 import { notKept } from './support/rest-calls.ts';
 import { atOnce, inTurns } from './support/turns.ts';
 
-/** What is agreed with the partner: more than is sent, so that nothing is refused, and counted like any other limit. */
+/** The limits agreed with the partner are above the load, so that nothing is refused and each request still counts. */
 const agreed = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestsUnderWay: 64 };
 const nobodyThere = 'nats://127.0.0.1:1';
 

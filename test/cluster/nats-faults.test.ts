@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/folders.ts';
 import { type NatsCluster, startNatsCluster } from './support/nats-cluster.ts';
 import { beforeMs, placedThroughEach, resumedWithinMs, runs, suiteTimeoutMs, underLoad } from './support/under-load.ts';
 
-/** What a fault is made on: the server that leads the stream of events, and the others. */
+/** The cluster that a fault hits: the server that leads the stream of events, and the others. */
 interface Scene {
   readonly nats: NatsCluster;
   readonly leader: number;

@@ -290,7 +290,7 @@ describe('every protocol answers alike about money', () => {
   interface Case {
     readonly name: string;
     readonly call: (protocol: Protocol) => Omit<Call, 'key'> & { readonly key?: string };
-    /** What comes of it; absent: it is answered. */
+    /** The error code of the answer; absent: the call is answered. */
     readonly code?: string;
     /** It makes an allocation of its own through each protocol, so that what is made there differs. */
     readonly isNew?: true;
@@ -344,7 +344,7 @@ describe('every protocol answers alike about money', () => {
     },
   ];
 
-  /** What differs between two allocations that are otherwise the same. */
+  /** Masks the members that differ between two allocations that are otherwise the same. */
   function masked({ answer, location, ...rest }: Outcome): Outcome {
     const mask = (text: string | undefined) =>
       text

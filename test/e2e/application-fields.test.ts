@@ -60,7 +60,7 @@ const mistakes: readonly FieldMistake[] = [
   { name: 'a member in another case', body: { firstName: 'Adaeze' }, param: 'firstName' },
 ];
 
-/** What lies just inside the bounds. */
+/** Values just inside the bounds. */
 const good: readonly (readonly [string, Members])[] = [
   [
     'every field of 200 bytes that may be',

@@ -28,7 +28,7 @@ interface BadCredential {
   /** The values of Authorization. */
   readonly values: (keys: Keyring) => readonly string[];
   readonly headers?: readonly (readonly [string, string])[];
-  /** What HTTP can write and a gRPC client refuses to send. */
+  /** HTTP can write it, a gRPC client refuses to send it. */
   readonly restOnly?: true;
 }
 

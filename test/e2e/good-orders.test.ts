@@ -6,7 +6,7 @@ import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched, noTraces, tracesOf } from './support/traces.ts';
 
-/** What lies just inside the bounds; `shown` is what of the answer the case is about. */
+/** Values just inside the bounds; `shown` has the members of the answer that the case is about. */
 const inside: readonly { name: string; body: Members; shown?: Members }[] = [
   { name: 'quantity 1', body: { quantity: 1 }, shown: { quantity: 1 } },
   { name: 'quantity 100,000,000', body: { quantity: 100_000_000 }, shown: { quantity: 100_000_000 } },
@@ -41,7 +41,10 @@ const outsideBand: readonly { name: string; body: Members }[] = [
   { name: 'the largest quantity at the largest price', body: { quantity: 100_000_000, price_kobo: 1_000_000_000 } },
 ];
 
-/** What keeps all rules of form and is still no order: the account, then the symbol, then the order itself. */
+/**
+ * Orders that keep all rules of form and are refused all the same: for the account, then the symbol, then the order
+ * itself.
+ */
 const refused: readonly { name: string; body: Members; refusal: Refusal }[] = [
   { name: 'an account of 64 letters nobody has', body: { account: 'A'.repeat(64) }, refusal: unknownAccount() },
   { name: 'an account in lower case nobody has', body: { account: 'a1' }, refusal: unknownAccount() },

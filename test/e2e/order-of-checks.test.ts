@@ -76,7 +76,7 @@ describe('of two faults the one looked for first is answered', () => {
 
   function refusesRest(call: Call, [first, second]: Pair): Promise<void> {
     const change = ({ http = (request) => request }: Fault) => http;
-    // What changes the whole body comes after what looks at less of it.
+    // A change of the whole body is made after a change of a part of it.
     const request = first === second ? change(first)(toRest(call)) : change(first)(change(second)(toRest(call)));
     return suite.protocols.refusesRaw(request, first.refusal);
   }

@@ -10,7 +10,7 @@ import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched, noTraces, tracesOf } from './support/traces.ts';
 
-/** What stands in the way upstream before anything is stored. */
+/** Obstacles at the broker before anything is stored. */
 const upstream: readonly {
   readonly name: string;
   readonly operations: readonly OperationName[];
@@ -82,7 +82,7 @@ describe('what the broker stands in the way of', () => {
           }
           await suite.protocols.refuses(protocol, { ...create(partner), operation, key }, refusal);
           assert.deepEqual(await tracesOf(suite.gateway, partner), noTraces);
-          // What was read of an account may serve for a while, so only the others can be asked again at once.
+          // The gateway may serve its copy of an account for a while, so only the other calls can be repeated at once.
           if (status === undefined) await eventually(() => assertUntouched(suite.gateway, partner, 'k'));
         });
       }
@@ -187,7 +187,7 @@ describe('what is refused after all checks of form', { concurrency: 8 }, () => {
     const before = await tracesOf(suite.gateway, partner);
     await suite.protocols.refuses(protocol, { operation: 'cancelOrder', key, id }, refusal);
     const after = await tracesOf(suite.gateway, partner);
-    // What is final is not asked about; what is not was asked once.
+    // The reconciler asks nothing about a final object, and has asked once about one that is not final.
     assert.equal(after.sent - before.sent, fault === undefined ? 0 : 1);
   }
 

@@ -87,7 +87,7 @@ function byPath(): Map<string, string[]> {
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'];
 
-/** What stands in the place of an id and is none. */
+/** Values in the place of an id that are no id. */
 const malformed = (id: string): readonly (readonly [string, string])[] => [
   ['one letter', 'x'],
   ['the prefix alone', id.slice(0, 4)],

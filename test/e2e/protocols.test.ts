@@ -11,7 +11,7 @@ import { type Outcome, outcomeOf } from './support/outcome.ts';
 import { type Protocol, protocols } from './support/protocols.ts';
 import { useGateway } from './support/suite.ts';
 
-/** What the cases find when they are run. */
+/** The partner and objects that the cases find when they run. */
 interface World {
   readonly partner: TestPartner;
   /** A key of the partner that may only trade. */
@@ -24,7 +24,7 @@ interface World {
 interface Case {
   readonly name: string;
   readonly call: (world: World, protocol: Protocol) => Omit<Call, 'key'> & { key?: string | undefined };
-  /** What comes of it; absent: it is answered. */
+  /** The error code of the answer; absent: the call is answered. */
   readonly code?: string;
   readonly param?: string;
   /** It makes an order of its own through each protocol, so that what is made there differs. */
@@ -177,7 +177,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** What differs between two orders that are otherwise the same. */
+/** Masks the members that differ between two orders that are otherwise the same. */
 function masked(outcome: Outcome): Outcome {
   const mask = (text: string | undefined) =>
     text

@@ -36,7 +36,7 @@ const badFilters: Readonly<Record<string, Values>> = {
   ],
 };
 
-/** What `from` and `to` of the lists of trades and contract notes must refuse. */
+/** Values of `from` and `to` that the lists of trades and contract notes must refuse. */
 const badDays: Values = [
   ...['', 'today', '0', '20260302', '2026-3-2', '2026-03-02T00:00:00Z', '2026-13-01', '2026-00-01', '2026-02-29'],
   ...['2026-04-31', '10000-01-01', '-2026-03-02', '2026-03-02 ', '2026-03-02\u0000', '２026-03-02'],

@@ -63,7 +63,7 @@ describe('the rate of requests', () => {
     assert.ok(answered >= 40 && answered <= 40 + refilled, `${answered} were answered`);
   });
 
-  /** What counts as a request of the partner, whatever becomes of it. */
+  /** Requests that count against the partner's rate, whatever becomes of them. */
   const counted: readonly (readonly [string, string, string, number])[] = [
     ['an unknown path', 'GET', '/v1/nothing', 404],
     ['a method the path does not support', 'PUT', '/v1/orders', 405],

@@ -122,13 +122,13 @@ async function placeOrders(gateway: TestGateway, partner: TestPartner, signal: A
   await Promise.all(underWay);
 }
 
-/** What fires when nothing can be stored, and why. */
+/** The alerts that fire when nothing can be stored, and why. */
 const withoutWrites = {
   MarinaWorkerFails: 'each worker reads or writes the database all the time',
   MarinaErrors: 'orders are answered 503',
 };
 
-/** What fires when no call reaches the broker, and why. */
+/** The alerts that fire when no call reaches the broker, and why. */
 const brokerIsAway = {
   MarinaErrors: 'orders are answered 503',
   MarinaBrokerErrors: 'calls end without a connection',

@@ -44,7 +44,7 @@ describe(`an exchange of random habits among random faults (FIX_SEED=${seed} FIX
       const lines = wrong.map(({ order, complaint }) => `${order.id}, ${order.habit.name}: ${complaint}`);
       throw new Error([...lines, ...story].join('\n'));
     }, judgingSeconds * 200);
-    // What was right a moment ago may have changed since.
+    // A judgement made a moment ago may be out of date.
     const { wrong, kinds } = await run.judgeAll();
     const summary = Object.entries({ seed, seconds, ...run.counts, ...kinds, untrueWithoutFinding: wrong.length });
     test.diagnostic(summary.map(([name, value]) => `${name} ${value}`).join(', '));

@@ -1,7 +1,7 @@
 import type { TrueOrder } from './book.ts';
 import type { PartnerView } from './partner.ts';
 
-/** What is known about one order on both sides. */
+/** The facts about one order on both sides. */
 export interface Facts {
   readonly view: PartnerView;
   /** Absent: the exchange never got it. */

@@ -18,7 +18,7 @@ export interface Delivery {
   readonly isLost?: boolean;
   /** The SendingTime, in place of now. */
   readonly sentAt?: number;
-  /** What is written, made from the bytes. */
+  /** Changes the bytes before they are written. */
   readonly bytes?: (bytes: Buffer) => Buffer;
 }
 

@@ -1,4 +1,4 @@
-/** What operators change by commands: who did it and why is kept, and nobody migrates below an adapter that runs. */
+/** Operators' commands record who changed something and why, and nobody migrates the tables below a running adapter. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';

@@ -15,7 +15,7 @@ async function settled(orders: GrpcClient<typeof Orders>, id: string) {
   return eventually(() => orders.lookUpOrder({ clientOrderId: id }, soon), 40_000);
 }
 
-/** What was found about an order. */
+/** The findings about an order. */
 async function findingsOf(url: string, id: string): Promise<string[]> {
   const database = new Database(await connect({ url, poolSize: 1 }), 'live', 1);
   try {

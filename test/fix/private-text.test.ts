@@ -1,4 +1,4 @@
-/** What the exchange says in free text may be about a person: operators see it, and no log line has it. */
+/** Free text of the exchange may be about a person: operators see it, and no log line has it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';

@@ -19,7 +19,7 @@ const settings = {
   MARINA_FIX_ORDER_FIELDS: '453=1|448=FIRM|447=D|452=1',
 };
 
-/** What an engine complains about. */
+/** The complaints of an engine. */
 function complaints(acceptor: Acceptor): readonly string[] {
   return acceptor.messages().flatMap(({ direction, message }) => {
     const isReject = direction === 'out' && ['3', 'j'].includes(field(message, 35) ?? '');
@@ -60,7 +60,7 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
       return reports.map(({ kind }) => ReportKind[kind]).join(' ');
     };
 
-    /** What was shown to an operator about an order. */
+    /** The findings about an order that an operator was shown. */
     const findingsOf = (id: string) =>
       fix.logged.flatMap((line) => {
         const { msg, what, orderId } = JSON.parse(line);

@@ -43,7 +43,7 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
   let key: string;
   let grpc: GrpcWire;
   let world: World;
-  /** What answers said is stored. */
+  /** The ids of the objects that answers reported as stored. */
   const stored = new Set<string>();
   let startedAt = 0;
   let sent = 0;

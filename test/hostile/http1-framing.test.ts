@@ -124,7 +124,7 @@ async function attack(site: Site, each: FramingCase, cut: Cut): Promise<void> {
     assert.ok(seen.statuses.length > 0, `${what}: no answer`);
     if (ends) return assert.ok(seen.isClosed, `${what}: the connection stays open`);
     const count = seen.statuses.length;
-    // What is read next is the next request, or nothing.
+    // The server then reads the next request, or nothing.
     await client.send([get(auth)], 'one packet');
     const then = await client.answers(count + 1, boundMs);
     const isServed = then.statuses[count] === 200 && then.statuses.length === count + 1;

@@ -6,7 +6,7 @@ const options = { port: 'grpcPort' };
 const forMs = 1_500;
 /** A client that floods is disconnected; a connection that is not read meanwhile is closed as idle. */
 const thrownOut = { options: { ...options, untilThrownOut: true }, forMs, closedWithinMs: 25_000 };
-/** What may be sent, if it is not too much, costs no connection. */
+/** An amount below the limit costs no connection. */
 const tolerated = { options, forMs };
 /** A stranger that sends nothing more may stay this long. */
 const silent = { options, forMs, closedWithinMs: 40_000 };

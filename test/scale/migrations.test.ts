@@ -14,7 +14,7 @@ const longestWaitMs = patient(1_000);
 const unsupported = [1845, 1846];
 const ways = ['ALGORITHM=INSTANT', 'ALGORITHM=INPLACE, LOCK=NONE'];
 
-/** What each migration changes of tables that are there already. A new table keeps nobody waiting. */
+/** The changes that each migration makes to existing tables. A new table keeps nobody waiting. */
 const changes = await Promise.all(
   migrations.map(async (Migration) => {
     const migration = new Migration();

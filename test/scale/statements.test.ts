@@ -47,7 +47,7 @@ function describeOne({ read, allowed, shape, sql }: Measured): string {
   return `${read} rows instead of at most ${allowed}: ${shape}\n  run as ${sql.slice(0, 1_000)}`;
 }
 
-/** What each statement read at most, the most first, if asked for. */
+/** Prints the rows that each statement read at most, the largest first, if asked for. */
 function report(name: string, found: readonly Measured[]): void {
   if (process.env.MARINA_SCALE_REPORT !== 'true') return;
   const lines = [...found].sort((one, other) => other.read - one.read);

@@ -5,7 +5,7 @@ import { type Row, ratioRow } from './report.ts';
 import { RestCalls } from './rest-calls.ts';
 import type { Site } from './setups.ts';
 
-/** What is called at both sites, with how much at once. */
+/** A call made at both sites, and how many run at once. */
 export interface SiteLoad {
   readonly what: string;
   readonly partners: number;

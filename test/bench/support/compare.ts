@@ -16,7 +16,7 @@ interface Figure {
   readonly cpuMs?: number;
 }
 
-/** What a turn came to, each figure by its name. */
+/** The result of a turn, each figure by its name. */
 type Figures = ReadonlyMap<string, Figure>;
 
 /** Processor time is counted in ticks of 10 ms. Less of it in a turn is not worth a ratio. */

@@ -1,7 +1,7 @@
 import { type LoadResult, load, median } from './load.ts';
 import { cpuMs } from './processes.ts';
 
-/** What a load came to, and how much processor time the process that bore it used per call, in microseconds. */
+/** The result of a load, with the processor time per call, in microseconds, of the process that bore it. */
 export type LoadAndCpu = LoadResult & { readonly cpuUs: number };
 
 /** Loads a process, and looks at what it used of the processor. */

@@ -13,7 +13,7 @@ import { startBaseline } from './processes.ts';
 
 const loopAtOnce = 64;
 
-/** What arrived since the last question. */
+/** The deliveries that arrived since the last question. */
 export interface Arrived {
   readonly count: number;
   readonly firstAt: number;
@@ -22,7 +22,7 @@ export interface Arrived {
   readonly hanging: number;
 }
 
-/** What a turn of the bare loop came to. */
+/** The result of one turn of the bare loop. */
 export interface LoopTurn {
   readonly perSecond: number;
   readonly cpuUs: number;

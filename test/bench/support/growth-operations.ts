@@ -24,7 +24,7 @@ export interface GrowthOperation {
   readonly call: (client: GrowthClient) => Promise<unknown>;
 }
 
-/** What is read and created, by a partner and by operators. */
+/** The reads and creations that are measured, by a partner and by operators. */
 export const growthOperations: readonly GrowthOperation[] = [
   { name: 'CreateOrder', atOnce: 5, call: ({ rest, partner }) => rest.placeOrder(partner) },
   { name: 'CreateAllocation', atOnce: 5, call: ({ rest, partner }) => rest.allocate(partner) },

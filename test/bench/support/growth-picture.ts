@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import type { Row } from './report.ts';
 import { resultsFolder } from './results.ts';
 
-/** What a call or a job came to with large tables against small ones. */
+/** The figures of a call or a job with large tables against small ones. */
 export interface Growth {
   readonly name: string;
   readonly rows: readonly Row[];
 }
 
-/** What is drawn of each: how many times more it takes with large tables. */
+/** The marks of the picture: each shows how many times longer a call takes with large tables. */
 const marks = [
   {
     label: 'CPU of the gateway',
@@ -30,7 +30,10 @@ const marks = [
 ] as const;
 
 const [width, nameWidth, textWidth, rowHeight, headHeight] = [960, 300, 190, 22, 74];
-/** Ratios at the ends of the axis, which is logarithmic. What is beyond is drawn at the end; its figure is in the text. */
+/**
+ * Ratios at the ends of the axis, which is logarithmic. A ratio beyond them is drawn at the end; its figure is in the
+ * text.
+ */
 const [leastRatio, mostRatio] = [0.5, 4];
 const most = 1.2;
 

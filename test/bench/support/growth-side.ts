@@ -116,7 +116,7 @@ async function untilCalm(connection: Connection): Promise<void> {
   await connection.query('SET GLOBAL innodb_max_dirty_pages_pct = DEFAULT');
 }
 
-/** What is seeded has no true hashes, so a check of it would begin again each minute and count as work of the calls. */
+/** Seeded rows have no true hashes, so a check of them would begin again each minute and count as work of the calls. */
 async function passLedgers(connection: Connection): Promise<void> {
   const [wallets] = await connection.query<RowDataPacket[]>('SELECT partner_id, last_sequence, last_hash FROM wallets');
   for (const { partner_id: partnerId, last_sequence: lastSequence, last_hash: lastHash } of wallets) {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a load came to. */
+/** The result of a load. */
 export interface LoadResult {
   readonly perSecond: number;
   readonly medianMs: number;
@@ -8,7 +8,7 @@ export interface LoadResult {
   readonly count: number;
 }
 
-/** Calls something again and again, so many at a time, for a time. What throws ends the measurement. */
+/** Calls something again and again, so many at a time, for a time. A call that throws ends the measurement. */
 export async function load(call: () => Promise<unknown>, atOnce: number, durationMs: number): Promise<LoadResult> {
   const timesMs: number[] = [];
   const startedAt = performance.now();

@@ -1,6 +1,6 @@
 import { median } from './load.ts';
 
-/** What the ratios of two sides came to over the rounds. */
+/** The ratios of two sides over the rounds. */
 export interface Ratios {
   readonly median: number;
   readonly least: number;

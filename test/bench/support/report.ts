@@ -7,7 +7,7 @@ export interface Row {
   readonly figure: string;
   /** The bound it should keep, for the reader; nothing fails by it. */
   readonly bound?: string;
-  /** What the figure was made of, for the file of results. */
+  /** The comparison that the figure was made of, for the file of results. */
   readonly measured?: Compared;
 }
 

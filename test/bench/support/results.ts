@@ -21,7 +21,7 @@ export function keepResults(
   return path;
 }
 
-/** What git answers, in one line. */
+/** Runs git and returns its output in one line. */
 export function git(...args: string[]): string {
   return execFileSync('git', args, { encoding: 'utf8' }).trim();
 }

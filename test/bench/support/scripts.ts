@@ -7,7 +7,7 @@ import { type Row, ratioRow } from './report.ts';
 import { RestCalls } from './rest-calls.ts';
 import { nameOf, type Setup, type Site, startSite } from './setups.ts';
 
-/** What a gateway and a bare script both create. */
+/** An object that a gateway and a bare script both create. */
 export interface Created {
   /** The call's name in the report. */
   readonly name: string;

@@ -2,7 +2,7 @@ import { Cluster, type ClusterOptions, type GatewayProcess } from '../../support
 import { startBaseline } from './processes.ts';
 import { benchVariables } from './variables.ts';
 
-/** What a gateway or a script is measured with. */
+/** The conditions under which a gateway or a script is measured. */
 export interface Setup {
   /** Orders and allocations are accepted from memory, instead of by the simulator. */
   readonly isUpstreamInMemory: boolean;

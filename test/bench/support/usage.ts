@@ -5,7 +5,7 @@ import { cpuMs } from './processes.ts';
 /** Processes by name, whose processor time is measured. */
 export type Processes = Readonly<Record<string, number>>;
 
-/** What some time used: milliseconds of processor time of each process, and what the database did. */
+/** The use of some time: milliseconds of processor time of each process, and the database's counters. */
 export interface Usage {
   readonly cpuMs: Readonly<Record<string, number>>;
   readonly statements: number;
@@ -14,7 +14,7 @@ export interface Usage {
 
 /** Watches what a group of processes and a database server use. Nobody else uses the server meanwhile. */
 export class UsageWatch {
-  /** What a query of the counters itself adds to them. */
+  /** The counts that a query of the counters itself adds. */
   #own: Counters = { statements: 0, rowsRead: 0 };
 
   private constructor(private readonly connection: Connection) {}
@@ -28,7 +28,7 @@ export class UsageWatch {
     return watch;
   }
 
-  /** What some work uses, with what it starts and does not wait for. */
+  /** Measures the use of some work, with everything it starts and does not wait for. */
   async during<T>(processes: Processes, work: () => Promise<T>): Promise<{ result: T; usage: Usage }> {
     const [counted, used] = [await this.#counters(), cpuOf(processes)];
     const result = await work();

@@ -1,4 +1,4 @@
-/** What gateways are measured with. */
+/** The settings that gateways are measured with. */
 export const benchVariables = {
   MARINA_LOG_LEVEL: 'warn',
   MARINA_DATABASE_POOL: '32',

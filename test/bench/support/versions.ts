@@ -11,7 +11,10 @@ import type { Processes } from './usage.ts';
 
 const partnersAtOnce = 32;
 
-/** What the gateways stand on. Simulators have a database server of their own, so that what is counted is a gateway's. */
+/**
+ * The servers below the gateways. Simulators have a database server of their own, so that what is counted is a
+ * gateway's.
+ */
 export interface Servers {
   readonly database: Server;
   readonly nats: Server;

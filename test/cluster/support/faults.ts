@@ -19,7 +19,7 @@ import {
   underLoad,
 } from './under-load.ts';
 
-/** What a fault is made on. */
+/** The cluster that a fault hits. */
 interface Scene {
   readonly servers: ServerCluster;
   /** The node that gateways write through, and the others. */

@@ -97,7 +97,7 @@ export class GroupCluster implements ServerCluster {
   async startAll(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.kill()));
     const [first, ...others] = this.nodes;
-    // What each has decides which one may begin, so all are asked before.
+    // The transactions each node has executed decide which node may begin, so all are asked first.
     for (const node of this.nodes) await node.startAlone();
     const executed = await Promise.all(this.nodes.map((node) => node.executed()));
     let ahead: GroupMember = first;

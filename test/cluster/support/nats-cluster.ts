@@ -12,7 +12,7 @@ export interface NatsCluster {
   readonly servers: Server[];
   /** Starts a server that was killed, on what it had, or on nothing. */
   restart(index: number, wiped?: boolean): Promise<void>;
-  /** What is sent to a server or by it arrives when it joins again: for the others, or for clients too. */
+  /** Messages to or from the server arrive when it joins again: for the other servers, or for clients too. */
   cut(index: number, from: 'peers' | 'all'): void;
   join(index: number): void;
   stop(): Promise<void>;

@@ -44,7 +44,7 @@ export abstract class ServerNode {
   /** Starts it, also after a kill, and waits until it takes part. `isFirst`: no other node runs. */
   abstract start(options?: { isFirst?: boolean }): Promise<void>;
 
-  /** What it says of itself; `takesPart` is the word for a node that has all data and takes part. */
+  /** The node's own name for its state; `takesPart` is the name for a node that has all data and takes part. */
   abstract state(): Promise<string>;
   /** Gives it the data of the cluster's beginning, while it does not run. It gets what it lacks when it joins. */
   abstract wipe(): void;

@@ -27,7 +27,7 @@ interface Attempt {
   readonly counters: readonly number[];
 }
 
-/** What became of some transactions, and what was wrong with them. */
+/** The outcomes of some transactions, and the errors found in them. */
 export interface Verdict {
   readonly counts: Readonly<Record<Outcome, number>>;
   readonly attempts: number;
@@ -118,7 +118,8 @@ export class TornTransactions {
   async check(databaseUrl: string): Promise<Verdict> {
     const connection = await createConnection(databaseUrl);
     try {
-      // What other nodes committed before this is applied first. One server knows no such setting.
+      // The server first applies the transactions that other nodes committed before this one. One server knows no such
+      // setting.
       for (const setting of ['wsrep_sync_wait = 15', "group_replication_consistency = 'BEFORE'"]) {
         await connection.query(`SET SESSION ${setting}`).catch(() => undefined);
       }

@@ -21,7 +21,7 @@ export interface Operation {
   readonly takesKey?: true;
   /** The body is a file and nothing else; over protobuf it is a field among others. */
   readonly takesFile?: true;
-  /** What its path names, where it names something: the field, and a value of it that nobody has. */
+  /** The field that its path names, and a value of it that nobody has; absent: the path names nothing. */
   readonly names?: readonly [field: 'id' | 'account' | 'state' | 'symbol', nobodys: string];
 }
 
@@ -253,7 +253,7 @@ const recordTable = {
 
 const { method: sandbox } = Sandbox;
 
-/** What steers the sandbox. */
+/** The operations that steer the sandbox. */
 const sandboxTable = {
   forceOrder: {
     method: 'POST',
@@ -398,7 +398,7 @@ export interface Call {
   readonly authorization?: readonly string[];
   /** The values of Idempotency-Key. */
   readonly idempotencyKey?: readonly string[];
-  /** What the path names: an id, an account or a state. */
+  /** The id, account or state in the path. */
   readonly id?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Members;

@@ -54,7 +54,7 @@ const withoutType = (request: WireRequest): WireRequest => ({
   headers: [...(request.headers ?? []).filter(([name]) => name !== 'Content-Type'), ['Content-Type', 'text/plain']],
 });
 
-/** What can be wrong with POST /v1/orders, in the order in which it is looked for. */
+/** The faults of POST /v1/orders, in the order in which the gateway looks for them. */
 export const createFaults: readonly Fault[] = [
   rate,
   unknownPath,
@@ -106,7 +106,7 @@ export const createFaults: readonly Fault[] = [
   { name: "the day's limit", refusal: { code: 'limit_exceeded' }, circumstance: 'limit' },
 ];
 
-/** What can be wrong with DELETE /v1/orders/{id}. */
+/** The faults of DELETE /v1/orders/{id}. */
 export const cancelFaults: readonly Fault[] = [
   rate,
   unknownPath,
@@ -119,7 +119,7 @@ export const cancelFaults: readonly Fault[] = [
   { name: 'the order', refusal: { code: 'order_not_found' } },
 ];
 
-/** What can be wrong with POST /v1/orders/estimate that is not wrong with an order too. */
+/** The faults of POST /v1/orders/estimate that an order cannot have. */
 export const estimateFaults: readonly Fault[] = createFaults.filter(
   ({ name }) =>
     !['the method', 'the Idempotency-Key', 'the same key', 'the pause', 'a similar order', "the day's limit"].includes(

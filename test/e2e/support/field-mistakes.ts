@@ -4,7 +4,7 @@ import type { ErrorCode } from './refusals.ts';
 /** A body that differs from a good one in one mistake, or in more of which one must answer. */
 export interface FieldMistake {
   readonly name: string;
-  /** What is put in the place of the good members; undefined: the member is left out. */
+  /** The members that replace the good ones; undefined: the member is left out. */
   readonly body: Members;
   /** `invalid_request` when absent. */
   readonly code?: ErrorCode;

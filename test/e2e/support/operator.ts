@@ -1,7 +1,7 @@
 import { Metadata } from '@grpc/grpc-js';
 import { operatorToken } from '../../support/gateway.ts';
 
-/** What an operator's call carries. */
+/** The metadata of an operator's call. */
 export function operatorMetadata(): Metadata {
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${operatorToken}`);

@@ -8,7 +8,7 @@ import { type Call, operations } from './calls.ts';
 import { type ConnectProtocol, fromConnect } from './connect-form.ts';
 import type { Protocol, Protocols } from './protocols.ts';
 
-/** What came of a call, in one form whichever protocol it came through. */
+/** The outcome of a call, in one form for all protocols. */
 export interface Outcome {
   /** The answer as REST writes it, letter by letter. */
   readonly answer?: string;

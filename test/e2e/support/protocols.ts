@@ -16,7 +16,7 @@ import { sendRaw, type WireAnswer, type WireRequest } from './wire.ts';
 export type Protocol = 'REST' | 'gRPC' | ConnectProtocol;
 export const protocols: readonly Protocol[] = ['REST', 'gRPC', 'Connect JSON', 'Connect binary'];
 
-/** What a call was answered with when it was not refused, with the members of JSON whichever protocol gave it. */
+/** The answer of a call that was not refused, with the members of JSON for all protocols. */
 export interface Answered {
   readonly status: number | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
@@ -152,7 +152,7 @@ export function toRest(call: Call): WireRequest {
   };
 }
 
-/** What the path names; undefined where it names nothing. */
+/** Returns the id in the path; undefined if the path names nothing. */
 function idOf({ operation, id }: Call): string | undefined {
   const { names } = operations[operation];
   return names && (id ?? names[1]);

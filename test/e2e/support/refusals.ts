@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 
-/** What a refused request must be answered with. */
+/** The refusal that a request must be answered with. */
 export interface Refusal {
   readonly code: ErrorCode;
   /** The offending parameter or field; absent: the answer names none. */

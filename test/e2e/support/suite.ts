@@ -2,7 +2,7 @@ import { after, before } from 'node:test';
 import { startGateway, type TestGateway, type TestPartner } from '../../support/gateway.ts';
 import { Protocols } from './protocols.ts';
 
-/** What the tests of one file share; it is there once they run. */
+/** The objects that the tests of one file share; they are there once the tests run. */
 export interface Suite {
   readonly gateway: TestGateway;
   readonly protocols: Protocols;

@@ -3,7 +3,7 @@ import { statement } from '../../../src/gateway/store/statement.ts';
 import { Call } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { callTimeout, type TestGateway, type TestPartner } from '../../support/gateway.ts';
 
-/** What a partner's requests have left: rows of its own, and messages to the exchange about its accounts. */
+/** The traces of a partner's requests: rows of its own, and messages to the exchange about its accounts. */
 export interface Traces {
   readonly orders: number;
   readonly usage: number;

@@ -6,7 +6,7 @@ import { callTimeout, type TestGateway, type TestPartner } from '../../support/g
 import { createKey } from '../../support/keys.ts';
 import { goodBody } from './calls.ts';
 
-/** What can stand in a request's way although nothing in the request is wrong. */
+/** A circumstance that gets a request refused although nothing in the request is wrong. */
 export type Circumstance = 'rate' | 'credential' | 'scope' | 'place' | 'same key' | 'similar' | 'limit';
 
 /** The Idempotency-Key of an order that was placed before, where that is the circumstance. */

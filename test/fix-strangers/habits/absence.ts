@@ -1,7 +1,7 @@
 import type { Wording } from '../desk.ts';
 import type { Habit } from '../habit.ts';
 
-/** What the exchange certifies in these rows: it knows of an order this long after it has read it. */
+/** The exchange certifies in these rows that it knows of an order this long after it has read it. */
 export const absenceSettings = { MARINA_FIX_ABSENCE_PROOF_MS: '1000' };
 
 /** Longer than an order that is proven absent needs to be shown as refused, which is some 8 s. */

@@ -6,7 +6,7 @@ import { fillWhileAway, tradeWhileAway, whileAway } from '../numbers.ts';
 /** Longer than all of the adapter's and the gateway's times after which an answer counts as proof. */
 const watchMs = 20_000;
 
-/** What is missed while the line is down, or is passed over. */
+/** Messages that are missed while the line is down, or are passed over. */
 export const gapHabits: readonly Habit[] = [
   {
     name: 'the exchange sends a missed fill again when it is asked',

@@ -1,7 +1,7 @@
 import type { Habit } from '../habit.ts';
 import { utcTimestamp, type WireField } from '../wire.ts';
 
-/** What a good-till-cancelled order's report says of the day. */
+/** The fields of a good-till-cancelled order's report about the day. */
 function ofDay(cumQty: number, average: string): WireField[] {
   return [
     [424, '60'],

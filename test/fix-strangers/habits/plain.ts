@@ -1,6 +1,6 @@
 import type { Habit } from '../habit.ts';
 
-/** What every engine does, so that the other rows are known to differ from something that works. */
+/** Habits that every engine has, so that the other rows are known to differ from something that works. */
 export const plainHabits: readonly Habit[] = [
   {
     name: 'the exchange fills an order in two parts at two prices',

@@ -389,7 +389,7 @@ const masses: readonly Habit[] = [
   },
 ];
 
-/** What an exchange may say of an order beside its life: each a wrong statement about money if it is believed too soon. */
+/** Statements of an exchange about an order outside its life: each is wrong about money if it is believed too soon. */
 export const statementHabits: readonly Habit[] = [
   ...passing,
   ...times,

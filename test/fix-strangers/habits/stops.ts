@@ -25,7 +25,7 @@ function cancelOnDisconnect(acceptor: Acceptor, manners: Manners = {}): Manners 
   };
 }
 
-/** What came on the connection that a stop ends, from its Logon on. */
+/** The messages that came on the connection that a stop ends, from its Logon on. */
 function lastConnection(acceptor: Acceptor): WireMessage[] {
   const came = acceptor.log.filter(({ way }) => way === 'in').map(({ message }) => message);
   return came.slice(came.findLastIndex(({ type }) => type === 'A'));
@@ -107,7 +107,7 @@ async function stopAndStart({ chain, acceptor }: Act): Promise<void> {
   await chain.up();
 }
 
-/** What happens between the Logout of the adapter and its answer. */
+/** The events between the adapter's Logout and its answer. */
 const crossings: readonly (readonly [string, string, (desk: Desk) => void])[] = [
   ['fills the order', 'the Logout and the fill cross', (desk) => void desk.trade(100)],
   ['trades a part of the order', 'the Logout and the trade cross', (desk) => void desk.trade(40)],
@@ -125,7 +125,7 @@ const crossings: readonly (readonly [string, string, (desk: Desk) => void])[] = 
   ],
 ];
 
-/** What crosses the Logout of a planned stop. */
+/** Messages that cross the Logout of a planned stop. */
 export const crossingHabits: readonly Habit[] = crossings.map(([what, why, happens]) => ({
   name: `the exchange ${what} between the Logout of the adapter and its own`,
   why,

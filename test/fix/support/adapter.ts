@@ -21,7 +21,7 @@ export async function createFixDatabase(): Promise<TestDatabase & { readonly own
   return { ...database, url: await database.grantFix(), ownerUrl: database.url };
 }
 
-/** What every test's adapter has. */
+/** The settings of every test's adapter. */
 const adapterVariables = {
   MARINA_FIX_SENDER_COMP_ID: 'MARINA',
   MARINA_FIX_TARGET_COMP_ID: 'EXCHANGE',

@@ -15,7 +15,7 @@ import { createFixDatabase, startAdapterProcess } from './adapter.ts';
 
 type AdapterProcess = Awaited<ReturnType<typeof startAdapterProcess>>;
 
-/** What the exchange does with the orders of each symbol. */
+/** The exchange's treatment of the orders of each symbol. */
 const rules = [
   { symbol: 'GTCO', as: 'rest' },
   { symbol: 'MTNN', as: 'parts', afterMs: 30 },

@@ -31,7 +31,7 @@ const executionNames: Readonly<Record<string, string>> = {
   F: 'Trade',
   I: 'OrderStatus',
 };
-/** What every message has, and a reader needs least. */
+/** The fields that every message has and a reader needs least. */
 const leftOut = new Set(['8', '9', '10', '35', '49', '52', '56', '60', '122']);
 
 /** A message of the exchange's log, as lines: its direction and name, and its fields. Secrets are not shown. */

@@ -6,8 +6,8 @@ import { messageTypes, tags } from '../../../src/fix-adapter/wire/tags.ts';
 import { utcTimestamp } from '../../../src/fix-adapter/wire/times.ts';
 
 /**
- * What becomes of an order that arrives. `lose`: it is taken, and the connection ends before an answer. `slow`: it is read,
- * and nothing inside the exchange knows of it until `finish`.
+ * How the exchange treats an order that arrives. `lose`: it is taken, and the connection ends before an answer. `slow`:
+ * it is read, and nothing inside the exchange knows of it until `finish`.
  */
 export type Treatment = 'accept' | 'fill' | 'reject' | 'silent' | 'lose' | 'drop' | 'slow';
 

@@ -105,7 +105,7 @@ export const always: Schedule = {
   ...{ days: parseDays('mon-sun'), start: '00:00', end: '23:59:59', calendar: new Map() },
 };
 
-/** What a test changes of a session. */
+/** The parts of a session that a test changes. */
 export interface Changed {
   readonly settings?: Partial<SessionSettings>;
   readonly record?: MemoryRecord;

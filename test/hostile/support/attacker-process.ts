@@ -5,7 +5,7 @@
 import { setPriority } from 'node:os';
 import { type Attack, Attacker, type Connections, type Target } from './attacker.ts';
 
-/** What the test tells this process to do. */
+/** An order of the test to this process. */
 export interface AttackOrder {
   readonly attack: string;
   readonly options: unknown;
@@ -14,7 +14,7 @@ export interface AttackOrder {
   readonly closedWithinMs: number;
 }
 
-/** What this process tells the test. */
+/** A message of this process to the test. */
 export type AttackNews =
   | { readonly type: 'ready' }
   | { readonly type: 'acted' }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** What is attacked, and what an attacker knows of it. */
+/** The target of an attack, and the attacker's knowledge of it. */
 export interface Target {
   readonly restPort: number;
   readonly grpcPort: number;
@@ -11,7 +11,7 @@ export interface Target {
   readonly account: string;
 }
 
-/** What the connections of an attack came to. */
+/** The figures of an attack's connections. */
 export interface Connections {
   readonly opened: number;
   /** Those the gateway had not closed in the time the attack states. */
@@ -20,7 +20,7 @@ export interface Connections {
   readonly lastClosedMs: number;
 }
 
-/** An attack: hostile acts against a target until its time is over. What it returns goes to the test. */
+/** An attack: hostile acts against a target until its time is over. Its return value goes to the test. */
 // biome-ignore lint/suspicious/noExplicitAny: every attack has options of its own, which the test gives it.
 export type Attack = (attacker: Attacker, options: any) => Promise<unknown>;
 

@@ -6,10 +6,10 @@ import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { createGrpcClient } from '../../../src/kit/grpc-client.ts';
 import type { GatewayProcess, Partner } from '../../support/cluster.ts';
 
-/** What the calls of a period came to. */
+/** The figures of a period's calls. */
 export interface Measured {
   readonly calls: number;
-  /** What each call that was not answered well was answered with. */
+  /** The errors of the calls that were not answered well. */
   readonly failures: readonly string[];
   readonly p99Ms: number;
 }

@@ -1,4 +1,4 @@
-/** What a case is made of. The canary is a whole request that must never run; it is alone in its packet. */
+/** The parts of a case. The canary is a whole request that must never run; it is alone in its packet. */
 export interface Parts {
   /** The honest key's header line. */
   readonly auth: string;

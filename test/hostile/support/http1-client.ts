@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 /** How the bytes of a case are cut into packets. An attack may need all in one packet, or a packet of its own. */
 export type Cut = 'one packet' | 'a packet each' | 'byte by byte';
 
-/** What a client saw of one connection. */
+/** A client's view of one connection. */
 export interface Seen {
   /** The statuses of the answers, in order, without 100. */
   readonly statuses: number[];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 
-/** What makes Node open an inspector, by which a test can have the garbage collected. */
+/** Makes Node open an inspector, through which a test can collect the garbage. */
 export const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 
 /** How much memory a process holds, in MiB. */

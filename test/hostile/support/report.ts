@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import type { Connections } from './attacker.ts';
 import type { Measured } from './honest.ts';
 
-/** What one attack came to. */
+/** The result of one attack. */
 export interface Outcome {
   readonly calm: Measured;
   readonly attacked: Measured;

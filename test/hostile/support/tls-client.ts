@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** What a client saw that wrote bytes to a TLS port. */
+/** A TLS port's answer to a client's bytes. */
 export interface Seen {
   readonly bytes: Buffer;
   readonly isClosed: boolean;

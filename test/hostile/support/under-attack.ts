@@ -10,21 +10,21 @@ import { HonestLoad, type MoreCalls } from './honest.ts';
 import { inspected, settledMiB, watchMemory } from './memory.ts';
 import { type Outcome, report } from './report.ts';
 
-/** What all attacks of a file have in common. */
+/** The settings that all attacks of a file share. */
 export interface Attacked {
   /** The file whose functions the attacks are. */
   readonly attacks: URL;
   /** Settings of the gateway that is attacked. */
   readonly variables?: () => Record<string, string>;
-  /** What the honest partners call more than usual. */
+  /** Calls that the honest partners make in addition to the usual ones. */
   readonly honest?: MoreCalls;
-  /** What is prepared with each gateway: its result is given to each attack as `options.prepared`. */
+  /** Prepares each gateway: the result goes to each attack as `options.prepared`. */
   readonly prepare?: (cluster: Cluster, gateway: GatewayProcess, hostile: Partner) => Promise<unknown>;
 }
 
 export interface AttackOptions {
   readonly run: Attack;
-  /** What is given to the attack, with `prepared` and `turn`: the how manieth time it is made. */
+  /** The options of the attack, to which `prepared` and `turn` (the number of this run of it) are added. */
   readonly options?: Record<string, unknown>;
   /** How long the attack lasts; it is at least as long as the calm before it. */
   readonly forMs?: number;
@@ -36,7 +36,7 @@ export interface AttackOptions {
   readonly check?: (result: never, seen: Seen) => void | Promise<void>;
 }
 
-/** What the test may look at after an attack. */
+/** The objects that the test may look at after an attack. */
 export interface Seen {
   readonly cluster: Cluster;
   readonly gateway: GatewayProcess;
@@ -52,7 +52,7 @@ const maxRatio = 2;
  * the slowest calm so far, because what else the machine does is in both.
  */
 const rounds = 5;
-/** What the hostile partner may ask each second, which is 50 times the usual rate. */
+/** The hostile partner's rate, in requests each second: 50 times the usual one. */
 const hostileRate = 1_000;
 const usualForMs = 2_500;
 const usualPeakMiB = 150;

@@ -1,7 +1,7 @@
 import { auditEntries, bigPartner, outboxRows, partnerCount } from './seed.ts';
 import type { Value } from './values.ts';
 
-/** What holds for some statements only. */
+/** Bounds that hold for some statements only. */
 export interface Special {
   /** How its shape begins, or a part of it. */
   readonly shape: string | RegExp;
@@ -154,7 +154,7 @@ export const specials: readonly Special[] = [
   },
 ];
 
-/** What holds for a statement in particular. */
+/** Returns the special bounds of a statement, if it has any. */
 export function specialOf(shape: string): Special | undefined {
   return specials.find((special) =>
     typeof special.shape === 'string' ? shape.includes(special.shape) : special.shape.test(shape),

@@ -13,7 +13,7 @@ export interface Runnable {
   readonly parts: number;
 }
 
-/** What a run read: rows of tables and of indexes. */
+/** The reads of a run: rows of tables and of indexes. */
 export interface Measured {
   readonly shape: string;
   readonly read: number;
@@ -40,7 +40,7 @@ export function runnablesOf(shape: string, values: Values): Runnable[] {
     const column = values.plainColumn(updated);
     sql = sql.replace(' SET * WHERE', ` SET ${column} = ${column} WHERE`);
   }
-  // What it would insert may be there already.
+  // The row that it would insert may be there already.
   sql = sql.replace(/^INSERT INTO(?= .* SELECT )/, 'INSERT IGNORE INTO');
   const counts = sql.includes(`)${repeated}`) ? partCounts : [1];
   return counts.map((parts) => {

@@ -47,7 +47,7 @@ export function tablesAcross(shape: string, tables: ReadonlyMap<string, PartnerT
   return [...across].sort();
 }
 
-/** The words of a statement. What stands in brackets is a list of its own. */
+/** The words of a statement. A list in brackets is a list of its own. */
 type Part = string | Part[];
 
 const token = /'(?:[^'\\]|\\.|'')*'|[A-Za-z_][\w.]*|<=>|<=|>=|<>|\d+|\S/g;
@@ -96,7 +96,10 @@ const conditionEnds = [
 ];
 const noAlias = [...conditionEnds, 'ON', 'USING', 'FORCE', 'USE', 'SET', 'VALUES', 'SELECT', 'UNION'];
 
-/** What a query reads: whether all of it is bound to one partner, and whether it has rows of partners at all. */
+/**
+ * The findings about a query's reads: whether all of it is bound to one partner, and whether it has rows of partners at
+ * all.
+ */
 interface Found {
   readonly isBound: boolean;
   readonly hasPartners: boolean;
@@ -169,7 +172,7 @@ class Reader {
     return together(parts.filter(Array.isArray).map((part) => this.#inside(part, around)));
   }
 
-  /** What an INSERT writes is bound if each row names its partner and can meet no other partner's row. */
+  /** An INSERT is bound if each row names its partner and can meet no other partner's row. */
   #insert(parts: readonly Part[], around: readonly Scope[]): Found {
     const table = String(parts[parts.indexOf('INTO') + 1]);
     const selectAt = parts.indexOf('SELECT');

@@ -8,12 +8,12 @@ export interface ColumnName {
 
 /** What a `?` of a statement stands for. */
 export type Place =
-  /** What a column is compared with. A range has no single value. */
+  /** A value that a column is compared with. A range has no single value. */
   | { readonly kind: 'compared'; readonly column: ColumnName; readonly isRange: boolean }
   /** A list that has a column's value, or the values of several columns together. */
   | { readonly kind: 'list'; readonly columns: readonly ColumnName[] }
   | { readonly kind: 'limit' }
-  /** What is stored in a column, or calculated with. */
+  /** A value that is stored in a column, or calculated with. */
   | { readonly kind: 'other'; readonly stored?: ColumnName | undefined };
 
 const token = /'(?:[^'\\]|\\.|'')*'|[A-Za-z_][\w.]*|<=>|<=|>=|<>|\d+|\S/g;

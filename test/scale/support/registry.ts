@@ -42,7 +42,7 @@ function explainUnknown(added: readonly string[]): string {
   ].join('\n');
 }
 
-/** What one process noted: the shapes that it sent, and those that named several partners. */
+/** Reads the notes of one process: the shapes that it sent, and those that named several partners. */
 function read(path: string): { shapes: string[]; several: string[] } {
   return JSON.parse(readFileSync(path, 'utf8'));
 }

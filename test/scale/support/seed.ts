@@ -6,9 +6,9 @@ export const bigPartner = `par_${'2'.repeat(20)}`;
 /** Each with a webhook endpoint, a wallet and keys. */
 export const partnerCount = 200;
 const eventsPerOrder = 3;
-/** What operators did. It does not grow with the orders. */
+/** The operators' audit log. It does not grow with the orders. */
 export const auditEntries = 20_000;
-/** What waits for its consumers: as many events at any size. */
+/** Events that wait for their consumers: as many at any size. */
 export const outboxRows = 6_000;
 /** Days since the first row: a little more than anything is kept. */
 const moreThanKept = 32;
@@ -77,7 +77,7 @@ function tables(orders: number, days: number): Record<string, string> {
     `CONCAT('A', LPAD(${p}, 3, '0'), LPAD(IF(${p} = 0, ${chance(n, 'account', 50_000)}, ${chance(n, 'account', 100)}), 5, '0'))`;
   const events = `(SELECT p, n, place, e, (place - 1) * ${eventsPerOrder} + e AS version FROM scale_orders
     JOIN (SELECT 1 AS e UNION ALL SELECT 2 UNION ALL SELECT 3) AS times) AS events`;
-  // What is under way does not grow with the orders, nor do the keys.
+  // The number of objects under way does not grow with the orders, nor does the number of keys.
   const apiKeys = 10_000;
   const eventId = "CONCAT('msg_', LPAD(n, 9, '0'), e)";
   const eventType = "ELT(e, 'order.sending', 'order.pending', 'order.filled')";

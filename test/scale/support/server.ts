@@ -51,7 +51,7 @@ export async function openScaleDatabase(orders: number, log: (line: string) => v
   };
 }
 
-/** On disk, because ten million orders do not fit into memory. What a crash would lose may be lost. */
+/** On disk, because ten million orders do not fit into memory. A crash may lose its data. */
 async function ownServer(orders: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'marina-scale-'));
   sharedKeeper().removeAtEnd(folder);

@@ -10,7 +10,7 @@ export interface Group {
   readonly name: string;
   /** Why they name no single partner. */
   readonly why: string;
-  /** What they do if partners are on several clusters. */
+  /** Their behaviour if partners are on several clusters. */
   readonly clusters: string;
   readonly statements: readonly string[];
 }

@@ -51,7 +51,7 @@ function lying(name: string, table: string, different: string): Statistics {
 async function reopen(connection: Connection, table: string): Promise<void> {
   await connection.query(`RENAME TABLE ${table} TO scale_renamed`);
   await connection.query(`RENAME TABLE scale_renamed TO ${table}`);
-  // What the server reads of its own tables then belongs to no statement that is measured.
+  // Afterwards, the server's reads of its own tables belong to no statement that is measured.
   await connection.query(`SELECT 1 FROM ${table} LIMIT 1`);
 }
 

@@ -5,7 +5,7 @@ import { many, paced, pause } from './crowd.ts';
 import { Endings, openSession, rawCall } from './grpc-client.ts';
 import { HttpClient } from './http-client.ts';
 
-/** What is guessed with, and what must go on to be good meanwhile. */
+/** The guesser's material, and the calls that must stay good meanwhile. */
 export interface GuessOptions {
   readonly prepared: Prepared;
   readonly perSecond: number;

@@ -15,9 +15,9 @@ const thrownOutWithinMs = 2_000;
 export interface Crowd {
   readonly connections?: number;
   readonly greeting?: Buffer;
-  /** What is done once on each connection before the rest. */
+  /** Done once on each connection before the rest. */
   readonly begin?: (wire: Http2Wire, at: number) => Promise<unknown> | unknown;
-  /** What is done again and again, as long as the connection is good for it. */
+  /** Done again and again, as long as the connection is good for it. */
   readonly act: (wire: Http2Wire, at: number) => Promise<unknown> | unknown;
   readonly pauseMs?: number;
 }

@@ -13,7 +13,7 @@ interface Kind {
   readonly name: string;
   readonly greeting?: Buffer;
   readonly open: (stream: number) => Buffer;
-  /** What is sent now and then. */
+  /** Makes the bytes that are sent now and then. */
   readonly drip?: (stream: number) => Buffer;
 }
 
@@ -88,7 +88,7 @@ function kinds({ target }: Attacker): Kind[] {
   ];
 }
 
-/** What keeps as many uploads open as one client can. */
+/** Keeps as many uploads open as one client can. */
 export async function heldUploads(attacker: Attacker, { port }: Port): Promise<void> {
   const block = headerBlock(callFields('/marina.gateway.v1.Applications/SendDocument'));
   for (let at = 0; at < 5; at += 1) {

@@ -27,7 +27,9 @@ function wholeCall(stream: number): Buffer {
   ]);
 }
 
-/** What makes the server itself reset a stream whose call is under way: the six primitives that were published. */
+/**
+ * Frames that make the server itself reset a stream whose call is under way: the six primitives that were published.
+ */
 const resetters: readonly ((stream: number) => Buffer)[] = [
   (stream) => frame(frameType.windowUpdate, 0, stream, uint32(0)),
   (stream) => frame(frameType.windowUpdate, 0, stream, uint32(maxWindow)),
@@ -228,7 +230,7 @@ export function strangeStreamNumbers(attacker: Attacker, port: Port) {
   });
 }
 
-/** What is no HTTP/2: requests of HTTP/1, TLS, noise, half a preface, nothing. */
+/** Sends bytes that are no HTTP/2: requests of HTTP/1, TLS, noise, half a preface, nothing. */
 async function noHttp2(attacker: Attacker, { port }: Port) {
   const greetings = [
     'GET / HTTP/1.1\r\nhost: localhost\r\n\r\n',

@@ -28,7 +28,7 @@ export type Behaviour = keyof typeof behaviours;
 const ok = 'HTTP/1.1 200 OK\r\n';
 const kib = 1_024;
 
-/** What an endpoint does with a delivery. */
+/** The behaviours of an endpoint towards a delivery. */
 const behaviours = {
   'endless answers': (socket: TLSSocket) => {
     socket.write(`${ok}\r\n`);

@@ -8,7 +8,7 @@ import { goodFields } from '../../../support/documents.ts';
 export const protocols = ['REST', 'gRPC', 'Connect JSON', 'Connect binary'] as const;
 export type Protocol = (typeof protocols)[number];
 
-/** What is wrong with a request as a whole. */
+/** The faults of a request as a whole. */
 export const twists = [
   'unknown field',
   'repeated field',
@@ -36,12 +36,12 @@ export interface FuzzCase {
   readonly twist: Twist;
   /** By the names of the proto; what is absent is not sent. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** What a twist makes of the request. */
+  /** The fault that a twist makes in the request. */
   readonly oddity: string;
   readonly idempotencyKey: string;
 }
 
-/** What of the gateway requests may name. */
+/** The objects of the gateway that requests may name. */
 export interface World {
   readonly accounts: readonly string[];
   readonly orders: readonly string[];

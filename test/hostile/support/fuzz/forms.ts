@@ -8,7 +8,7 @@ import type { FuzzCase } from './cases.ts';
 
 type Header = readonly [string, string];
 
-/** A request over REST. What no URL and no header may hold is escaped; the rest is as the case has it. */
+/** A request over REST. Characters that no URL and no header may hold are escaped; the rest is as the case has it. */
 export function restRequest(operation: OperationRules, fuzz: FuzzCase, key: string): WireRequest {
   const { http } = operation;
   if (http === undefined) throw new Error(`${operation.name} is not served over REST`);
@@ -165,7 +165,7 @@ function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** What a header can hold at all. */
+/** Turns a text into one that a header can hold. */
 function headerText(text: string): string {
   return text
     .replace(/[^ -~]/g, '?')

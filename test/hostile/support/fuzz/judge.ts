@@ -13,7 +13,7 @@ import type { WireAnswer, WireRequest } from '../../../e2e/support/wire.ts';
 import { assertDescribed } from '../../../support/described.ts';
 import type { FuzzCase } from './cases.ts';
 
-/** What an answer says of an object that is stored because of the request: its id. */
+/** The id of the object that is stored because of the request, as the answer has it. */
 export type Stored = string | undefined;
 
 /** Checks an answer of REST. */
@@ -55,7 +55,7 @@ export function judgeGrpc(operation: OperationRules, fuzz: FuzzCase, answer: Grp
   }
   const [rich] = metadata.get('grpc-status-details-bin');
   if (rich === undefined) {
-    // What never became a call of ours: too large for gRPC, or no message at all.
+    // These never became a call of ours: too large for gRPC, or no message at all.
     const own = [grpcStatus.RESOURCE_EXHAUSTED, grpcStatus.CANCELLED, grpcStatus.UNIMPLEMENTED];
     assert.ok(own.includes(code), `${grpcStatus[code]} without a detail: ${details}`);
     return undefined;
