@@ -26,7 +26,7 @@ const reportPoints: readonly CrashPoint[] = [
 
 const reconcilePoints: readonly CrashPoint[] = ['application-reconcile.looked-up', 'application-reconcile.recorded'];
 
-/** What can happen to the answer of a submission, and what the application comes to. */
+/** The faults of a submission's answer, and the application's end after each. */
 const faults: readonly { name: string; fault: WireFault; delayMs?: number; end: string }[] = [
   { name: 'hangs untaken', fault: WireFault.HANG, end: 'unplaced' },
   { name: 'is taken and its answer lost', fault: WireFault.LOSE_ANSWER, end: 'documents_required' },
@@ -228,7 +228,7 @@ describe('an application', () => {
         { clientApplicationId: id, outcome: ApplicationOutcome.DECLINE },
         callTimeout,
       );
-      // What follows shows the gap, where the last of them was left out.
+      // The next report would show the gap if the last of them was left out.
       await apply(gateway, await cluster.newPartner(), randomUUID());
       await check(gateway, partner, id, 'rejected');
     });

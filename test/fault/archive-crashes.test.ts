@@ -16,7 +16,7 @@ import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 const allocationCount = 1_200;
 const stepsOfEach = 5;
 
-/** What a run has come to, as it is seen from outside; it is killed at each. */
+/** The stages of a run as an observer sees them; the process is killed at each. */
 const moments = ['writing', 'named', 'removing', 'removing'] as const;
 
 describe('an archive run that is killed', () => {

@@ -10,7 +10,7 @@ import { checkEverything } from './support/checker.ts';
 const store = 'INSERT INTO orders (';
 const record = 'UPDATE orders SET';
 
-/** What becomes of a COMMIT whose answer never comes, and whether the database did it. */
+/** The ways in which the answer of a COMMIT can be lost, and whether the database did it. */
 const losses: readonly { name: string; lose: (link: Link) => void; isDone: boolean }[] = [
   { name: 'is done and its answer cut off', lose: (link) => link.set('toClient', { cutAfter: 0 }), isDone: true },
   { name: 'never arrives', lose: (link) => link.reset(), isDone: false },

@@ -35,7 +35,7 @@ describe('a gateway whose rows another connection holds', { concurrency: true },
   const partners: Partner[] = [];
   const begun: Connection[] = [];
   before(async () => {
-    // What waits for a lock is still in time to be sent.
+    // An order that waits for a lock is still in time to be sent.
     cluster = await Cluster.start({ MARINA_SUBMIT_TIMEOUT_MS: '15000' });
     gateway = await cluster.startGateway();
   });

@@ -10,7 +10,7 @@ import { barriers, openReader, type Reader } from '../support/docs-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
-/** Every page there is. What the workbench shows with a key is in docs-workbench.test.ts. */
+/** Every page there is. docs-workbench.test.ts has the workbench with a key. */
 const paths = [
   ...siteContents({
     operations: gatewayOperations,

@@ -51,7 +51,7 @@ describe('a gateway killed while it sends a document', () => {
         const gateway = await cluster.startGateway();
         const send = open(gateway);
         if (isUnconfirmed) {
-          // What the killed process sent may still be on its way, until its lease is over.
+          // The killed process's file may still be on its way, until its lease is over.
           const first = await send({ ...wanted, file: other });
           assert.ok(['document_in_flight', 'earlier_document_unconfirmed'].includes(first.outcome ?? ''));
         }

@@ -15,7 +15,7 @@ const runs = Number(process.env.FAULT_RUNS ?? 4);
 const seed = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const path = process.env.FAULT_PATH;
 
-/** What meets a file on its way, and what the broker makes of it: whether it has it then, as far as one file goes. */
+/** The faults that a file can meet on its way, and whether the broker has the file then, as far as one file goes. */
 const faults = {
   lost: { fault: WireFault.LOSE_ANSWER, isTaken: true },
   nonsense: { fault: WireFault.NONSENSE, isTaken: true },
@@ -30,10 +30,10 @@ type Meets = keyof typeof faults | 'nothing' | 'refusal' | (typeof crashes)[numb
 class Model {
   delivered: string | undefined;
   unconfirmed: string | undefined;
-  /** What the broker has. */
+  /** The file that the broker has. */
   atBroker: string | undefined;
 
-  /** What a file comes to without being sent; undefined: it is sent. */
+  /** Returns the error of a file that is refused without being sent; undefined: the file is sent. */
   refusal(file: string): string | undefined {
     if (this.delivered !== undefined) return this.delivered === file ? 'delivered' : 'document_already_delivered';
     const waits = this.unconfirmed !== undefined && this.unconfirmed !== file;

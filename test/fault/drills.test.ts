@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/folders.ts';
 import { inPart } from '../support/part.ts';
 import { pasteWhilePractising } from './support/pages.ts';
 
-/** What a gateway says is in trouble during a drill; absent: nothing is. */
+/** The parts that a gateway reports as in trouble during a drill; absent: none. */
 const troubles: Readonly<Record<string, string>> = {
   database: 'database',
   'disk-full': 'database-disk',

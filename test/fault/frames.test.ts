@@ -67,9 +67,9 @@ type Behave = (stream: ServerHttp2Stream, socket: Socket) => void;
 
 interface Case {
   readonly name: string;
-  /** What the exchange does before it reads the message. */
+  /** The exchange's behaviour before it reads the message. */
   readonly before?: Behave;
-  /** What it does once it has taken the message. */
+  /** The exchange's behaviour once it has taken the message. */
   readonly taken?: Behave;
   readonly outcome: 'answered' | 'unclear' | 'never-left';
 }

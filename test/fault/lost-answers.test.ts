@@ -6,7 +6,7 @@ import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../supp
 import { eventually } from '../support/eventually.ts';
 import { checkEverything } from './support/checker.ts';
 
-/** What can happen to the answer of a submission, and what the order comes to. */
+/** The faults of a submission's answer, and the order's possible ends after each. */
 const faults: readonly { name: string; fault: WireFault; delayMs?: number; end: readonly string[] }[] = [
   { name: 'hangs untaken', fault: WireFault.HANG, end: ['refused'] },
   { name: 'is taken and its answer lost', fault: WireFault.LOSE_ANSWER, end: ['filled'] },

@@ -172,7 +172,7 @@ describe('gateways that share a database', () => {
 
   it('and one is frozen that holds messages of the feed: events can be read within 5 seconds of being carried', async () => {
     const others = gateways;
-    // What is done by one alone is held by the others already, so that only the frozen one's messages are missing.
+    // The other replicas already hold the leases, so that only the frozen one's messages are missing.
     for (const lease of leases) await holderOf(lease);
     const frozen = await cluster.startGateway();
     const watch = FeedWatch.start(cluster.database);

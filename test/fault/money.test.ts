@@ -239,7 +239,7 @@ describe('whatever happens to a wallet at once', { timeout: 300_000 + runs * 120
       await Promise.all(gateways.map((gateway) => gateway.kill()));
     }
 
-    /** What is asked is not waited for, so that what comes next meets it under way. */
+    /** Starts a call without waiting for it, so that the next command meets it under way. */
     async function perform(next: Command): Promise<unknown> {
       switch (next.do) {
         case 'allocate': {
@@ -317,7 +317,7 @@ class WalletWatch {
   }
 }
 
-/** What may be refused, or meet a process that is gone. */
+/** Waits for a call that may be refused, or may meet a process that is gone. */
 async function ignored(work: Promise<unknown>): Promise<void> {
   await work.catch(() => undefined);
 }

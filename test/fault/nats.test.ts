@@ -11,7 +11,7 @@ import { checkEverything } from './support/checker.ts';
 import { FeedWatch } from './support/feed-watch.ts';
 import { Load } from './support/load.ts';
 
-/** What is promised: an event can be read this soon after its commit. */
+/** The promise: an event can be read this soon after its commit. */
 const promisedMs = 5_000;
 
 describe('events, when NATS', () => {

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { scrape } from '../support/metrics.ts';
 
-/** What is promised, and how long it is tried. */
+/** The promised bound of an answer, and how long it is tried. */
 const promisedMs = 1_000;
 const hangsForMs = 4_000;
 

@@ -36,7 +36,10 @@ function canaryPng(canary: string): Buffer {
   return handmadePng({ width: 40, height: 40, rows, before: [chunk('tEXt', Buffer.from(`Comment\0${canary}`))] });
 }
 
-/** What a file could be found by: its canary as it is, and in the forms in which bytes are written into texts. */
+/**
+ * The traces by which a file could be found: its canary as it is, and in the forms in which bytes are written into
+ * texts.
+ */
 function traces(file: Buffer, canary: string): Buffer[] {
   const middle = file.subarray(file.length / 2, file.length / 2 + 24);
   const inBase64 = [0, 1, 2].map((shift) => Buffer.from(canary).subarray(shift).toString('base64').slice(0, -4));
@@ -152,7 +155,7 @@ describe('what applications and documents say of a customer', () => {
     const events = await gateway.request('GET', '/v1/events?limit=100', { key: partner.key });
     answered.push(metrics, JSON.stringify(events.body));
 
-    // What is in memory when a process is killed must not be on a disk either.
+    // The memory of a process must not be on a disk after it is killed either.
     for (const point of ['application.stored', 'application.sent'] as const) {
       const dying = await start(point);
       assert.equal((await apply(dying)).status, undefined);
@@ -177,7 +180,7 @@ describe('what applications and documents say of a customer', () => {
     for (const path of filesIn(cluster.folder)) if (!path.endsWith('simulator.log')) find(path, readFileSync(path));
     find('an answer', Buffer.from(answered.join('\n')));
     assert.deepEqual(found, []);
-    // What is kept is found by the same search.
+    // The same search finds a value that is kept.
     const kept = [...filesIn(join(folder, 'mariadb'))].filter((path) => readFileSync(path).includes(good));
     assert.ok(kept.length > 0, "the application's id is in the database's files");
     assert.ok(bytes > 1_000_000, `${bytes} bytes were looked through`);

@@ -82,7 +82,7 @@ describe('a database that is lost while orders flow, and restored from a backup 
     const atBackup = sent.length;
     await eventually(() => assert.ok(answered() > atBackup + 60, 'orders flow on'), 30_000);
 
-    // What a partner has seen of the feed by then.
+    // The partner's copy of the feed up to here.
     const seen = await readFeed(old, first);
     const cursor = seen.cursor;
     const lastSeen = Math.max(...seen.events.map(({ version }) => version));

@@ -47,7 +47,7 @@ describe('a gateway that is killed while it removes old events', () => {
   });
   after(() => cluster.stop());
 
-  /** What the tables hold of a partner, in one consistent read. */
+  /** Reads a partner's rows in one consistent read. */
   async function held({ id }: Partner): Promise<{ first: number; count: number; purged: number }> {
     const [row] = await cluster.database.read(
       statement(

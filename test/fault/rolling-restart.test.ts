@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 import { checkEverything } from './support/checker.ts';
 
 /**
- * What one try to place an order came to. A refused connection is what a balancer sends elsewhere, and so is a refused
+ * The result of one try to place an order. A refused connection is what a balancer sends elsewhere, and so is a refused
  * stream: one that crossed the replica's goodbye on its way, of which HTTP/2 says that nothing was done about it.
  */
 type Tried = { readonly id: string } | 'refused';

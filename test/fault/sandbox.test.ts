@@ -155,7 +155,7 @@ function withoutOurs(): NodeJS.ProcessEnv {
   return Object.fromEntries(kept);
 }
 
-/** What nobody who can list this machine's programs may learn. */
+/** The secrets that nobody who can list this machine's programs may learn. */
 function secretsOf({ operator_token: token, partners }: Sandbox, dataDir: string): string[] {
   const files = ['secret-key', ...['root', 'owner', 'gateway', 'simulator'].map((name) => `mariadb/${name}-password`)];
   return [

@@ -16,7 +16,7 @@ describe('an approval of a settlement, while gateways die and race', () => {
   let operators: TwoOperators;
   before(async () => {
     cluster = await Cluster.start({ MARINA_OPERATOR_TOKENS: operatorTokens(`tester:${operatorToken}`) });
-    // What the broker never took stays uncertain.
+    // An object that the broker never took stays uncertain.
     await cluster.controls.setCapabilities({ honoursNotAfter: false }, callTimeout);
     gateway = await cluster.startGateway();
     operators = await TwoOperators.connect(gateway.adminPort);

@@ -114,7 +114,7 @@ describe('slots across processes', () => {
       assert.ok(judge.takeMost() <= 3);
       await own.restart({ empty });
       await allAre(true);
-      // What was taken of the shares ends soon.
+      // Slots taken of the shares are free soon.
       await delay(500);
       judge.takeMost();
       await more(300);
@@ -152,7 +152,7 @@ describe('slots across processes', () => {
     await eventually(async () => void (await taken(other, 'documents.0', 2)));
     await taken(other, 'documents.0', 2);
     frozen.kill('SIGCONT');
-    // What it had when it was frozen ends, and until it hears of the others it may take its share.
+    // Its slots from before the freeze end, and until it hears of the others it may take its share.
     await delay(1_000);
     assert.ok(judge.takeMost() <= 2);
     const before = judge.total;

@@ -33,7 +33,7 @@ const ownMain =
     ? ['--import', 'tsx', 'src/main.ts']
     : [`${process.env.MARINA_TEST_BUILD}/src/main.js`];
 
-/** What a later release may add: a column to every table, and a table. */
+/** Changes that a later release may make: a column for every table, and a table. */
 class Later1999999999999 implements MigrationInterface {
   readonly name = 'Later1999999999999';
 

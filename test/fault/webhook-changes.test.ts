@@ -47,7 +47,7 @@ describe('a rotation of a secret while the process that sends is frozen', () => 
     const tookMs = performance.now() - startedAt;
     const answeredSeconds = Math.floor(Date.now() / 1_000);
     assert.ok(tookMs < patient(longestMs), `it took ${tookMs} ms`);
-    // What was under way is answered by now, so that the next can begin.
+    // Deliveries under way are answered now, so that the next can begin.
     await delay(2_300);
     receiver.slow('/frozen', 0);
     sender.thaw();
@@ -56,7 +56,7 @@ describe('a rotation of a secret while the process that sends is frozen', () => 
       assert.equal(found.size, 150);
       return receiver.at('/frozen');
     }, 30_000);
-    // What was signed before it was frozen may be written when it goes on.
+    // A delivery signed before the freeze may be written when the process goes on.
     const late = arrived.filter(({ headers }) => Number(headers['webhook-timestamp']) >= answeredSeconds);
     assert.ok(late.length > 0, 'some were signed after the answer');
     for (const { headers, version } of late) {

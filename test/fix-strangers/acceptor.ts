@@ -11,7 +11,7 @@ import { type FixVersion, Framer, type WireField, WireMessage } from './wire.ts'
 
 export type PriceUnit = 'naira' | 'kobo';
 
-/** What the session does otherwise than the specification says. A hook that answers true has dealt with the message. */
+/** The session's deviations from the specification. A hook that answers true has dealt with the message. */
 export interface Manners {
   /** Sees each message before anything else does. */
   receive?(message: WireMessage): boolean;
@@ -19,7 +19,7 @@ export interface Manners {
   logon?(message: WireMessage): boolean;
   /** Fields of the answer to a Logon, in place of HeartBtInt and the like. */
   logonFields?(message: WireMessage): WireField[];
-  /** What happens after a Logon was answered. */
+  /** Called after a Logon was answered. */
   loggedOn?(): void;
   /** The connection has ended, by whichever side. */
   closed?(): void;
@@ -255,7 +255,7 @@ export class Acceptor {
     }
     if (message.number > this.numbers.nextIn) this.#askAgain();
     else if (message.find(43) !== 'Y') this.logOut(`MsgSeqNum too low, expecting ${this.numbers.nextIn}`);
-    // What comes during a gap is dropped, but an engine answers a ResendRequest at once, or two sides wait for each other.
+    // An engine drops messages during a gap, but answers a ResendRequest at once, or two sides wait for each other.
     return message.number > this.numbers.nextIn && message.type === '2';
   }
 

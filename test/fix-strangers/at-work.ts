@@ -120,7 +120,7 @@ export class HabitAtWork {
   }
 }
 
-/** What happened to orders on both sides, for whoever must mend it. */
+/** Tells the history of orders on both sides, for whoever must mend it. */
 export async function tellStory(chain: Chain, partner: PartnerSide, ids: readonly string[]): Promise<string[]> {
   const { findings } = await chain.observe().catch(() => ({ findings: [] }));
   const lines: string[] = [];

@@ -12,7 +12,7 @@ export interface TrueTrade {
 /** How an order ended at the exchange, other than by trading in full. */
 export type TrueEnd = 'cancelled' | 'expired' | 'rejected';
 
-/** What an order is, as its NewOrderSingle said it. */
+/** The terms of an order, as its NewOrderSingle has them. */
 export interface OrderTerms {
   readonly clOrdId: string;
   readonly account: string;

@@ -30,7 +30,7 @@ export interface Finding {
   readonly text: string;
 }
 
-/** What operators see of the adapter at one moment. */
+/** The operators' view of the adapter at one moment. */
 export interface Observation {
   /** Every finding, oldest first. */
   readonly findings: readonly Finding[];
@@ -112,7 +112,7 @@ export class Chain {
     this.#adapter = await sharedKeeper().start({ ...command(['fix'], this.settings), logPath });
   }
 
-  /** What operators of both sides do when the numbers differ: both begin at 1. */
+  /** Does as operators of both sides do when the numbers differ: both begin at 1. */
   async agreeOnNumbers(): Promise<void> {
     await this.stopAdapter();
     this.acceptor.cut();
@@ -209,7 +209,7 @@ export class Chain {
     return new PartnerSide(() => this.gateway, { ...this.partner, account });
   }
 
-  /** What the adapter shows to operators, read at most five times a second however many ask. */
+  /** Reads the operators' view of the adapter, at most five times a second however many ask. */
   observe(): Promise<Observation> {
     const now = Date.now();
     if (this.#reading === undefined || now - this.#reading.at > 200) {

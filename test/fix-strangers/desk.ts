@@ -14,7 +14,7 @@ export interface Wording {
   readonly how?: Delivery;
 }
 
-/** What is said of something that happened: nothing at all, or words that may be wrong. */
+/** The exchange's words about an event: none at all, or words that may be wrong. */
 export type Said = 'nothing' | Wording;
 
 const execTypes = { cancelled: '4', expired: 'C', rejected: '8' } as const;
@@ -136,7 +136,7 @@ export class Desk {
     return this.send('8', reword(this.#facts(), usual), said);
   }
 
-  /** What every ExecutionReport has. */
+  /** The fields that every ExecutionReport has. */
   #facts(): WireField[] {
     const { terms, orderId, state, filled, value, open } = this.order;
     const price: WireField[] = terms.limitKobo === undefined ? [] : [[44, this.acceptor.price(terms.limitKobo)]];

@@ -23,14 +23,14 @@ export interface Habit {
   /** Only with these; absent: with all. */
   readonly version?: FixVersion;
   readonly unit?: PriceUnit;
-  /** What the partner places; absent: one limit order, a buy of 100 at 1,000 kobo for the day. */
+  /** The partner's orders; absent: one limit order, a buy of 100 at 1,000 kobo for the day. */
   readonly orders?: readonly Record<string, unknown>[];
-  /** What the exchange does with an order; absent: it takes it and says so. */
+  /** The exchange's treatment of an order; absent: it takes it and says so. */
   readonly onOrder?: (desk: Desk, message: WireMessage) => void;
   readonly onCancel?: (desk: Desk, message: WireMessage) => void;
   readonly onStatus?: (desk: Desk, message: WireMessage) => void;
   readonly onMassStatus?: (desk: Desk, message: WireMessage) => void;
-  /** What happens once the orders are placed. */
+  /** The steps after the orders are placed. */
   readonly script?: (act: Act) => Promise<void>;
   /** Why a final state that is untrue may be shown, with a finding: the exchange had said so in a way that convinces. */
   readonly excuse?: string;

@@ -57,7 +57,7 @@ function watching(gateway: () => TestGateway) {
   return { get, idsOf, submissions, inState, eventsUntil };
 }
 
-/** What becomes of applications whose send has no answer, by their last names. */
+/** The applications whose send has no answer, by their last names, and the state each settles in. */
 function settles(gateway: () => TestGateway, ...unclear: readonly [lastName: string, state: string][]): void {
   const { idsOf, submissions, inState, eventsUntil } = watching(gateway);
   for (const [lastName, settled] of unclear) {

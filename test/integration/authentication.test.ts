@@ -32,7 +32,7 @@ describe('what a key costs the database', () => {
   let database: Database;
   let partnerId: string;
   let reads: string[];
-  /** What the next reads wait for, after the database answered them. */
+  /** Functions that the next reads wait for, after the database answered them. */
   const answersWait: ((rows: unknown) => Promise<void>)[] = [];
   withDatabase(
     async (opened) => {

@@ -166,7 +166,7 @@ describe('a wrong clock at the broker', { concurrency: 3 }, () => {
   it('that the broker does not state: what is not there stays uncertain until it states it', () =>
     withGateway(async (gateway, partner, admin) => {
       await setClock(gateway, 0n, StatedTime.NONE);
-      // What was measured before is forgotten; until then an answer without a time proves nothing either.
+      // The watch forgets earlier measurements; until then an answer without a time proves nothing either.
       const placed = await placeHanging(gateway, partner);
       await lookedUp(gateway, placed.id, 4);
       assert.equal((await get(gateway, partner, `/v1/orders/${placed.id}`)).state, 'uncertain');

@@ -59,7 +59,7 @@ describe('a cancel', () => {
     return { answer, reached };
   }
 
-  /** What the exchange answers to the next cancels, in their order. */
+  /** Sets the exchange's answers to the next cancels, in their order. */
   function exchangeAnswers(...answers: (() => Cancelled | Promise<Cancelled>)[]): void {
     settling.broker.cancelOrder = async () => {
       const answer = answers[sends];
@@ -79,7 +79,7 @@ describe('a cancel', () => {
     };
   }
 
-  /** What the partner is answered: the state of the order, or the code of an error. */
+  /** Cancels the order and returns the partner's answer: the state of the order, or the code of an error. */
   async function cancel(canceller = settling.newCanceller()): Promise<string> {
     try {
       return (await canceller.cancel(order, call)).state;

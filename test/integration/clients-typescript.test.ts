@@ -48,7 +48,7 @@ function order({ account }: TestPartner, symbol = 'SIM-REST') {
   return { account, symbol, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1_000 } as const;
 }
 
-/** What a call throws. */
+/** Returns the error that a call throws. */
 async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   try {
     await call;

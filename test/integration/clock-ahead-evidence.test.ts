@@ -20,7 +20,7 @@ describe('a report about an order', () => {
   });
   after(() => settling.close());
 
-  /** What a replica with a right clock knows after a report that the broker's right clock states. */
+  /** Returns the knowledge of a replica with a right clock after a report that the broker's right clock states. */
   async function knownAfter(storedAheadMs: number, reportAheadMs: number) {
     const { database, clock, ids, log, order: kind } = settling;
     const brokerClock = new BrokerClock(2_000);

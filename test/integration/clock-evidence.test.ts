@@ -26,7 +26,7 @@ describe("evidence in a report that the broker's clock is wrong", () => {
       askBroker: async () => {},
     });
 
-  /** What a replica knows so long after now, by a clock that no setting of a clock moves. */
+  /** Returns a replica's knowledge so long after now, by a clock that no setting of a clock moves. */
   async function knownAfter(watch: ClockWatch, ms: number) {
     const { now } = performance;
     const later = mock.method(performance, 'now', () => now.call(performance) + ms);

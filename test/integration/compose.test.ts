@@ -40,7 +40,7 @@ await connection.end();
 `;
 }
 
-/** What a container runs, without one: on a server of our own, with the secrets that the page makes. */
+/** The program of each container runs without one: on a server of our own, with the secrets that the page makes. */
 describe('the databases of docs/deploy/compose.yaml', () => {
   const folder = temporaryFolder();
   const { configs, services } = parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), { merge: true });

@@ -83,7 +83,7 @@ describe('what is counted by day', () => {
     await gateway.stop();
   });
 
-  /** What is counted and what should be, by day, from one snapshot: orders go on changing meanwhile. */
+  /** Reads the counted sums and the right ones, by day, from one snapshot: orders go on changing meanwhile. */
   async function counts({ id }: TestPartner) {
     const rows = await gateway.database.read(
       statement(
@@ -148,7 +148,7 @@ describe('what is counted by day', () => {
     await fc.assert(course, { numRuns: 12, endOnFailure: true });
   });
 
-  /** What is counted of allocations and what should be, by day, from one snapshot. */
+  /** Reads the counted sums of allocations and the right ones, by day, from one snapshot. */
   async function moneyCounts({ id }: TestPartner) {
     const rows = await gateway.database.read(
       statement(
@@ -187,7 +187,7 @@ describe('what is counted by day', () => {
         const { used, expected } = await moneyCounts(partner);
         assert.deepEqual(used, expected);
       }
-      // What was unclear is settled, and what was refused is given back to the day it was created on.
+      // Uncertain allocations settle, and the amounts of refused ones are given back to the day they were created on.
       await eventually(async () => {
         const { used, expected } = await moneyCounts(partner);
         assert.deepEqual(used, expected);

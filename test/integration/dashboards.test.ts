@@ -47,7 +47,7 @@ const onlyInTrouble: Readonly<Record<string, string>> = {
 
 const jobOf = ({ name }: Dashboard) => (name === 'fix' ? 'marina-fix' : 'marina');
 
-/** What Prometheus adds to each series, and to buckets of a histogram. */
+/** The labels that Prometheus adds to each series, and to buckets of a histogram. */
 const addedLabels = ['job', 'instance', 'le'];
 
 describe('the dashboards of docs/dashboards', () => {
@@ -191,7 +191,7 @@ async function work(gateway: TestGateway, receiver: WebhookReceiver): Promise<vo
     if (quantity % 5 === 0) start(gateway.rest('GET', '/v1/orders', { key: hasty.key }));
     if (quantity % 7 === 0) start(gateway.rest('GET', '/v1/orders'));
     if (quantity % 9 === 0) start(gateway.allocate(busy, { amount_kobo: 1_000 }));
-    // What a partner does is not even.
+    // A partner's load is not even.
     await delay(80 + 60 * Math.sin(quantity / 15));
   }
   await Promise.all(under);

@@ -7,7 +7,7 @@ import { type Statement, statement } from '../../src/gateway/store/statement.ts'
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';
 
-/** What the caller of a transaction gets, and how often it was tried. */
+/** The answer to the caller of a transaction, and the number of tries. */
 interface Ended {
   readonly answer: string;
   readonly cause: string;

@@ -169,7 +169,7 @@ describe('a decoder that somebody has taken over', () => {
           ['ioctl', `1, 0x8902, pack('l', ${process.pid})`],
           ['prctl', '1, 0, 0, 0, 0'],
           ['setAffinity', `${process.pid}, 8, pack('Q', 1)`],
-          // What Node needs of the same calls still works.
+          // The same calls still work in the forms that Node needs.
           ['fcntl', `${reader}, 3, 0`],
         ],
         // Newer kernels keep signals in by the wall `files` too.

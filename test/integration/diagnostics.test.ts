@@ -153,7 +153,8 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
       ['cursor'],
     );
 
-    // What can be asked about is asked: the cancel was not taken, and of the rest nothing is proven yet.
+    // The reconciler asks about everything that it can: the cancel was not taken, and of the rest nothing is proven
+    // yet.
     const asked = await eventually(async () => {
       const answer = await reconcile({ partner_id: partner.id, reason: 'the alarm rang' });
       const outcomes = answer.objects.map(({ outcome }: Found) => outcome);

@@ -185,7 +185,7 @@ describe('documents', () => {
             statement('UPDATE applications SET state = ? WHERE partner_id = ? AND id = ?', state, partner.id, id),
           );
           assert.equal((await send(id)).outcome, 'application_not_accepting_documents', state);
-          // What the file is like comes later.
+          // The file itself is checked later.
           assert.equal(
             (await send(id, 'photo', Buffer.alloc(0), 'text/plain')).outcome,
             'application_not_accepting_documents',

@@ -8,7 +8,7 @@ import { createTestDatabase } from '../support/servers.ts';
 
 const run = promisify(execFile);
 
-/** Starts a gateway and says what came of it. What it leaves open keeps the process from ending. */
+/** Starts a gateway and says what came of it. A handle that it leaves open keeps the process from ending. */
 const program = `
   import { startApp } from './src/gateway/app/app.ts';
   import { readConfig } from './src/gateway/app/config.ts';

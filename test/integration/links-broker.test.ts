@@ -38,7 +38,7 @@ describe('the link to a broker that speaks TLS', () => {
   });
   after(() => gateway.stop());
 
-  /** What becomes of a call and of an order over a link of its own. */
+  /** Makes a call and an order over a link of its own, and returns the outcomes of both. */
   async function over(tls: LinkTls | undefined, host = 'localhost'): Promise<string> {
     const options = { submitTimeoutMs: patient(1_000), readTimeoutMs: patient(1_000), access: fixed({ tls }) };
     const broker = new Broker({ ...options, address: `${host}:${gateway.simulatorPort}` });

@@ -11,7 +11,7 @@ import { CertificateFiles } from '../support/certificate-files.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 
-/** What came with an export: its token, and the serial number of the certificate. */
+/** The credentials of an export: its token, and the serial number of the certificate. */
 interface Export {
   readonly token: string | undefined;
   readonly serial: string;

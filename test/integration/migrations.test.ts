@@ -16,7 +16,7 @@ import { extractRelease, lastRelease, whyNotHere } from '../../src/tools/release
 import { temporaryFolder } from '../support/folders.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
-/** What statements of a version lean on: its columns, and what must be unique. */
+/** The parts of a schema that a version's statements need: its columns, and the unique keys. */
 interface Schema {
   readonly columns: ReadonlyMap<
     string,
@@ -85,7 +85,7 @@ describe('migrations', () => {
     return [...newer.columns.keys()].filter((name) => !older.columns.has(name));
   }
 
-  /** What in a newer schema the statements of an older version would stumble over. */
+  /** Returns the parts of a newer schema that the statements of an older version cannot work with. */
   function obstacles(older: Schema, newer: Schema): string[] {
     const tables = new Set([...older.columns.keys()].map((name) => name.split('.')[0]));
     const found: string[] = [];

@@ -21,7 +21,7 @@ describe("operators' tokens in a file", () => {
   });
   after(() => gateway.stop());
 
-  /** What becomes of a call that changes something: OK, or the name of the error. */
+  /** Makes a call that changes something and returns OK, or the name of the error. */
   async function outcome(token: string, name = 'Partner'): Promise<string> {
     const admin = adminClient(gateway.app.adminPort, token);
     try {

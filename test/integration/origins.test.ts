@@ -41,7 +41,7 @@ describe("a request's id and its place in a trace", () => {
   const linesOf = (requestId: unknown, msg: string) =>
     lines().filter((line) => line.msg === msg && line.requestId === requestId);
 
-  /** What the simulator got with a message about an object. */
+  /** Returns the simulator's metadata of a message about an object. */
   async function received(clientOrderId: string, call: Call) {
     const { messages } = await gateway.controls.listMessages({ clientOrderId }, callTimeout);
     const found = messages.filter((message) => message.call === call);

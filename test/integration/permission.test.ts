@@ -297,7 +297,7 @@ describe('a caller whose request waits before it is stored', () => {
   it('for its partner is served when something was heard of its key meanwhile, and the key is good', async () => {
     const partner = await gateway.newPartner();
     const send = () => gateway.place(partner, { symbol: 'SIM-REST' });
-    // What a revocation on another replica brings: the key is forgotten, and is as good as before.
+    // A revocation on another replica makes this one forget the key, which is as good as before.
     const answer = await whileLocked(partner, send, async () => {
       await admin.keys.revokeKey({ keyId: partner.keyId }, admin.options);
       await gateway.database.write(statement('UPDATE api_keys SET revoked_at = NULL WHERE id = ?', partner.keyId));

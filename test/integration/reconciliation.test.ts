@@ -90,7 +90,7 @@ class BusyDay {
   }
 }
 
-/** What a test expects of a break. */
+/** The fields of a break that a test expects. */
 interface Expected {
   readonly kind: string;
   readonly ours: RegExp | string;

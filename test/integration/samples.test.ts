@@ -29,7 +29,7 @@ const once = new Set(['sendDocument', 'revokeKey']);
 let gateway: TestGateway;
 let partner: TestPartner;
 let folder: string;
-/** What stands in a recorded request for an object, and an object that is there. */
+/** The id of an object in a recorded request, and of an object that exists. */
 const ids = new Map<string, string>();
 
 before(async () => {
@@ -69,7 +69,10 @@ function sampleOf(label: string, name: string): string {
 /** The programs of the guides. */
 const guidesGo = ['grpc.go', 'verify.go'].map((name) => join(root, 'src/site/snippets', name));
 const names = operations.map(({ method }) => method.localName);
-/** What is run in each language, in turn. Cancelling again, and creating again with the same key, changes nothing. */
+/**
+ * The samples that run in each language, in turn. Cancelling again, and creating again with the same key, changes
+ * nothing.
+ */
 const run = operations
   .filter(({ http, method }) => http?.segments[1] !== 'sandbox' && !once.has(method.localName))
   .map(({ method }) => method.localName);
@@ -92,7 +95,7 @@ function guideBlocks(language: string): string[] {
   return blocks;
 }
 
-/** What stands around a block of the guide: the reader's own, and what earlier blocks made. */
+/** Returns the code around a block of the guide: the reader's own, and the results of earlier blocks. */
 function givenInTypeScript(code: string): string {
   const given = {
     marina: "declare const marina: import('@marina/client').Marina;",

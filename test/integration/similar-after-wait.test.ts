@@ -20,7 +20,7 @@ describe('a request like one whose sender runs out of time while the request wai
   });
   after(() => gateway.stop());
 
-  /** What both kinds have of an object that a replica stored and that died before it sent it. */
+  /** The columns, common to both kinds, of an object that a replica stored and died before it sent it. */
   function sending(partner: TestPartner, id: string, leaseEnd: number) {
     const now = Date.now();
     const times = { createdAt: now, updatedAt: now, countedDay: lagosDay(now), notAfter: leaseEnd, checkAt: leaseEnd };

@@ -25,7 +25,7 @@ describe('an order like one whose outcome is unknown', () => {
     partnerId = await settling.newPartner();
   });
 
-  /** What the two ways in which an order is stored say of one like it. */
+  /** Returns the answers about a similar order of the two ways in which an order is stored. */
   async function answers(order: Partial<StoredOrder>, now = settling.clock.realNow()): Promise<string[]> {
     const query = findSimilarOrder({ ...plainOrder, partnerId, ...order }, now);
     const found = await settling.database.read(query);

@@ -22,7 +22,7 @@ import { createTestDatabase } from '../support/servers.ts';
 export const soon = { timeoutMs: 10_000 };
 export const account = 'ACC1';
 
-/** What a test calls a simulator by. */
+/** The clients by which a test calls a simulator. */
 export interface Clients {
   readonly orders: GrpcClient<typeof Orders>;
   readonly applications: GrpcClient<typeof Applications>;
@@ -129,7 +129,7 @@ export async function exchangeOrder(clients: Clients, clientOrderId: string): Pr
   return orders[0];
 }
 
-/** What the simulator received about an order. */
+/** Returns the messages that the simulator received about an order. */
 export async function messagesOf(clients: Clients, clientOrderId: string) {
   const { messages } = await clients.controls.listMessages({ clientOrderId }, soon);
   return messages;

@@ -50,7 +50,7 @@ async function startBroker(startCashKobo = 0n, sharesElsewhere = 0n) {
       if (cashKobo !== undefined) await controls.setCash({ account: code, cashKobo }, soon);
       return code;
     },
-    /** What a buy costs with its charges. */
+    /** Returns the cost of a buy with its charges. */
     async costOf(account: string, quantity: bigint, priceKobo: bigint): Promise<bigint> {
       const type = OrderType.LIMIT;
       const order = { account, symbol, side: Side.BUY, quantity, type, priceKobo };

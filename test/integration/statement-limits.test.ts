@@ -85,7 +85,7 @@ describe('a statement that takes longer than the server may work on it', () => {
     ]);
     for (const refusal of refusals) assert.equal(refusal.status, 'rejected');
     await eventually(async () => assert.equal(await running(), 0));
-    // What it had done is rolled back a moment after its statement has ended.
+    // The server rolls its work back a moment after its statement has ended.
     await eventually(async () => {
       const read = statement('SELECT name FROM partners WHERE id = ? FOR UPDATE NOWAIT', partnerId);
       const [[partner] = []] = await database.readAll([read]);

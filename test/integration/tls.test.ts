@@ -150,7 +150,7 @@ describe('a gateway with certificates', () => {
     publish(await operators.revoke([lost.cert]));
     await eventually(async () => assert.equal(await asOperator(lost, metadata), status.UNAVAILABLE), 20_000);
     assert.equal(await asOperator(ada, metadata), status.OK);
-    // What was open ends too, with the stream on it.
+    // Open connections end too, with the streams on them.
     await assert.rejects(watched);
     await assert.rejects(open.getStatus({}, { ...callTimeout, metadata }), { code: status.UNAVAILABLE });
     open.close();

@@ -37,7 +37,7 @@ interface OtlpRequest {
 /** A collector that takes spans by OTLP over HTTP and remembers them. */
 class Collector {
   readonly requests: OtlpRequest[] = [];
-  /** What it answers with. */
+  /** The status of its answers. */
   status = 200;
   asked = 0;
 

@@ -23,7 +23,7 @@ function withoutTime(report: Report): Report {
   return untimed.has(report.kind) ? rest : report;
 }
 
-/** What an adapter for FIX tells of an order that a status says has ended. */
+/** The records of a FIX adapter about an order that a status reported as ended. */
 const adapter: Defect = {
   orders: {
     submitOrder: async ({ next }) => told(await next()),

@@ -30,7 +30,7 @@ const protocols = [
 class Watcher {
   readonly messages: WatchEventsResponse[] = [];
   readonly events: Event[] = [];
-  /** What ended it. */
+  /** The error that ended it. */
   error: ConnectError | undefined;
   readonly #leaving = new AbortController();
   readonly #reading: Promise<void>;

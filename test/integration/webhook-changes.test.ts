@@ -140,7 +140,7 @@ describe("an operator's change of an endpoint", () => {
     };
     const partners = new Map<string, TestPartner>();
     for (const path of Object.keys(changes)) partners.set(path, await register(path));
-    // What waits is more than it delivers while it is deaf.
+    // More deliveries wait than it delivers while it is deaf.
     const preparing = [...partners].map(async ([path, partner]) => {
       receiver.slow(path, 800);
       await admin.webhooks.pauseEndpoint({ partnerId: partner.id }, admin.options);
@@ -162,7 +162,7 @@ describe("an operator's change of an endpoint", () => {
       const answered = await Promise.all(answers);
       await delay(1_500);
       for (const { path, answeredAt } of answered) {
-        // What began before the answer has arrived a moment later.
+        // A delivery that began before the answer has arrived a moment later.
         const late = receiver.at(path).filter(({ at }) => at > answeredAt + 400);
         assert.deepEqual(late, [], path);
       }

@@ -45,7 +45,7 @@ async function findAlertmanager(): Promise<Programs> {
   return { alertmanager: copy, amtool: join(folder, programs.amtool), cwd: join(folder, share) };
 }
 
-/** What amtool says of a configuration. */
+/** Runs amtool on a configuration and returns its output. */
 export async function checkConfig(file: string): Promise<string> {
   const { amtool } = await findAlertmanager();
   return execFileSync(amtool, ['check-config', file], { encoding: 'utf8' });

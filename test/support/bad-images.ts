@@ -80,7 +80,7 @@ function withoutPixels(file: Buffer, from: number, bytes: number): Buffer {
 
 const frameOf = (code: number, ...bytes: readonly number[]) => segment(code, Buffer.from(bytes));
 
-/** What is said to be a JPEG and is not, or not a whole one, or has something else behind it. */
+/** Files that claim to be a JPEG and are none, or not a whole one, or have something else behind it. */
 export const badJpegs: Record<string, MakeFile> = {
   'a text': () => text('not an image'),
   'one byte': () => Buffer.from([0xff]),
@@ -265,7 +265,7 @@ const palette = chunk('PLTE', Buffer.alloc(12));
 const flood = deflateSync(Buffer.alloc(50_000_000));
 const compressed = deflateSync(Buffer.alloc(30 * 91));
 
-/** What is said to be a PNG and is not, or not a whole one, or has something behind it. */
+/** Files that claim to be a PNG and are none, or not a whole one, or have something behind it. */
 export const badPngs: Record<string, MakeFile> = {
   'a text': () => text('not an image'),
   'one byte': () => Buffer.from([0x89]),

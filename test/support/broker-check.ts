@@ -9,7 +9,7 @@ const soon = { timeoutMs: 10_000 };
 /** All clocks are the same in a test, and a busy machine is slow. */
 export const testWaits: Waits = { ...usualWaits, skewMs: 200, slowMs: 9_000, quietMs: 3_000 };
 
-/** What the kit is given for a simulator, or for an adapter in front of one. */
+/** The kit's settings for a simulator, or for an adapter in front of one. */
 export function simulatorSettings(port: number, account: string, more: Partial<Settings> = {}): Settings {
   return {
     address: `127.0.0.1:${port}`,

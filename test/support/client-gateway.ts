@@ -52,7 +52,7 @@ export async function startClientGateway(): Promise<ClientGateway> {
       receiver.reply(path, ({ headers, body }) => {
         const { host: _, connection: __, 'content-length': ___, ...passed } = headers;
         const pass = () => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: passed, body });
-        // The program ends when it has seen all it waits for. What comes later has nobody to go to.
+        // The program ends when it has seen all it waits for. Later deliveries have nobody to go to.
         eventually(pass).catch(() => undefined);
         return 200;
       });

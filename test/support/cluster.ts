@@ -30,7 +30,7 @@ export interface Partner {
   readonly account: string;
 }
 
-/** What a request came to: an answer, or none because the process died under it. */
+/** The result of a request: an answer, or none because the process died under it. */
 export interface Answer {
   readonly status: number | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
@@ -71,7 +71,7 @@ export interface GatewayProcess {
   readonly exited: Promise<ProcessExit>;
   /** The file it logs to. */
   readonly logPath: string;
-  /** What it has logged so far. */
+  /** The lines that it has logged so far. */
   logged(): LogLine[];
   request(
     method: string,
@@ -95,7 +95,7 @@ export class Cluster {
     readonly controls: GrpcClient<typeof Controls>,
     readonly databaseUrl: string,
     readonly simulatorPid: number,
-    /** What gateways are started with. */
+    /** The settings that gateways start with. */
     readonly gatewayVariables: Record<string, string>,
     /** Where its processes write their logs. */
     readonly folder: string,
@@ -300,7 +300,9 @@ export function running(entry: string): string[] {
   return [join(build, 'src/main.js')];
 }
 
-/** What docs/deploy/marina.service tells the C library: to give the memory of files back when they are gone. */
+/**
+ * The settings of docs/deploy/marina.service for the C library: to give the memory of files back when they are gone.
+ */
 const allocator = {
   MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '131072',

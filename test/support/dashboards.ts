@@ -62,7 +62,7 @@ export function namesIn(expr: string): { readonly metrics: string[]; readonly la
   };
 }
 
-/** What a legend says of a series. */
+/** Returns the legend of a series. */
 export function legend({ legendFormat }: Query, labels: Readonly<Record<string, string>>): string {
   return legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '');
 }

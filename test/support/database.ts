@@ -31,7 +31,7 @@ export function withDatabase(use: (database: Database, url: string) => unknown, 
   after(() => opened?.close());
 }
 
-/** Starts a worker as a gateway does. What it returns stops it and waits for its end. */
+/** Starts a worker as a gateway does. The function that it returns stops the worker and waits for its end. */
 export function startWorker(worker: Pick<Worker, 'run'>): () => Promise<void> {
   const stopping = new AbortController();
   const running = worker.run(stopping.signal);

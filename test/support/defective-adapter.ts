@@ -46,7 +46,7 @@ export interface OpenStream {
   readonly at: number;
 }
 
-/** What an adapter does wrong. All other calls and messages it passes on as they are. */
+/** The calls and messages that an adapter answers wrongly. All other calls and messages it passes on as they are. */
 export interface Defect {
   readonly orders?: Handlers<Services['Orders']>;
   readonly applications?: Handlers<Services['Applications']>;
@@ -65,7 +65,7 @@ export interface Defect {
   readonly refusesStream?: (stream: OpenStream) => boolean;
   /** A stream has its first message at once, and then everything that came, so often. */
   readonly holdsStreamMs?: { readonly Orders?: number; readonly Applications?: number };
-  /** What happens directly before it goes away at a restart. */
+  /** Called directly before the adapter goes away at a restart. */
   readonly stopping?: (adapter: DefectiveAdapter) => void;
   /** It does not come back from a restart, or from a cut. */
   readonly staysAway?: 'restart' | 'cut';
@@ -92,7 +92,7 @@ export class DefectiveAdapter {
   isCut = false;
   /** It will go away at once, and does not know it. */
   isStopping = false;
-  /** What it remembers over restarts, and what it does not. */
+  /** Values that it remembers over restarts; everything else it forgets. */
   readonly kept = new Map<string, unknown>();
   port = 0;
   readonly #clients: { readonly [Name in keyof Services]: GrpcClient<Services[Name]> };

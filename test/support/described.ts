@@ -56,7 +56,7 @@ export function assertDescribed(answer: DescribedAnswer): void {
   assert.ok(codes.includes(String(code)), `${method} ${path} describes no ${status} ${code}`);
 }
 
-/** What was answered before the request was known to be one: its head was no HTTP, or too large. */
+/** Tells if a request was answered before it was known to be one: its head was no HTTP, or too large. */
 function isUnreadable({ status, text }: DescribedAnswer): boolean {
   return status === 413 && text.includes('request line');
 }

@@ -36,7 +36,7 @@ export async function openReader(
   return { context, page, problems };
 }
 
-/** What a reader who cannot see well, or uses no mouse, stumbles over. */
+/** Finds the barriers of a page for a reader who cannot see well, or uses no mouse. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })');

@@ -8,7 +8,7 @@ import { noiseJpeg, noisePng } from './images.ts';
 
 export const uploads = 100;
 
-/** What 100 documents at once came to. */
+/** The figures of 100 documents at once. */
 export interface DocumentLoad {
   /** Until the last was delivered, by round. */
   readonly tookMs: readonly number[];
@@ -85,7 +85,7 @@ async function untilTaken(
   }
 }
 
-/** What a process and those it started hold of memory. */
+/** Returns the memory of a process and of those it started, in MiB. */
 function withChildrenMiB(pid: number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),

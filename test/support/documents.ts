@@ -37,7 +37,7 @@ export const goodFields = {
 
 export const fourTypes = ['photo', 'government_id', 'utility_bill', 'signature'] as const;
 
-/** What sending a document came to, whatever the protocol. */
+/** The outcome of sending a document, whatever the protocol. */
 export interface Sent {
   /** `delivered`, or the error's code; undefined when no answer came. */
   readonly outcome: string | undefined;

@@ -7,7 +7,7 @@ import { createConnection } from 'mysql2/promise';
 import { libraryPath, type PackageSet, unpackPackages } from '../../src/sandbox/packages.ts';
 import { findInstalled } from '../../src/sandbox/programs.ts';
 
-/** What they are called where they are MySQL's. */
+/** The names of the programs in MySQL. */
 const clients = { mariadb: 'mysql', 'mariadb-dump': 'mysqldump' } as const;
 
 const clientPackages: PackageSet = {

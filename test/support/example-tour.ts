@@ -14,7 +14,7 @@ import type { WebhookReceiver } from './webhook-receiver.ts';
 
 const shownHeaders = ['idempotency-key', 'content-type'];
 const shownAnswerHeaders = ['location', 'idempotent-replayed', 'retry-after'];
-/** What is refused, and with which code: everything else is done. */
+/** The requests that are refused, with the code of each: all others are carried out. */
 const refusals: Readonly<Record<string, string>> = {
   'The exchange rejects it': 'order_rejected',
   'A field is wrong': 'invalid_request',
@@ -75,7 +75,7 @@ async function newcomer(gateway: TestGateway): Promise<TestPartner> {
 class Tour {
   readonly recorded: Record<string, Example[]> = {};
   readonly #client: Client<paths>;
-  /** What the next request is called; undefined: it is not written down. */
+  /** The title of the next request; undefined: it is not written down. */
   #title: string | undefined;
 
   constructor(
@@ -279,7 +279,7 @@ class Tour {
     await client.POST('/v1/sandbox/applications/{id}/decide', { ...path(applied?.id), body: { outcome: 'decline' } });
   }
 
-  /** What the broker has on record: with trades of some days ago, which are settled by now. */
+  /** Shows the broker's records: with trades of some days ago, which are settled today. */
   async records(): Promise<void> {
     const { account } = this.partner;
     const client = this.#client;
@@ -329,7 +329,7 @@ class Tour {
     await client.DELETE('/v1/keys/{id}', { params: { path: { id: data?.id ?? '' } } });
   }
 
-  /** What a sandbox shows of its webhooks, requests, events and time. */
+  /** Shows the webhooks, requests, events and time of a sandbox. */
   async tools(receiver: WebhookReceiver): Promise<void> {
     const { account } = this.partner;
     const client = this.#client;
@@ -376,7 +376,7 @@ class Tour {
   }
 }
 
-/** What never reached the broker: that takes a gateway without one. */
+/** Makes the events of objects that never reached the broker: that takes a gateway without one. */
 async function refusedEvents(): Promise<Record<string, unknown>> {
   const gateway = await startGateway();
   try {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What happens to the bytes that go one way. Nothing set: they go through. */
+/** A fault of the bytes that go one way. Nothing set: they go through. */
 export interface Fault {
   /** Everything arrives this much later. */
   readonly delayMs?: number;

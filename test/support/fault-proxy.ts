@@ -107,7 +107,7 @@ export class FaultProxy {
   async refuse(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    // What it waits for are present connections, and those stay; the port is let go at once.
+    // The callback waits for present connections, and those stay; the port is let go at once.
     server?.close();
   }
 
@@ -139,7 +139,7 @@ export class FaultProxy {
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
-      socket.on('error', () => undefined); // What an end means is decided where it is seen.
+      socket.on('error', () => undefined); // The handler that sees an end decides about it.
     }
     const link = new Link(client, server);
     for (const direction of directions) {

@@ -80,7 +80,7 @@ export interface TestGateway {
 const allFeatures = [Feature.ACCOUNT_OPENING];
 const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
 export const callTimeout = { timeoutMs: patient(10_000) };
-/** What the database says of a statement that its account has no right to. */
+/** The database's error number for a statement that its account has no right to. */
 const accessDenied = 1142;
 
 /** Calls a gateway over REST. Every answer must be as the OpenAPI document describes it. */
@@ -104,14 +104,14 @@ export function restCaller({ restPort }: Pick<App, 'restPort'>): TestGateway['re
   };
 }
 
-/** What a gateway of a test has that differs from others'. */
+/** The surroundings in which a test's gateway differs from others. */
 export interface GatewaySurroundings {
   /** The server of its database; absent: that of the test run. */
   readonly databaseServerUrl?: string;
   /** The simulator's certificates, and how its controls are called then. */
   readonly simulatorTls?: SimulatorConfig['tls'];
   readonly controlsCredentials?: ChannelCredentials;
-  /** What the simulator's accounts begin with; absent: whether they can pay is not checked. */
+  /** The funds of the simulator's accounts at the start; absent: whether they can pay is not checked. */
   readonly funds?: SimulatorConfig['funds'];
   /** Run before the gateway starts, with its settings, which it may change. */
   readonly prepare?: (variables: Record<string, string>, database: TestDatabase) => Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * The lines of Go code that are not indented as gofmt does it. It can read code without `case` and without lines that go on after
- * an operator. What gofmt aligns within a line is not looked at.
+ * The lines of Go code that are not indented as gofmt does it. It can read code without `case` and without lines that
+ * go on after an operator. It does not check how gofmt aligns text within a line.
  */
 export function badlyIndented(code: string): string[] {
   // Brackets of texts and comments are not the code's, and raw texts have lines of their own.

@@ -7,7 +7,7 @@ import type { DecoderProgram } from '../../src/decoder/decoder.ts';
 import { startDecoder } from '../../src/decoder/decoder.ts';
 import { temporaryFolder } from './folders.ts';
 
-/** What a hostile decoder found it could do: by attempt `done`, or the error's code. */
+/** The powers that a hostile decoder found it had: by attempt `done`, or the error's code. */
 export type Attempts = Readonly<Record<string, string>>;
 
 /** A program that tries what somebody would who had taken a decoder over. */

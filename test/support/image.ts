@@ -19,7 +19,7 @@ import { copyContext, onlyStep, readDockerfile, type Stage, variablesOf } from '
 
 const run = promisify(execFile);
 
-/** What every root has of this machine. It stands for the image that ours is based on. */
+/** The folders of this machine that every root has. It stands for the image that ours is based on. */
 const baseFolders = ['usr', 'etc'];
 /** Who `USER node` is in the images of Node. */
 const userId = '1000';
@@ -27,7 +27,7 @@ const isRoot = process.getuid?.() === 0;
 /** Without root, a namespace of users lets us mount. */
 const namespaces = [...(isRoot ? [] : ['--user', '--map-root-user']), '--mount', '--pid', '--fork', '--kill-child'];
 
-/** What the steps of a Dockerfile make. */
+/** The result of a Dockerfile's steps. */
 export interface Image {
   /** The last stage, which says how the image is run. */
   readonly stage: Stage;
@@ -101,7 +101,7 @@ async function carryOut(stage: Stage, top: string, context: string): Promise<voi
         cpSync(source, isFolder ? target : join(target, basename(source)), { recursive: true, verbatimSymlinks: true });
       }
     } else if (instruction === 'RUN' && !text.startsWith('apt-get ')) {
-      // What apt-get would install is on this machine.
+      // This machine has the packages that apt-get would install.
       const script = `${mounts(own, false)} ${enter(own, folder)}`;
       await run('unshare', [...namespaces, 'sh', '-ec', script, 'sh', '/bin/sh', '-c', text], {
         env: { PATH: process.env.PATH, ...npmSettings(), ...variablesOf(stage), HOME: '/root' },

@@ -61,7 +61,7 @@ export interface PngParts {
   depth?: number;
   color?: number;
   interlace?: number;
-  /** What the compressed pixels decompress to; by default black rows. */
+  /** The decompressed form of the pixels; by default black rows. */
   rows?: Buffer;
   /** The compressed pixels as they are, in place of `rows`. */
   data?: Buffer;

@@ -36,7 +36,7 @@ export interface JpegParts {
   readonly missingBlocks?: number;
   /** Blocks more than there are. */
   readonly extraBlocks?: number;
-  /** What comes behind the compressed pixels of each scan. */
+  /** Bytes behind the compressed pixels of each scan. */
   readonly behindScan?: Buffer;
   /** Restart markers, by their number, in place of the right ones. */
   readonly restartNumber?: (number: number) => number | undefined;
@@ -257,7 +257,7 @@ export function film(length: FilmLength = 'short'): Buffer {
   return Buffer.concat([start, pixels, frames]);
 }
 
-/** What Huawei's phones write behind the film of a moving picture. */
+/** The bytes that Huawei's phones write behind the film of a moving picture. */
 export function huaweiEnd(filmBytes: number): Buffer {
   return Buffer.from(`${'0:1477'.padEnd(20)}${`LIVE_${filmBytes}`.padEnd(20)}`, 'latin1');
 }

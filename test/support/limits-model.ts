@@ -197,7 +197,7 @@ export class Replica {
     };
   }
 
-  /** What the store does with a request, after its way there and before its way back. */
+  /** Carries a request out in the store, after its way there and before its way back. */
   #request<T>(work: () => T): Promise<T> {
     const { world } = this;
     world.messages += 1;

@@ -1,4 +1,4 @@
-/** What a gateway shows to Prometheus at one moment. */
+/** A gateway's metrics for Prometheus at one moment. */
 export interface Scrape {
   readonly text: string;
   /** The value of a series; the sum of all that have the given labels. 0 when there is none. */

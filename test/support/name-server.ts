@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** What a name leads to, each time it is asked for: addresses of both families, nothing, or no answer at all. */
+/** The answer for a name, each time it is asked for: addresses of both families, nothing, or no answer at all. */
 export type Answer = (name: string) => readonly string[] | 'silence';
 
 /** A name server on this machine. */

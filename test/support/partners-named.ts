@@ -4,7 +4,7 @@ import { shapesOf } from './statement-shapes.ts';
 const partnerId = /\bpar_[2-7a-z]{20}\b/g;
 /** Locks one partner at the beginning of its transaction. */
 const partnerLock = /^SELECT id FROM partners WHERE id = \? FOR UPDATE NOWAIT$/;
-/** What a transaction is called in the list: by the shape of its first statement. */
+/** A transaction's name in the list begins with this: the shape of its first statement follows. */
 export const transactionStart = 'TRANSACTION ';
 
 interface SentStatement {

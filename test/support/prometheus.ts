@@ -7,7 +7,7 @@ import { temporaryFolder } from './folders.ts';
 import { findPrometheus } from './promtool.ts';
 
 export interface Target {
-  /** What the label `instance` says. */
+  /** The value of the label `instance`. */
   readonly instance: string;
   readonly job: string;
   readonly port: number;

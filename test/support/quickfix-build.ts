@@ -104,7 +104,7 @@ async function buildAcceptor(): Promise<AcceptorProgram> {
         ...compiler.args,
         ...['-std=c++17', '-O1', '-isystem', join(root, 'usr', 'include')],
         ...['-o', join(work, 'acceptor'), join(sources, 'acceptor.cpp'), library, '-pthread'],
-        // What the library needs itself is found when the program starts.
+        // The loader finds the libraries that the library itself needs when the program starts.
         '-Wl,--allow-shlib-undefined',
       ],
       env: compiler.env,

@@ -9,7 +9,7 @@ import { ready } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { type AcceptorProgram, findAcceptor } from './quickfix-build.ts';
 
-/** What the acceptor runs as, and whom it expects. */
+/** The acceptor's identity, and the counterparty it expects. */
 export interface AcceptorOptions {
   /** FIXT.1.1 carries FIX 5.0 SP2. */
   readonly version?: 'FIXT.1.1' | 'FIX.4.4';
@@ -21,7 +21,10 @@ export interface AcceptorOptions {
   readonly password?: string;
 }
 
-/** What an order does when it comes. `parts` are three trades; `silent` has it in the book and answers nothing. */
+/**
+ * How the exchange treats an order that comes. `parts` are three trades; `silent` has it in the book and answers
+ * nothing.
+ */
 export interface OrderRule {
   readonly as: 'rest' | 'fill' | 'partial' | 'parts' | 'reject' | 'closed' | 'silent' | 'ignore';
   /** Of this symbol; absent: of all symbols that have no rule and no name with a meaning. */
@@ -38,7 +41,7 @@ export interface OrderRule {
   readonly unfilled?: 'expired' | 'cancelled';
 }
 
-/** What a cancel request does. `pending` stays Pending Cancel until the test ends the order. */
+/** How the exchange treats a cancel request. `pending` stays Pending Cancel until the test ends the order. */
 export interface CancelRule {
   readonly as: 'accept' | 'pending' | 'pendingThenCancel' | 'reject' | 'tooLate' | 'silent';
   /** Until Cancelled. */
@@ -205,7 +208,7 @@ export class Acceptor {
     return orders;
   }
 
-  // What happens to messages that come later.
+  // Sets the treatment of later messages.
 
   onOrder(rule: OrderRule): Promise<void> {
     return this.#do('rule', rule);
@@ -215,12 +218,12 @@ export class Acceptor {
     return this.#do('cancels', rule);
   }
 
-  /** What status requests do; `unknown`: it says that it does not know the order. */
+  /** Sets the answer to status requests; `unknown`: it says that it does not know the order. */
   onStatusRequest(rule: { as: 'answer' | 'silent' | 'unknown'; afterMs?: number }): Promise<void> {
     return this.#do('statuses', rule);
   }
 
-  /** What a Logon does; `logout`: it is answered by a Logout. */
+  /** Sets the answer to a Logon; `logout`: it is answered by a Logout. */
   onLogon(rule: { as: 'accept' | 'logout' | 'disconnect' | 'silent'; text?: string }): Promise<void> {
     return this.#do('logons', rule);
   }
@@ -247,7 +250,7 @@ export class Acceptor {
     return this.#do('forget');
   }
 
-  // What happens to orders. An order is named by its ClOrdID. Each call returns the ExecID of the report.
+  // Events of orders. An order is named by its ClOrdID. Each call returns the ExecID of the report.
 
   /** Absent: the whole rest, at the order's price. Also of an order that is over, which is a late trade. */
   fill(order: string, trade: { quantity?: number; price?: string } = {}): Promise<string> {
@@ -297,7 +300,7 @@ export class Acceptor {
     return this.#do('repeat', { execId, as });
   }
 
-  // What happens to the session.
+  // Events of the session.
 
   /** Sends any message with the session's next number: its MsgType, and fields as `58=text|45=3`. */
   send(type: string, fields = ''): Promise<void> {
@@ -341,14 +344,14 @@ export class Acceptor {
     return this.#do('thaw');
   }
 
-  // What was on the wire.
+  // The messages on the wire.
 
   /** Every message in and out, oldest first, also of runs before a restart. */
   messages(): readonly WireMessage[] {
     return this.#log().flatMap((line) => ('message' in line ? [line as unknown as WireMessage] : []));
   }
 
-  /** What QuickFIX said about the session. */
+  /** QuickFIX's own log of the session. */
   events(): readonly string[] {
     return this.#log().flatMap(({ event }) => (typeof event === 'string' ? [event] : []));
   }
@@ -365,7 +368,7 @@ export class Acceptor {
 
   #log(): readonly Record<string, unknown>[] {
     const text = readFileSync(this.logPath, 'utf8');
-    // What follows the last line end is being written.
+    // A line without its line end is still being written.
     return text
       .split('\n')
       .slice(0, -1)

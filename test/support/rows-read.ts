@@ -1,7 +1,7 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { SqlRow, Statement } from '../../src/gateway/store/statement.ts';
 
-/** What a statement returned, and how many rows of tables and indexes the server read for it. */
+/** The rows of a statement, and how many rows of tables and indexes the server read for it. */
 export interface Examined {
   readonly rows: SqlRow[];
   readonly read: number;

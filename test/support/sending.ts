@@ -17,7 +17,7 @@ export const kib = 1_024;
 
 export let authority: Authority;
 export let identity: Identity;
-/** What is closed after the tests. */
+/** Functions that close something after the tests. */
 export const closing: (() => unknown)[] = [];
 
 /** Makes certificates before the tests of a file, and closes all that they started after them. */

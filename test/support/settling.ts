@@ -83,8 +83,8 @@ const noStream = () => {
 };
 
 /**
- * What settles orders and applications, as the gateway puts it together, over a real database. The test is the broker and
- * moves the clock: it decides what the broker answers, and how late.
+ * Builds the parts that settle orders and applications, as the gateway puts them together, over a real database. The
+ * test is the broker and moves the clock: it decides what the broker answers, and how late.
  */
 export async function openSettling() {
   const { database, url, close } = await openTestDatabase();
@@ -221,7 +221,7 @@ export async function openSettling() {
     applyReports({ partnerId, id }: Pick<StoredOrder, 'partnerId' | 'id'>, reports: readonly Report[]) {
       return recorder.change(order, partnerId, id, (row) => new Change(order, row, clock.now()).reports(reports));
     },
-    /** What an order's history says, oldest first. */
+    /** Reads the sentences of an order's history, oldest first. */
     async stepsOf({ id }: Pick<StoredOrder, 'id'>): Promise<string[]> {
       const rows = await database.read(
         statement('SELECT detail FROM order_steps WHERE order_id = ? ORDER BY sequence', id),

@@ -26,7 +26,7 @@ export function endReplicasAfterEach(): void {
   });
 }
 
-/** What replicas that count together have in common. */
+/** The settings that replicas which count together share. */
 export interface Together {
   readonly url: string;
   readonly prefix: string;

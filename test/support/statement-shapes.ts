@@ -9,7 +9,7 @@ export function shapesOf(sql: string): string[] {
   return isWork(text) ? [shapeOf(text)] : [];
 }
 
-/** What a condition of a guard begins with as a shape. */
+/** The shape of a guard's condition begins with this. */
 export const guardStart = 'GUARD ';
 /** After what can be repeated any number of times. */
 export const repeated = ' ...';

@@ -31,7 +31,7 @@ export async function missingForSystemd(): Promise<string | undefined> {
   );
 }
 
-/** What is put onto the machine for a test, before systemd starts. */
+/** The files that a test puts onto the machine before systemd starts. */
 export interface Machine {
   /** A folder for its files, not in memory. */
   readonly folder: string;

@@ -58,5 +58,5 @@ export class TwoOperators {
   }
 }
 
-/** What an operator wrote. Nobody but operators may see it. */
+/** An operator's evidence. Nobody but operators may see it. */
 export const evidence = 'Zainab of the desk said so on the phone at 11:40';

@@ -19,7 +19,7 @@ export interface Received {
   readonly version: number | undefined;
 }
 
-/** What an endpoint answers: a status, or nothing at all. */
+/** The answer of an endpoint: a status, or nothing at all. */
 export type Reply = (received: Received) => number | 'hang';
 
 /** An https server of a test with an endpoint for each path, which remembers all it received. */
@@ -32,9 +32,9 @@ export class WebhookReceiver {
 
   private constructor(
     private readonly server: Server,
-    /** What makes a gateway trust this server and reach it. */
+    /** The settings that make a gateway trust this server and reach it. */
     readonly variables: Record<string, string>,
-    /** What it shows as its certificate: good for every server of this machine. */
+    /** Its certificate: good for every server of this machine. */
     readonly identity: { readonly cert: string; readonly key: string },
     private readonly port: number,
   ) {}

@@ -90,7 +90,7 @@ export function useWebhookStore() {
     for (const write of saveEndpoint(before, { ...before, ...changed }).writes) await database.write(write);
   }
 
-  /** What a part of the queue has at an instant. */
+  /** Reads a part of the queue as it is at an instant. */
   async function queued(part: QueueRead['part'], at = now): Promise<LoadedDelivery[]> {
     const [found = []] = await readQueues(database, [{ part, after: 0n, most: 10, partnerId, without: new Set() }], at);
     return found;

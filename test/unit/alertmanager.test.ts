@@ -10,7 +10,7 @@ const rules = config
   .split(/^ {2}- (?=source_matchers:)/m)
   .slice(1);
 
-// What is left of each cause is shown by fault/alert-causes.test.ts.
+// fault/alert-causes.test.ts shows the alerts that remain of each cause.
 describe('docs/alertmanager.yml', () => {
   it('is a configuration that the Alertmanager takes', async () => {
     const said = await checkConfig(alertmanagerFile);

@@ -74,7 +74,7 @@ const well: Series = {
   'marina_reconciliation_overdue_seconds{instance="a"}': '86000x400',
 };
 
-/** What makes each alert fire, on top of a gateway that is well. */
+/** The series that make each alert fire, on top of a gateway that is well. */
 const rings: Readonly<Record<string, Series>> = {
   MarinaDown: { 'up{job="marina",instance="a"}': '1x4 0x400' },
   MarinaDatabaseUnreachable: { 'marina_part_trouble_seconds{part="database",instance="a"}': '0+15x400' },

@@ -4,7 +4,7 @@ import { compare } from '../bench/support/ratios.ts';
 
 /** How fast a shared machine was in each of eight rounds. */
 const machine = [1, 0.8, 1.1, 0.6, 0.95, 1.05, 0.7, 1];
-/** What is left of chance within a round. */
+/** The chance that is left within a round. */
 const chance = [1.01, 0.99, 1.02, 0.98, 1, 1.015, 0.985, 1.005];
 
 const rounds = (factor: number) => machine.map((speed, index) => 500 * speed * factor * (chance[index] ?? 1));

@@ -184,7 +184,9 @@ describe('the answer that comes before a request is sent', () => {
 describe('the event feed of the client for TypeScript', () => {
   const page = () => Response.json({ has_more: true, next_cursor: 'c', data: [{ id: 'evt_1', version: 1 }] });
 
-  /** What a signal holds of the signals that were made of it: Node keeps an entry for each for as long as it lives. */
+  /**
+   * Counts the signals that a signal holds of those made of it: Node keeps an entry for each for as long as it lives.
+   */
   function dependants(signal: AbortSignal): number {
     const symbols = Object.getOwnPropertySymbols(signal).filter((each) => String(each).includes('Dependant'));
     return symbols.reduce((sum, each) => sum + ((signal as never)[each] as Set<unknown>).size, 0);
@@ -243,7 +245,7 @@ describe('a function that is called for each answer, and throws', () => {
 });
 
 describe('a function of the program that fails later, as a rejected promise', () => {
-  // What nobody handles ends this process, and fails the test.
+  // A rejection that nobody handles ends this process, and fails the test.
   const odd: [string, () => unknown][] = [
     ['is asynchronous', async () => assert.fail('the log is away')],
     ['is asynchronous and fails after a turn', () => turn().then(() => assert.fail('the log is away'))],

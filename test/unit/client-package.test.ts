@@ -103,7 +103,7 @@ import('@marina/client').then((module) => console.log(module.Marina === Marina, 
   });
 });
 
-/** What the package has, and a way to make a value in the realm in which it was loaded. */
+/** The package's exports, and a way to make a value in the realm in which it was loaded. */
 type Loaded = typeof import('@marina/client') & { inRealm(code: string): never };
 
 /** Loads the package as Jest does: the file of the condition `require`, in a new realm with Node's own globals. */

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { ConnectionLimits } from '../../src/gateway/edge/bounds.ts';
 
-/** What is looked at of a socket: where it comes from, and its end. */
+/** A socket with the parts that the bounds read: its address, and its end. */
 function socketFrom(remoteAddress: string | undefined): Socket {
   return Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket;
 }

@@ -23,7 +23,9 @@ assert.ok(image !== undefined);
 const page = readFileSync(join(deploy, '../operations/deploy.md'), 'utf8');
 const imageVariables = variablesOf(image);
 const exposed = onlyStep(image, 'EXPOSE').split(' ').map(Number);
-/** What a gateway may take to stop after its times, with the ten seconds that docs/operations/deploy.md names. */
+/**
+ * The time a gateway may take to stop after its set times, with the ten seconds that docs/operations/deploy.md names.
+ */
 const closingMs = 10_000;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into a file freely, and fails on what is not there.

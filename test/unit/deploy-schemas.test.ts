@@ -13,7 +13,7 @@ const deploy = join(import.meta.dirname, '../../docs/deploy');
 type Data = any;
 
 /**
- * What is wrong with objects of Kubernetes: fields that there are not, missing ones, and values of another type. The types are
+ * Lists the errors in objects of Kubernetes: unknown fields, missing ones, and values of another type. The types are
  * made of the schema that clusters check objects with.
  */
 function wrongIn(objects: readonly Data[]): string[] {
@@ -87,7 +87,7 @@ describe('docs/deploy/compose.yaml, by the schema of Compose', () => {
   const read = () => parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), { merge: true });
   const formats = { duration: /^(\d+(us|ms|s|m|h))+$/, expose: true, ports: true, subnet_ip_address: true } as const;
   const schema: Data = structuredClone(composeSchema);
-  // What Compose took later than the schema of this package: the project's name, and the text of a file.
+  // Compose takes members that are newer than the schema of this package: the project's name, and the text of a file.
   schema.properties.name = { type: 'string' };
   schema.definitions.config.properties.content = { type: 'string' };
   delete schema.$schema;

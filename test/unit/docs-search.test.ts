@@ -6,7 +6,7 @@ import { Site } from '../../src/site/site.ts';
 
 type Entry = readonly [title: string, href: string, kind: string, text: string, aliases?: string];
 
-/** What the browser loads to search. */
+/** The functions that the browser loads to search. */
 interface SearchScript {
   prepare(index: readonly Entry[]): readonly object[];
   search(prepared: readonly object[], query: string): readonly Entry[];
@@ -31,7 +31,7 @@ before(async () => {
   find = (query) => script.search(prepared, query);
 });
 
-/** What newcomers type, and the title of the place that comes first. */
+/** Words that newcomers type, and the title of the place that comes first. */
 const queries: Readonly<Record<string, string>> = {
   'how do I cancel': 'Cancel order',
   'How do I cancel an order?': 'Cancel order',

@@ -204,7 +204,7 @@ describe('README.md and the pages for those who work on Marina', () => {
     for (const page of pages) {
       // Where links lead is checked for every page above.
       const text = readFileSync(join(root, page), 'utf8').replaceAll(/https?:\S+|\]\([^)]+\)/g, '');
-      // What is made is there only when something made it.
+      // A generated file is there only when something made it.
       const named = [...text.matchAll(places)]
         .map(([, place = '']) => place)
         .filter((place) => !place.startsWith('src/gen/'));

@@ -92,7 +92,7 @@ describe('a file that comes', () => {
   });
 });
 
-/** What the contract says, told of one document by what was seen of its sends. */
+/** The contract's rule for one document, as a model of the results of its sends. */
 class Model {
   delivered: string | undefined;
   unconfirmed: string | undefined;

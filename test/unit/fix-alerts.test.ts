@@ -40,7 +40,7 @@ const well: Series = {
   'marina_fix_restored{instance="a"}': '0x100',
 };
 
-/** What each rings for. */
+/** The cause that each alert fires for. */
 const rings: Readonly<Record<string, Series>> = {
   MarinaFixNoAdapter: { 'marina_fix_active{instance="a"}': '0x100' },
   MarinaFixSessionDown: { 'marina_fix_session_up{instance="a"}': '0x100' },

@@ -22,7 +22,7 @@ const copy = (more: Partial<Copied> = {}): Copied => ({
   ...more,
 });
 const gtc = (more: Partial<KnownOrder> = {}) => order({ timeInForce: 'gtc', ...more });
-/** What takes a trade back, without the day of the trade. */
+/** A report that takes a trade back, without the day of the trade. */
 const bust = (more: Partial<Copied> = {}) => copy({ kind: 'cancelled', execRefId: 'e1', tradedAt: null, ...more });
 
 const ours: readonly (readonly [string, Copied, KnownOrder])[] = [

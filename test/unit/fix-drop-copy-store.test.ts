@@ -1,4 +1,4 @@
-/** What the record of the drop copy compares, over a database that the test scripts. */
+/** The comparisons of the drop copy's record, over a database that the test scripts. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { DropCopyStore } from '../../src/fix-adapter/drop-copy/store.ts';

@@ -1,4 +1,7 @@
-/** What the adapter knows of an order, against an exchange that trades, ends and takes trades back, over a line that loses messages. */
+/**
+ * The adapter's view of an order, against an exchange that trades, ends and takes trades back, over a line that loses
+ * messages.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { applyMessages } from '../../src/fix-adapter/orders/apply-messages.ts';
@@ -35,7 +38,7 @@ class Truth {
     });
   }
 
-  /** What an action does, and the report of it. None if it cannot be done. */
+  /** Carries out an action and returns its report. None if it cannot be done. */
   act(action: Action): ExchangeMessage | undefined {
     if (action.kind === 'accept' && this.status === '') return this.#become('0');
     if (action.kind === 'reject' && this.status === '') return this.#become('8');

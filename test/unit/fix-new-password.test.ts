@@ -1,4 +1,4 @@
-/** What the answer to a Logon with a new password proves. */
+/** The proofs in the answer to a Logon with a new password. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { outcomeOf, passwordNotices } from '../../src/fix-adapter/password/outcome.ts';

@@ -1,4 +1,4 @@
-/** What an operator writes into the record of a FIX session, over a database that the test scripts. */
+/** An operator's changes of the record of a FIX session, over a database that the test scripts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleFinding, settleOrder } from '../../src/fix-adapter/store/operator-writes.ts';

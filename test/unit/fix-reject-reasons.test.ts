@@ -1,4 +1,4 @@
-/** What an exchange's rejections mean to partners, and what operators see of them. */
+/** The meaning of an exchange's rejections to partners, and the operators' view of them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { printedRejections } from '../../src/fix-adapter/operations/printed.ts';

@@ -52,7 +52,7 @@ function begin(more: Partial<MessageSenderOptions<Order>> = {}) {
     };
     sender.send({ id, type: 'D', fields: [[tags.Text, text]], notAfterMs, settled });
   };
-  /** What was written, as type, number and NewSeqNo. */
+  /** The written messages, as type, number and NewSeqNo. */
   const written = () =>
     chunks.flatMap((chunk) =>
       new Framing()

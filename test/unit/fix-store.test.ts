@@ -1,4 +1,4 @@
-/** What the record of a FIX session remembers between writes, over a database that the test scripts. */
+/** The memory of a FIX session's record between writes, over a database that the test scripts. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { type Changes, FixStore, type Known } from '../../src/fix-adapter/store/store.ts';

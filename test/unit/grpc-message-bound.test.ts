@@ -13,12 +13,12 @@ import { eventually } from '../support/eventually.ts';
 const maxBytes = 100;
 const tooLarge = { code: status.RESOURCE_EXHAUSTED, details: 'too large' };
 
-/** What the server saw of a call. */
+/** The server's view of a call. */
 interface Seen {
   /** The sizes of the chunks in which the message came. */
   readonly chunks: number[];
   readonly refused: { readonly isCompressed: boolean; readonly start: Buffer }[];
-  /** What the handler behind the bound got. */
+  /** The messages that the handler behind the bound got. */
   readonly handled: Buffer[];
   /** Ends the call because its time is over. */
   endLate: () => void;

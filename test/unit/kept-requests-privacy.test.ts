@@ -17,7 +17,7 @@ import { gatewayOperations } from '../../src/site/gateway-contract.ts';
 import { fc } from '../support/properties.ts';
 import { baseUrl, callGrpc, goodOrder, openServers, order, type Servers } from './transport-fixture.ts';
 
-/** What describes a customer. */
+/** Values that describe a customer. */
 const personal = [
   ['a BVN', '22212345678'],
   ['a NIN', '70123456789'],

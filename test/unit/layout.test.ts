@@ -5,11 +5,11 @@ import { describe, it } from 'node:test';
 
 const root = join(import.meta.dirname, '../../src');
 
-/** What the programs share. It knows no program, and of what is generated only gRPC's own protos. */
+/** The folder that the programs share. It knows no program, and of what is generated only gRPC's own protos. */
 const kit = 'kit';
 /** These know everything, and no program knows them. */
 const workshop = ['sandbox', 'tools'];
-/** What a program may use of another one: a part that is made to be used so. */
+/** The parts of a program that another program may use: they are made to be used so. */
 const ports: Record<string, RegExp> = {
   // It reads the headers of images itself, and starts decoders.
   gateway: /^(decoder\/(decoder|jpeg|jpeg-segments|png)|site\/site)\.ts$/,
@@ -20,7 +20,7 @@ const ports: Record<string, RegExp> = {
   // It describes the operations, and is served beside them.
   site: /^gateway\/edge\//,
 };
-/** What the commands start. */
+/** The files that commands start. */
 const commands = /^(gateway\/app\/commands|(fix-adapter|broker-check)\/command)\.ts$/;
 
 /** The parts of the gateway, which only its composition root puts together. */

@@ -255,7 +255,7 @@ describe('the queue of partners', () => {
     }
     for (const open of gates) open();
     await Promise.all(all);
-    // What touches d waits behind the work that waits for b, so that the order of arrival holds for each thing.
+    // Work on d waits behind the work that waits for b, so that the order of arrival holds for each thing.
     assert.deepEqual(groups.slice(2), [
       ['p', 'b', 'c', 'e'],
       ['p', 'b', 'd'],

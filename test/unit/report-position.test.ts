@@ -8,7 +8,10 @@ import { DatabaseDiffersError, ReportPosition } from '../../src/gateway/trading/
 type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
 
 describe('the position of a stream of reports', () => {
-  /** What the scripted database has: the position, the mark, the objects by their ids, and all that was written to it. */
+  /**
+   * The content of the scripted database: the position, the mark, the objects by their ids, and all that was written to
+   * it.
+   */
   let stored: bigint;
   let mark: string | undefined;
   let wentBack: { readonly mark?: string; readonly objectId?: string }[];

@@ -15,7 +15,7 @@ const tablesInVariables: Record<string, readonly string[]> = {
   'edge/auth/store.ts': ['key_uses'],
   'trading/submission/table.ts': ['positions'],
   'delivery/events/outbox.ts': ['outbox'],
-  // What makes the statements of others has none of its own.
+  // A module that makes the statements of others has none of its own.
   'store/statement.ts': [],
   'store/table.ts': [],
 };
@@ -25,7 +25,7 @@ const tablesOf: Record<string, readonly string[]> = {
   table: ['order_steps', 'object_steps'],
   attemptsTable: ['webhook_attempts'],
 };
-/** What a table's methods need. */
+/** The rights that a table's methods need. */
 const rightsOfMethods: Record<string, readonly Right[]> = {
   insert: ['INSERT'],
   insertIfMissing: ['INSERT'],
@@ -96,7 +96,7 @@ describe("the rights of the gateway's database account", () => {
   });
 });
 
-/** What rights.sql gives, by table. */
+/** Reads the rights that rights.sql gives, by table. */
 function readGrants(): Map<string, readonly Right[]> {
   const text = readFileSync(join(root, 'docs/deploy/rights.sql'), 'utf8');
   const found = new Map<string, readonly Right[]>([['migrations', ['SELECT']]]);
@@ -115,7 +115,7 @@ function describedTables(): Record<string, readonly string[]> {
   return Object.fromEntries(found.map(([, name, table]) => [name, [table ?? '']]));
 }
 
-/** What the gateway's statements need, by table. Each table is read somewhere. */
+/** Reads the rights that the gateway's statements need, by table. Each table is read somewhere. */
 function readStatements(): Map<string, Set<Right>> {
   const found = new Map<string, Set<Right>>();
   const folder = join(root, 'src/gateway');
@@ -157,7 +157,7 @@ function rightsOf(file: string, source: string): [table: string, right: Right][]
     if (/\bTRUNCATE\b|\bDROP TABLE\b/.test(text)) assert.fail(`${file}: ${text}`);
     // A lock needs the right to change, too.
     if (/FOR UPDATE/.test(text)) for (const [, table] of text.matchAll(/\bFROM (\w+)/g)) add(table, 'UPDATE');
-    // What a statement names itself (WITH) is no table.
+    // A name that a statement defines itself (WITH) is no table.
     const own = /\bWITH (?:RECURSIVE )?(\w+)/.exec(text)?.[1];
     for (const [, table] of text.matchAll(/\b(?:FROM|JOIN) ([a-z_]+)\b(?!\.)/g)) {
       if (/\bSELECT\b/.test(text) && table !== own) found.push([table as string, 'SELECT']);

@@ -31,7 +31,7 @@ function report(number: bigint, kind: ReportKind, quantity = 0n): Report {
   });
 }
 
-/** What is shown and kept of an order after what a send came to. */
+/** Applies the outcome of a send to an order, and returns the parts that are shown and kept. */
 function came(of: StoredOrder, sent: Sent<Report>) {
   const { after, events, steps } = applySent(orderKind, of, sent, now, realNow);
   assert.equal(after.steps, of.steps + steps.length, 'each step is counted');

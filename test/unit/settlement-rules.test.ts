@@ -106,7 +106,7 @@ class Kept {
     if (step.quantity !== null) this.steps.push({ ...step, sequence, kind, state: row.state, at, upstreamAt: at });
   }
 
-  /** What must hold of every order, whatever happened to it. */
+  /** Checks the conditions that hold for every order, whatever happened to it. */
   check(): void {
     const { state, quantity, filledQuantity, filledValueKobo, filledAt, reason, rejectReason } = this.row;
     assert.ok(filledQuantity >= 0n && filledQuantity <= quantity, `${filledQuantity} of ${quantity} have traded`);
@@ -379,7 +379,7 @@ describe('settling an order by evidence', () => {
   });
 });
 
-/** What a report of a trade did to an order. */
+/** Returns a trade report's effect on an order. */
 function effectOf(order: Kept, quantity: bigint, priceKobo: bigint, tradedAt: number | null): string {
   const { filledQuantity } = order.row;
   const contradictions = order.contradictions.length;

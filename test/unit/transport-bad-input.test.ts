@@ -305,7 +305,7 @@ for (const [index, [[method, message], [code, param]]] of messages.entries()) {
   });
 }
 
-/** What is wrong is told exactly, and no handler hears of it. */
+/** The error names the fault exactly, and no handler hears of it. */
 async function restRefuses(request: RestRequest, [code, param]: Expected): Promise<void> {
   const answer = await send(servers.restPort, request);
   const { error } = answer.json;

@@ -41,7 +41,7 @@ function refusal(attempt: () => void): ApiError | undefined {
   return undefined;
 }
 
-/** What is wrong with a limit order changed so. */
+/** Returns the fault of a limit order changed so. */
 function wrong(change: OrderInit): string | undefined {
   const error = refusal(() => checkOrder(create(CreateOrderRequestSchema, { ...limitOrder, ...change } as OrderInit)));
   return error && `${error.code} ${error.param}`;

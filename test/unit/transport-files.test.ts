@@ -29,7 +29,7 @@ const unknownId = 'app_bbbbbbbbbbbbbbbbbbbb';
 const path = `/v1/applications/${id}/documents/photo`;
 const { sendDocument } = Applications.method;
 
-/** What no type of document has. */
+/** A value that no type of document has. */
 const noType = 99 as DocumentType;
 
 let servers: Servers;

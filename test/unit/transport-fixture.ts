@@ -92,7 +92,7 @@ export const noLimits: CallLimits = {
   takeFile: () => () => {},
 };
 
-/** What a handler was called with. */
+/** A handler's call, as it was recorded. */
 export interface Recorded {
   readonly name: string;
   readonly request: Message;
@@ -257,7 +257,7 @@ export interface RawAnswer {
   readonly json: AnswerJson;
 }
 
-/** What tests look at of a body; which of it is there depends on the answer. */
+/** The members of a body that tests look at; the answer decides which of them are there. */
 export interface AnswerJson {
   readonly object?: string;
   readonly price_kobo?: number | null;
@@ -382,7 +382,7 @@ export async function send(port: number, request: RestRequest): Promise<RawAnswe
   }
 }
 
-/** What came of a gRPC call. */
+/** The outcome of a gRPC call. */
 export interface GrpcOutcome {
   readonly code: number;
   readonly details: string;

@@ -35,7 +35,7 @@ after(() => servers.close());
 
 const field = (number: number, type: WireType) => new BinaryWriter().tag(number, type);
 
-/** What health says of a service. */
+/** Asks for the health of a service. */
 function healthOf(port: number, service: string): Promise<string> {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
   const check = grpcMethod(Health.method.check);

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { UncaughtErrors } from '../../src/gateway/edge/uncaught.ts';
 import { createLogger } from '../../src/kit/log.ts';
 
-/** What a handler made of errors. */
+/** Makes a handler of uncaught errors whose lines, outcomes and stops are recorded. */
 function handled() {
   const lines: string[] = [];
   const outcomes: string[] = [];

@@ -74,7 +74,7 @@ function lastOf(entries: readonly LedgerEntry[]): LedgerEntry {
   return last;
 }
 
-/** What the hash of an entry is made of, written down once more: ledgers that exist must stay provable. */
+/** The hash of an entry, written down once more: existing ledgers must stay provable. */
 function hashOf(entry: LedgerEntry): Buffer {
   const { partnerId, previousHash, id, type, amountKobo, availableKobo, reservedKobo, postedKobo } = entry;
   const { allocation, account, bankReference, createdAt } = entry;

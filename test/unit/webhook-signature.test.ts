@@ -166,7 +166,7 @@ describe('what the pages show to verify an event with', () => {
     'webhook-signature': signature,
     ...changes,
   });
-  /** What is tried, and whether it is ours. */
+  /** The tries, and whether each is ours. */
   const tries: [string, Record<string, string>, Buffer, number, boolean][] = [
     ['the reference vector', headers(), body, now, true],
     [

@@ -5,14 +5,14 @@ import type { Call, Defect } from '../../support/defective-adapter.ts';
 
 /** An adapter that breaks a promise. */
 export interface SeededDefect {
-  /** What the adapter does. */
+  /** The adapter's defect, as the end of a sentence that begins with "the adapter". */
   readonly adapter: string;
   readonly defect: Defect;
   /** The check that names it. */
   readonly breaks: string;
   /** The other checks that must fail with it, because they rely on the same. */
   readonly also?: readonly string[];
-  /** What the kit can have done to the adapter. */
+  /** The faults of the adapter that the kit can cause. */
   readonly hooks?: 'cut' | 'restart';
   readonly waits?: Partial<Waits>;
 }

@@ -5,7 +5,7 @@ import { AccountStatus, InstrumentKind, InstrumentSchema } from '../../../src/ge
 import { Status } from '../../support/defective-adapter.ts';
 import { hourMs, onStatus, type SeededDefect } from './defect.ts';
 
-/** What an adapter does wrong before an order is taken. */
+/** The defects of an adapter before it takes an order. */
 export const linkDefects: readonly SeededDefect[] = [
   {
     adapter: 'does not say what it can',

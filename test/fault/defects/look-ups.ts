@@ -21,7 +21,7 @@ export function lookUpWithout(
   };
 }
 
-/** What an adapter's record does wrong. */
+/** The defects of an adapter's record. */
 export const lookUpDefects: readonly SeededDefect[] = [
   {
     adapter: 'ends the look-up of an unknown order with NOT_FOUND',

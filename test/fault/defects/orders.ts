@@ -42,7 +42,7 @@ async function atOnce<T>(call: Pick<Submit, 'adapter'>, id: string, work: (other
   }
 }
 
-/** What an adapter does wrong with orders. */
+/** The defects of an adapter with orders. */
 export const submitDefects: readonly SeededDefect[] = [
   {
     adapter: 'takes no order',
@@ -276,7 +276,7 @@ export const submitDefects: readonly SeededDefect[] = [
   },
 ];
 
-/** What an adapter does wrong with fills and cancels. */
+/** The defects of an adapter with fills and cancels. */
 export const cancelDefects: readonly SeededDefect[] = [
   {
     adapter: 'fills half of an order',

@@ -12,7 +12,7 @@ const dayMs = 86_400_000;
 /** How long a submission is not listed. */
 const lateMs = 400;
 
-/** What happens to each submission of a page. */
+/** Changes each submission of a page. */
 function listed(change: (submission: Submission) => void): SeededDefect['defect'] {
   return {
     submissions: {
@@ -25,7 +25,7 @@ function listed(change: (submission: Submission) => void): SeededDefect['defect'
   };
 }
 
-/** What an adapter does wrong with the list of submissions. */
+/** The defects of an adapter's list of submissions. */
 const submissionDefects: readonly SeededDefect[] = [
   {
     adapter: 'has a gap in its list of submissions',
@@ -99,7 +99,7 @@ const submissionDefects: readonly SeededDefect[] = [
   },
 ];
 
-/** What an adapter does wrong with the records of accounts. */
+/** The defects of an adapter's records of accounts. */
 const accountDefects: readonly SeededDefect[] = [
   {
     adapter: 'has negative pending debits',
@@ -186,7 +186,7 @@ const accountDefects: readonly SeededDefect[] = [
   },
 ];
 
-/** What an adapter does wrong with the lists that applications use. */
+/** The defects of an adapter's lists that applications use. */
 const referenceDefects: readonly SeededDefect[] = [
   {
     adapter: 'has a state without a name',

@@ -5,7 +5,7 @@ import { impatient, type SeededDefect } from './defect.ts';
 /** The numbers of reports that no stream has. */
 const lost = 3n;
 
-/** What happens to some reports in all streams. */
+/** Changes the reports of a kind in all streams. */
 function changed(kind: ReportKind, change: (report: Report) => void): SeededDefect['defect'] {
   return {
     reports: (message) => {
@@ -15,7 +15,7 @@ function changed(kind: ReportKind, change: (report: Report) => void): SeededDefe
   };
 }
 
-/** What an adapter does wrong with its stream of reports. */
+/** The defects of an adapter's stream of reports. */
 export const reportDefects: readonly SeededDefect[] = [
   {
     adapter: 'forgets its oldest reports',

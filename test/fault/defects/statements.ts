@@ -7,7 +7,7 @@ import {
 } from '../../../src/gen/marina/broker/v1/statements_pb.ts';
 import type { SeededDefect } from './defect.ts';
 
-/** What happens to each page of a statement. */
+/** Changes each page of a statement. */
 function paged(change: (page: GetStatementResponse, request: GetStatementRequest) => void): SeededDefect['defect'] {
   return {
     statements: {
@@ -20,7 +20,7 @@ function paged(change: (page: GetStatementResponse, request: GetStatementRequest
   };
 }
 
-/** What an adapter does wrong with the statements of days. */
+/** The defects of an adapter's statements of days. */
 export const statementDefects: readonly SeededDefect[] = [
   {
     adapter: 'gives the statement of another day',

@@ -9,7 +9,7 @@ import { inPart } from '../../support/part.ts';
 import { patient } from '../../support/patience.ts';
 import { checkMoney } from './money.ts';
 
-/** What becomes of an allocation, by the amount that makes the simulated broker do it. */
+/** The amounts that make the simulated broker book, reject or lose an allocation. */
 const amounts = { booked: 40_000, rejected: 999_002, lost: 999_006, 'rejected and lost': 999_007, hanging: 999_005 };
 
 type Outcome = keyof typeof amounts;

@@ -156,7 +156,7 @@ async function readFeed(gateway: GatewayProcess, partner: Partner): Promise<Feed
   }
 }
 
-/** What is counted against each day is what the orders, counted from scratch, come to. */
+/** Checks that the amount counted against each day is the sum of the orders, counted from scratch. */
 export async function checkUsage(cluster: Cluster, orders: ReadonlyMap<string, StoredOrder>): Promise<void> {
   const expected = new Map<string, bigint>();
   for (const order of orders.values()) {

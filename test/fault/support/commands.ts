@@ -41,7 +41,7 @@ const faults = [
 const order = fc.nat({ max: 9 });
 const on = fc.nat({ max: 1 });
 
-/** What can happen, the ordinary more often than the rare. */
+/** The commands of a run, the ordinary more often than the rare. */
 export const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 10,
@@ -97,11 +97,13 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
 /** The proxies a run's gateways reach their servers by. */
 export type Proxies = Readonly<Record<'database' | 'nats' | 'broker', FaultProxy>>;
 
-/** Runs commands against real processes. What is asked is not waited for, so that faults meet it under way. */
+/**
+ * Runs commands against real processes. It starts calls without waiting for them, so that faults meet them under way.
+ */
 export class RandomRun {
   readonly #gateways: GatewayProcess[] = [];
   readonly #asked: Promise<void>[] = [];
-  /** What each key was first answered with. */
+  /** The id in the first answer of each key. */
   readonly #idOfKey = new Map<string, string>();
   readonly #ids: string[] = [];
 
@@ -225,7 +227,7 @@ export class RandomRun {
     return this.#ids.length === 0 ? 'ord_22222222222222222222' : (this.#ids[index % this.#ids.length] ?? '');
   }
 
-  /** What may be refused, or meet a process that is gone. */
+  /** Waits for a call that may be refused, or may meet a process that is gone. */
   async #ignore(work: Promise<unknown>): Promise<void> {
     await work.catch(() => undefined);
   }

@@ -112,7 +112,7 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
       return peer ?? cluster.startGateway();
     }
 
-    /** What NATS still had to deliver again would kill the next process before it is ready. */
+    /** A message that NATS would deliver again would kill the next process before it is ready. */
     async function untilNothingIsQueued(): Promise<void> {
       const { MARINA_NATS_URL: servers, MARINA_NATS_PREFIX: prefix } = cluster.gatewayVariables;
       const connection = await connect({ servers });

@@ -77,7 +77,9 @@ async function serve(socket: Socket, clientOf: (address: string) => Promise<Refl
   socket.end();
 }
 
-/** What a command line asks for; one that the real grpcurl would not take, or that no page needs, is an error. */
+/**
+ * Reads the request of a command line; one that the real grpcurl would not take, or that no page needs, is an error.
+ */
 function readCommand(args: readonly string[]) {
   const known = {
     plaintext: { type: 'boolean' },

@@ -146,7 +146,7 @@ async function checkEvents(
   }
 }
 
-/** What is counted against each day is what is not refused or rejected. */
+/** Checks that the amount counted against each day is the sum of everything that is not refused or rejected. */
 async function checkUsage(
   { database }: Cluster,
   { id }: Partner,

@@ -1,6 +1,6 @@
 import { alertRules, type Series, stepSeconds } from '../../support/alert-rules.ts';
 
-/** What a gateway showed at one moment, by series. */
+/** A gateway's metrics at one moment, by series. */
 export interface Sample {
   readonly atSeconds: number;
   readonly values: ReadonlyMap<string, number>;
@@ -14,7 +14,7 @@ export interface Observed {
   readonly brokeAtSeconds: number;
 }
 
-/** What may be so at one moment and not at the next. */
+/** A metric that may be high at one moment and not at the next. */
 const momentary = 'marina_database_connections';
 const used = new Set(alertRules.flatMap(({ text }) => text.match(/\bmarina_\w+/g) ?? []));
 used.delete(momentary);
@@ -67,7 +67,7 @@ export function timeline({ well, faulty, brokeAtSeconds }: Observed, instance = 
       }
       const isAge = before !== undefined && perSecond > 0.8 && perSecond < 1.25;
       if (isAge) return add(steps, (step) => (now ?? 0) - last.atSeconds + brokeAtSeconds + step * stepSeconds);
-      // What was so at one moment only is no state.
+      // A value that a metric had at one moment only is no state.
       const usual = well[1].values.get(name);
       return add(steps, () => (before === usual || now === usual ? usual : now));
     };

@@ -130,7 +130,10 @@ export async function pasteWhilePractising(
   }
 }
 
-/** What readers fill in or have in addition to the pages: addresses, keys, and for operators an account and the settings. */
+/**
+ * The values that readers fill in or have beside the pages: addresses, keys, and for operators an account and the
+ * settings.
+ */
 function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
   const settings = settingsOf(sandbox);
   const gatewayUrl = new URL(settings.get('MARINA_DATABASE_URL') ?? '');

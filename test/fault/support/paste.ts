@@ -7,13 +7,13 @@ import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
 /** How long a command of a page may say nothing of the next. */
 const commandWithinMs = 40_000;
 
-/** What a page says that is the reader's own to fill in: here, the running sandbox's. */
+/** A text of a page that the reader replaces by a value of his own: here, of the running sandbox. */
 export type Own = readonly (readonly [text: string, value: string])[];
 
 /** A command that is no reader's to paste here, or that goes on until it is interrupted. */
 export interface Exception {
   readonly page: string;
-  /** What the command has in it, and no other command of the page that runs. */
+  /** A text of the command that no other command of the page that runs has. */
   readonly command: string;
   readonly why: string;
 }
@@ -23,7 +23,7 @@ export interface Exceptions {
   readonly interrupted: readonly Exception[];
 }
 
-/** What one command of a page came to. */
+/** The result of one command of a page. */
 interface Pasted {
   readonly line: number;
   readonly output: string;
@@ -147,7 +147,7 @@ function commandsIn({ from, lines }: Block): Block[] {
   return commands;
 }
 
-/** What was said, command by command. */
+/** Splits the log into the output of each command. */
 function commandsOf(log: string): Pasted[] {
   const [, ...parts] = log.split(/^@@ (\d+)\n/m);
   const commands: Pasted[] = [];

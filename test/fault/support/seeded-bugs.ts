@@ -97,7 +97,7 @@ async function runTest(
         MARINA_TEST_BUILD: undefined,
         MARINA_TEST_DATABASE_URL: servers.databaseUrl,
         MARINA_TEST_NATS_URL: servers.natsUrl,
-        // What never comes to rest is seen soon enough.
+        // A test that never comes to rest is seen soon enough.
         MARINA_TEST_BOUND_MS: '6000',
       },
       stdio: ['ignore', 'pipe', 'inherit'],

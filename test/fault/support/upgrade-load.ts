@@ -27,7 +27,7 @@ const unclearCodes = new Set([
 const finalCodes = new Set(['allocation_not_sent', 'application_not_sent']);
 const clearWithinMs = 40_000;
 
-/** What the partner of each list sees of it, a few items a page. */
+/** The lists in which the partner sees the load, a few items a page. */
 export const lists = (who: UpgradeLoadOptions): readonly (readonly [Partner, string])[] => [
   [who.trader, '/v1/orders'],
   [who.trader, '/v1/events'],

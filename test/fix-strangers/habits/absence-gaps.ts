@@ -32,7 +32,7 @@ export function lost(
   };
 }
 
-/** What came between was not read, and may have been about the order. */
+/** Messages in the gap were not read, and may have been about the order. */
 export const absenceGapHabits: readonly Habit[] = [
   lost('passes over the New by a gap fill', 'it keeps no messages', async ({ acceptor, desk }) => {
     const number = acceptor.numbers.nextOut;
