@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { Broker } from '../../src/gateway/trading/broker/orders.ts';
+import { grpcOrders } from '../../src/gateway/trading/broker/grpc-orders.ts';
 import { ReportKind, SubmitOrderResponseSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 
 const order = {
@@ -251,7 +251,11 @@ describe('an exchange that takes an order and', { concurrency: true }, () => {
       const exchange = await Exchange.start(first, then);
       // A good answer may take as long as a busy machine needs.
       const timeoutMs = outcome === 'answered' ? 20_000 : 700;
-      const broker = new Broker({ address: exchange.address, submitTimeoutMs: timeoutMs, readTimeoutMs: timeoutMs });
+      const broker = grpcOrders({
+        address: exchange.address,
+        submitTimeoutMs: timeoutMs,
+        readTimeoutMs: timeoutMs,
+      });
       try {
         const sent = await broker.submitOrder(order, Date.now() + 1_300 + timeoutMs);
         assert.equal(
@@ -278,7 +282,7 @@ describe('an exchange that sends bytes that are no HTTP/2', () => {
       });
       await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
       const address = `127.0.0.1:${(raw.address() as AddressInfo).port}`;
-      const broker = new Broker({ address, submitTimeoutMs: 700, readTimeoutMs: 700 });
+      const broker = grpcOrders({ address, submitTimeoutMs: 700, readTimeoutMs: 700 });
       const sent = await broker.submitOrder(order, Date.now() + 5_000);
       assert.notEqual(sent.outcome, 'answered');
       broker.close();
@@ -289,13 +293,13 @@ describe('an exchange that sends bytes that are no HTTP/2', () => {
 
 describe('after an exchange broke off', () => {
   let exchange: Exchange;
-  let broker: Broker;
+  let broker: ReturnType<typeof grpcOrders>;
   before(async () => {
     exchange = await Exchange.start(undefined, (stream, socket) => {
       if (exchange.taken % 2 === 1) socket.resetAndDestroy();
       else answer(stream);
     });
-    broker = new Broker({ address: exchange.address, submitTimeoutMs: 700, readTimeoutMs: 700 });
+    broker = grpcOrders({ address: exchange.address, submitTimeoutMs: 700, readTimeoutMs: 700 });
   });
   after(() => {
     broker.close();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { constants, createServer, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { Broker } from '../../src/gateway/trading/broker/orders.ts';
+import { grpcOrders } from '../../src/gateway/trading/broker/grpc-orders.ts';
 import { Orders } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 
@@ -43,7 +43,7 @@ describe('an exchange that takes an order and refuses its stream', () => {
 
   it('sees the order once from the gateway, which calls the outcome unclear', async () => {
     taken = 0;
-    const broker = new Broker({ address, submitTimeoutMs: 2_000, readTimeoutMs: 2_000 });
+    const broker = grpcOrders({ address, submitTimeoutMs: 2_000, readTimeoutMs: 2_000 });
     const sent = await broker.submitOrder(order, Date.now() + 2_000);
     assert.equal(sent.outcome, 'unclear');
     assert.equal(taken, 1);
@@ -52,7 +52,7 @@ describe('an exchange that takes an order and refuses its stream', () => {
 
   it('sees one cancel from the gateway, which calls the outcome unclear', async () => {
     taken = 0;
-    const broker = new Broker({ address, submitTimeoutMs: 2_000, readTimeoutMs: 2_000 });
+    const broker = grpcOrders({ address, submitTimeoutMs: 2_000, readTimeoutMs: 2_000 });
     assert.equal((await broker.cancelOrder(order.id, order.origin)).outcome, 'unclear');
     assert.equal(taken, 1);
     broker.close();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { SubmissionsBroker } from '../../src/gateway/trading/broker/back-office.ts';
+import { grpcSubmissions } from '../../src/gateway/trading/broker/grpc-back-office.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
@@ -27,7 +27,7 @@ describe('a gateway whose broker has its back office elsewhere', () => {
   /** How many submissions a simulator was given. */
   async function givenTo(port: number): Promise<number | undefined> {
     const timeouts = { submitTimeoutMs: patient(2_000), readTimeoutMs: patient(2_000) };
-    const broker = new SubmissionsBroker({ ...timeouts, address: `127.0.0.1:${port}` });
+    const broker = grpcSubmissions({ ...timeouts, address: `127.0.0.1:${port}` });
     try {
       return (await broker.submissionsAfter(0n, 100))?.length;
     } finally {

@@ -5,7 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Call } from '../../src/gateway/edge/auth/call.ts';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
-import type { Cancelled } from '../../src/gateway/trading/broker/orders.ts';
+import type { Cancelled } from '../../src/gateway/trading/broker/broker.ts';
 import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createLogger } from '../../src/kit/log.ts';

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { BrokerClock } from '../../src/gateway/trading/broker/clock.ts';
 import { Change } from '../../src/gateway/trading/submission/change.ts';
 import { ClockWatch } from '../../src/gateway/trading/submission/clock-watch.ts';
@@ -24,7 +25,8 @@ describe('a report about an order', () => {
   async function knownAfter(storedAheadMs: number, reportAheadMs: number) {
     const { database, clock, ids, log, order: kind } = settling;
     const brokerClock = new BrokerClock(2_000);
-    const watch = new ClockWatch({ database, brokerClock, clock: { offsetMs: 0 }, log, askBroker: async () => {} });
+    const broker = { id: firstBroker, clock: brokerClock, orders: { honoursNotAfter: async () => true } };
+    const watch = new ClockWatch({ database, broker, clock: { offsetMs: 0 }, log });
     const gate = new StartGate();
     gate.open();
     const parts = { database, clock, ids, gate, log, metrics: new Metrics(), relay: { notify: () => {} } };

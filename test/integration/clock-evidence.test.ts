@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import type { Database } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { BrokerClock } from '../../src/gateway/trading/broker/clock.ts';
 import { ClockWatch } from '../../src/gateway/trading/submission/clock-watch.ts';
 import { createLogger } from '../../src/kit/log.ts';
@@ -20,10 +21,9 @@ describe("evidence in a report that the broker's clock is wrong", () => {
   const newWatch = () =>
     new ClockWatch({
       database,
-      brokerClock: new BrokerClock(2_000),
+      broker: { id: firstBroker, clock: new BrokerClock(2_000), orders: { honoursNotAfter: async () => true } },
       clock: { offsetMs: 0 },
       log: createLogger({ name: 'test', level: 'silent' }),
-      askBroker: async () => {},
     });
 
   /** Returns a replica's knowledge so long after now, by a clock that no setting of a clock moves. */

@@ -4,8 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { insertAccount } from '../../src/gateway/trading/accounts/store.ts';
 import { AllocationKind } from '../../src/gateway/trading/allocations/kind.ts';
-import type { AllocationBroker } from '../../src/gateway/trading/broker/back-office.ts';
-import type { Broker } from '../../src/gateway/trading/broker/orders.ts';
+import type { BrokerAllocations, BrokerOrders } from '../../src/gateway/trading/broker/broker.ts';
 import { OrderKind, type TradingContexts } from '../../src/gateway/trading/orders/kind.ts';
 import type { CreatedKind } from '../../src/gateway/trading/submission/kind.ts';
 import { Notes } from '../../src/gateway/trading/submission/notes.ts';
@@ -90,7 +89,7 @@ describe('an object that is placed about midnight in Lagos', () => {
       const size = BigInt(10 + leftMs);
       const rows = [
         await submit(
-          (clock) => new OrderKind({ clock, contexts, broker: broker as Partial<Broker> as Broker }),
+          (clock) => new OrderKind({ clock, contexts, broker: broker as Partial<BrokerOrders> as BrokerOrders }),
           orderOf(size),
           start,
         ),
@@ -98,7 +97,7 @@ describe('an object that is placed about midnight in Lagos', () => {
           (clock) =>
             new AllocationKind({
               ...{ clock, ids: settling.ids, walletSeals: walletSeals() },
-              broker: broker as Partial<AllocationBroker> as AllocationBroker,
+              broker: broker as Partial<BrokerAllocations> as BrokerAllocations,
             }),
           allocationOf(size),
           start,

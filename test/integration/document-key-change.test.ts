@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { documents, findDocuments } from '../../src/gateway/trading/applications/documents/store.ts';
-import type { ApplicationBroker } from '../../src/gateway/trading/broker/back-office.ts';
+import type { BrokerDocuments } from '../../src/gateway/trading/broker/broker.ts';
 import { type Keys, onlyKey } from '../../src/kit/key-ring.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
@@ -12,8 +12,8 @@ describe('a file that is sent before and after the secret key changed', () => {
   const former: Keys = onlyKey(Buffer.alloc(32, 1));
   const second: Keys = { all: [...onlyKey(Buffer.alloc(32, 2)).all, ...former.all] };
   const third: Keys = { all: [...onlyKey(Buffer.alloc(32, 3)).all, ...second.all] };
-  const unclear: ApplicationBroker['sendDocument'] = async () => ({ outcome: 'unclear', evidence: 'no answer' });
-  const delivered: ApplicationBroker['sendDocument'] = async () => ({ outcome: 'answered', answer: 'delivered' });
+  const unclear: BrokerDocuments['sendDocument'] = async () => ({ outcome: 'unclear', evidence: 'no answer' });
+  const delivered: BrokerDocuments['sendDocument'] = async () => ({ outcome: 'answered', answer: 'delivered' });
   let settling: Settling;
   let partnerId: string;
   let applicationId: string;

@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { readBacklog } from '../../src/gateway/operators/telemetry/backlog.ts';
 import { type SqlRow, statement } from '../../src/gateway/store/statement.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { keepUnclaimed } from '../../src/gateway/trading/submission/unclaimed-reports.ts';
 import { unclaimedRetention } from '../../src/gateway/trading/submission/unclaimed-retention.ts';
 import { ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
@@ -31,7 +32,7 @@ describe('kept reports about orders that are not stored', () => {
   /** Keeps trades of one order in one transaction, as the position of the reports does. */
   function keep(...trades: ReturnType<typeof trade>[]): Promise<void> {
     const { database, order, clock } = settling;
-    const writes = keepUnclaimed(order, 'foreign', trades, clock.realNow());
+    const writes = keepUnclaimed(firstBroker, order, 'foreign', trades, clock.realNow());
     return database.transaction<undefined>([], () => ({ writes, result: undefined }));
   }
 

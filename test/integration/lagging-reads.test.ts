@@ -6,7 +6,7 @@ import { proposals } from '../../src/gateway/operators/calls/proposals/table.ts'
 import type { Database } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { ApplicationKind } from '../../src/gateway/trading/applications/kind.ts';
-import type { ApplicationBroker } from '../../src/gateway/trading/broker/back-office.ts';
+import { type BrokerApplications, firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { type CreatedKind, Kinds } from '../../src/gateway/trading/submission/kind.ts';
 import { Notes } from '../../src/gateway/trading/submission/notes.ts';
 import { Recovery } from '../../src/gateway/trading/submission/recovery.ts';
@@ -47,7 +47,10 @@ describe('a gateway whose reads go to a replica that lags', () => {
     const { order, application, allocation, clock } = settling;
     return new Recovery({
       ...{ database: split, clock, notes, gate: new StartGate(), isShared: false },
-      broker: { submissionsAfter: async (after) => taken.filter(({ number }) => number > after) },
+      broker: {
+        id: firstBroker,
+        submissions: { submissionsAfter: async (after) => taken.filter(({ number }) => number > after) },
+      },
       kinds: new Kinds([order, application, allocation]),
       lackedKeys: async () => [],
       log: createLogger({ name: 'test', level: 'warn', destination: { write: (line) => void logged.push(line) } }),
@@ -137,9 +140,9 @@ describe('a gateway whose reads go to a replica that lags', () => {
     const report = create(ApplicationReportSchema, {
       ...{ number: 1n, clientApplicationId: id, kind: ApplicationReportKind.OPENED, account },
     });
-    const answers: Partial<ApplicationBroker> = { lookUpApplication: async () => ({ found: true, answer: [report] }) };
+    const answers: Partial<BrokerApplications> = { lookUpApplication: async () => ({ found: true, answer: [report] }) };
     const { clock, log } = settling;
-    const kind = new ApplicationKind({ broker: answers as ApplicationBroker, database: split, clock, log });
+    const kind = new ApplicationKind({ broker: answers as BrokerApplications, database: split, clock, log });
     const looked = await kind.lookUp(await settling.readApplication({ partnerId, id }));
     assert.ok(looked.found);
     assert.equal(looked.answer[0]?.account, '', "the report's account counts");

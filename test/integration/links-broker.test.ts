@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
-import { Broker } from '../../src/gateway/trading/broker/orders.ts';
+import { grpcOrders } from '../../src/gateway/trading/broker/grpc-orders.ts';
 import type { LinkTls } from '../../src/kit/link.ts';
 import { fixed } from '../../src/kit/watched-files.ts';
 import { makeAuthority } from '../../src/sandbox/certificates.ts';
@@ -41,7 +41,7 @@ describe('the link to a broker that speaks TLS', () => {
   /** Makes a call and an order over a link of its own, and returns the outcomes of both. */
   async function over(tls: LinkTls | undefined, host = 'localhost'): Promise<string> {
     const options = { submitTimeoutMs: patient(1_000), readTimeoutMs: patient(1_000), access: fixed({ tls }) };
-    const broker = new Broker({ ...options, address: `${host}:${gateway.simulatorPort}` });
+    const broker = grpcOrders({ ...options, address: `${host}:${gateway.simulatorPort}` });
     try {
       const answered = await broker.honoursNotAfter().catch(() => undefined);
       const order = {
@@ -94,7 +94,7 @@ describe('the link to a broker that speaks TLS', () => {
     const simulator = await startSimulator({ databaseUrl: database.url, port: 0, tls: late.server });
     const tls = { ca: Buffer.from(late.servers.cert) };
     const options = { submitTimeoutMs: patient(1_000), readTimeoutMs: patient(1_000), access: fixed({ tls }) };
-    const broker = new Broker({ ...options, address: `localhost:${simulator.port}` });
+    const broker = grpcOrders({ ...options, address: `localhost:${simulator.port}` });
     await assert.rejects(broker.honoursNotAfter(), /expired|UNAVAILABLE/);
     broker.close();
     await simulator.close();

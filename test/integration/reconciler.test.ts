@@ -7,7 +7,7 @@ import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { insertAccount } from '../../src/gateway/trading/accounts/store.ts';
 import { allocations } from '../../src/gateway/trading/allocations/table.ts';
-import type { LookedUp } from '../../src/gateway/trading/broker/port.ts';
+import type { LookedUp } from '../../src/gateway/trading/broker/broker.ts';
 import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 import { type CreatedKind, newRow } from '../../src/gateway/trading/submission/kind.ts';
 import { Notes } from '../../src/gateway/trading/submission/notes.ts';

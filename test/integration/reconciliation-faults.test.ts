@@ -8,7 +8,8 @@ import { RunProgress } from '../../src/gateway/operators/reconciliation/progress
 import { startRun } from '../../src/gateway/operators/reconciliation/run-store.ts';
 import { Runner } from '../../src/gateway/operators/reconciliation/runner.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
-import { StatementsBroker } from '../../src/gateway/trading/broker/statements.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
+import { grpcStatements } from '../../src/gateway/trading/broker/grpc-statements.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { daysBefore, nextLagosMidnight } from '../../src/kit/clock.ts';
 import { createLogger } from '../../src/kit/log.ts';
@@ -278,7 +279,7 @@ describe('several gateways that compare days', () => {
     const clock = { now: () => now, realNow: () => Date.now() };
     const now = await days.now();
     await days.gateway.app.stop();
-    const broker = new StatementsBroker({
+    const statements = grpcStatements({
       address: `127.0.0.1:${gateway.simulatorPort}`,
       submitTimeoutMs: 5_000,
       readTimeoutMs: 5_000,
@@ -320,7 +321,14 @@ describe('several gateways that compare days', () => {
           },
         });
         const runner = new Runner({
-          ...{ database: dying, clock, log: silent, broker, isShared: false, mostRecords: 10_000 },
+          ...{
+            database: dying,
+            clock,
+            log: silent,
+            broker: { id: firstBroker, statements },
+            isShared: false,
+            mostRecords: 10_000,
+          },
           ended: () => undefined,
         });
         await runner.run(run, lease);
@@ -348,9 +356,9 @@ describe('several gateways that compare days', () => {
         isHeld: () => true,
       };
       const late = new RunProgress(database, stale, () => now, { ...begun, step: 'fetch', position: '' });
-      await assert.rejects(fetchStatement(late, broker, 10_000), /another process/);
+      await assert.rejects(fetchStatement(late, statements, 10_000), /another process/);
     } finally {
-      broker.close();
+      statements.close();
     }
   });
 });

@@ -8,7 +8,8 @@ import { ReconciliationWorker } from '../../src/gateway/operators/reconciliation
 import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
 import type { SqlRow, Statement } from '../../src/gateway/store/statement.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
-import { StatementsBroker } from '../../src/gateway/trading/broker/statements.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
+import { grpcStatements } from '../../src/gateway/trading/broker/grpc-statements.ts';
 import { orderSteps, orders, type StoredOrder, type StoredStep } from '../../src/gateway/trading/orders/table.ts';
 import { daysBefore, nextLagosMidnight } from '../../src/kit/clock.ts';
 import { createLogger } from '../../src/kit/log.ts';
@@ -172,7 +173,8 @@ describe('a day with thousands of orders', () => {
     const startedAt = performance.now();
     const clock = { now: () => Math.round(now + performance.now() - startedAt), realNow: () => Date.now() };
     const deadlines = { submitTimeoutMs: 5_000, readTimeoutMs: 5_000 };
-    const broker = new StatementsBroker({ address: `127.0.0.1:${gateway.simulatorPort}`, ...deadlines });
+    const statements = grpcStatements({ address: `127.0.0.1:${gateway.simulatorPort}`, ...deadlines });
+    const broker = { id: firstBroker, statements };
     const worker = new ReconciliationWorker({
       ...{ database: own, clock, log, broker, isShared: false, mostRecords: 100_000, ended: () => undefined },
       ...{ holder: 'test', minute: 18 * 60 + 30, turnMs: 0 },
@@ -189,7 +191,7 @@ describe('a day with thousands of orders', () => {
     } finally {
       stop.abort();
       await running;
-      broker.close();
+      statements.close();
       await own.close();
     }
     return lines;

@@ -5,6 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type App, startApp } from '../../src/gateway/app/app.ts';
 import { readConfig } from '../../src/gateway/app/config.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { declareRestored } from '../../src/gateway/trading/submission/recovery.ts';
 import { noteRestore } from '../../src/gateway/trading/submission/restored.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
@@ -102,8 +103,8 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       ['DELETE FROM feed_events WHERE partner_id = ? AND version = ?', partner.id, String(last)],
       ['UPDATE partners SET version = ? WHERE id = ?', String(last - 1), partner.id],
     );
-    assert.equal(await declareRestored(gateway.database), true);
-    assert.equal(await declareRestored(gateway.database), false, 'once');
+    assert.equal(await declareRestored(gateway.database, firstBroker), true);
+    assert.equal(await declareRestored(gateway.database, firstBroker), false, 'once');
     await ask('POST', '/v1/orders', partner, order(partner));
     const on = await eventually(async () => {
       const { body } = await ask('GET', `/v1/events?cursor=${page.next_cursor}`, partner);
@@ -128,7 +129,8 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       return body;
     });
     await app.stop();
-    for (const _ of ['killed half way', 'repeated', 'restored once more']) await noteRestore(gateway.database);
+    for (const _ of ['killed half way', 'repeated', 'restored once more'])
+      await noteRestore(gateway.database, firstBroker);
     await startAfter();
     await ask('POST', '/v1/orders', partner, order(partner));
     const on = await eventually(async () => {

@@ -5,6 +5,7 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Database } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 import {
   ReportConsumer,
@@ -43,7 +44,8 @@ describe("the stream of the broker's reports", () => {
         }
       },
     } as Partial<ReportedKind<never, never>> as ReportedKind<never, never>;
-    const options = { kind, database, log: createLogger({ name: 'test', level: 'silent' }), holder: 'a' };
+    const log = createLogger({ name: 'test', level: 'silent' });
+    const options = { broker: firstBroker, kind, database, log, holder: 'a' };
     consumer = new ReportConsumer(
       options as Partial<ReportConsumerOptions<never, never>> as ReportConsumerOptions<never, never>,
     );
@@ -127,7 +129,7 @@ describe('reports of the exchange', () => {
     const { database, recorder, log, clock, order: kind } = settling;
     const findLost = async () => {};
     const stuck = new StuckPartners(log);
-    const own = { kind, database, recorder, log, clock, holder: 'test', findLost, stuck };
+    const own = { broker: firstBroker, kind, database, recorder, log, clock, holder: 'test', findLost, stuck };
     const consumer = new ReportConsumer({ ...own, ...options });
     stop = startWorker(consumer.worker);
     return consumer;
@@ -568,7 +570,7 @@ describe('a database that is declared restored', () => {
   it('has all reports read again, from their beginning while fewer than eight days are known', async () => {
     await save('order-reports', '5142162');
     await save('order-reports day 3', '5000000 @20779');
-    const rewound = await noteRestore(settling.database);
+    const rewound = await noteRestore(settling.database, firstBroker);
     assert.deepEqual(rewound, [{ name: 'order-reports', from: 5_142_162n, to: 0n }]);
     assert.equal(await read('order-reports'), '0');
     assert.equal(await read('application-reports'), undefined);
@@ -577,8 +579,10 @@ describe('a database that is declared restored', () => {
   it('has the reports of the last eight days read again, and none of them twice when that is repeated', async () => {
     await save('application-reports', '900');
     for (let day = 0; day < 8; day += 1) await save(`application-reports day ${day}`, `${100 + day} @${20_776 + day}`);
-    assert.deepEqual(await noteRestore(settling.database), [{ name: 'application-reports', from: 900n, to: 100n }]);
-    assert.deepEqual(await noteRestore(settling.database), []);
+    assert.deepEqual(await noteRestore(settling.database, firstBroker), [
+      { name: 'application-reports', from: 900n, to: 100n },
+    ]);
+    assert.deepEqual(await noteRestore(settling.database, firstBroker), []);
     assert.equal(await read('application-reports'), '100');
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { allocations, type StoredAllocation } from '../../src/gateway/trading/allocations/table.ts';
-import type { Taken } from '../../src/gateway/trading/broker/back-office.ts';
+import { firstBroker, type Taken } from '../../src/gateway/trading/broker/broker.ts';
 import { Kinds, newRow } from '../../src/gateway/trading/submission/kind.ts';
 import { Notes } from '../../src/gateway/trading/submission/notes.ts';
 import { Recovery } from '../../src/gateway/trading/submission/recovery.ts';
@@ -29,7 +29,7 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
   const recovery = new Recovery({
     lackedKeys: async () => [],
     ...{ database, clock, notes, gate, log },
-    broker: { submissionsAfter: async () => listed },
+    broker: { id: firstBroker, submissions: { submissionsAfter: async () => listed } },
     kinds: new Kinds([allocation]),
     isShared: false,
   });

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'nats';
 import type { Origin } from '../../src/gateway/edge/origin.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
 import { eventually } from '../support/eventually.ts';
 import { patient } from '../support/patience.ts';
@@ -93,7 +94,7 @@ describe('reads of the broker on two replicas', () => {
   it('have their turn with a crowd on the other, of the same partner or of others', async () => {
     const prefix = newPrefix();
     const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
-    const [crowded, quiet] = [one, other].map((slots) => new ReadQueue(slots, 20_000));
+    const [crowded, quiet] = [one, other].map((slots) => new ReadQueue(firstBroker, slots, 20_000));
     let done = 0;
     const work = async () => {
       await delay(20);

@@ -9,8 +9,13 @@ import {
   applications as applicationTable,
   type StoredApplication,
 } from '../../src/gateway/trading/applications/table.ts';
-import type { AllocationBroker, ApplicationBroker } from '../../src/gateway/trading/broker/back-office.ts';
-import type { Broker } from '../../src/gateway/trading/broker/orders.ts';
+import {
+  type BrokerAllocations,
+  type BrokerApplications,
+  type BrokerDocuments,
+  type BrokerOrders,
+  firstBroker,
+} from '../../src/gateway/trading/broker/broker.ts';
 import { Canceller } from '../../src/gateway/trading/orders/cancel.ts';
 import { OrderKind, TradingContexts } from '../../src/gateway/trading/orders/kind.ts';
 import { orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
@@ -64,15 +69,13 @@ export class TestClock implements Clock {
 
 /** The broker's calls that a test answers itself. Those it does not set fail. */
 export type TestBroker = {
-  -readonly [Name in 'honoursNotAfter' | 'lookUpOrder' | 'cancelOrder' | 'streamReports']: Broker[Name];
+  -readonly [Name in 'honoursNotAfter' | 'lookUpOrder' | 'cancelOrder' | 'streamReports']: BrokerOrders[Name];
 } & {
-  -readonly [Name in
-    | 'lookUpApplication'
-    | 'lookUpDocument'
-    | 'sendDocument'
-    | 'streamApplicationReports']: ApplicationBroker[Name];
+  -readonly [Name in 'lookUpApplication' | 'streamApplicationReports']: BrokerApplications[Name];
 } & {
-  -readonly [Name in 'lookUpAllocation']: AllocationBroker[Name];
+  -readonly [Name in keyof BrokerDocuments]: BrokerDocuments[Name];
+} & {
+  -readonly [Name in 'lookUpAllocation']: BrokerAllocations[Name];
 };
 
 const unanswered = async () => {
@@ -133,14 +136,14 @@ export async function openSettling() {
     submitTimeoutMs,
     clockSkewMs,
   };
-  const asBroker = broker as Partial<Broker> as Broker;
+  const asBroker = broker as Partial<BrokerOrders> as BrokerOrders;
   const order = new OrderKind({ ...sending, broker: asBroker, contexts: new TradingContexts(asBroker) });
-  const applications = broker as Partial<ApplicationBroker> as ApplicationBroker;
+  const applications = broker as Partial<BrokerApplications> as BrokerApplications;
   const application = new ApplicationKind({ ...sending, broker: applications });
   const allocation = new AllocationKind({
     ...sending,
     walletSeals: walletSeals(),
-    broker: broker as Partial<AllocationBroker> as AllocationBroker,
+    broker: broker as Partial<BrokerAllocations> as BrokerAllocations,
   });
   return {
     database,
@@ -164,6 +167,7 @@ export async function openSettling() {
     newReconciler<Row extends Submission, Answer>(kind: Kind<Row, Answer>) {
       return new Reconciler({
         ...sending,
+        broker: firstBroker,
         kind,
         stuck: new StuckPartners(log),
         holder: 'test',
@@ -173,7 +177,7 @@ export async function openSettling() {
     /** One gateway's sender of documents: two of them are two replicas. */
     newDocumentSender: (digestKeys: Keys = onlyKey(Buffer.alloc(32, 2))) =>
       new DocumentSender({
-        ...{ ...sending, kind: application, broker: applications, orders: asBroker },
+        ...{ ...sending, kind: application, broker, orders: broker },
         ...{ digestKeys, environment: { paused: false } },
       }),
     /** Stores an application, uncertain unless said otherwise. */

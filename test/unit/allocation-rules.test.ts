@@ -9,7 +9,7 @@ import {
   settlementOf,
 } from '../../src/gateway/trading/allocations/rules.ts';
 import type { StoredAllocation } from '../../src/gateway/trading/allocations/table.ts';
-import type { Sent } from '../../src/gateway/trading/broker/port.ts';
+import type { Sent } from '../../src/gateway/trading/broker/broker.ts';
 import { applySent, Change } from '../../src/gateway/trading/submission/change.ts';
 import { isUnsettled } from '../../src/gateway/trading/submission/rules.ts';
 import {

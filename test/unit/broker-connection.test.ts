@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
 import { it } from 'node:test';
-import { type BrokerAccess, BrokerConnection } from '../../src/gateway/trading/broker/connection.ts';
+import { type BrokerAccess, BrokerConnection } from '../../src/gateway/trading/broker/grpc-connection.ts';
 import { Orders } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { Live } from '../../src/kit/watched-files.ts';
 import { eventually } from '../support/eventually.ts';

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { create } from '@bufbuild/protobuf';
 import { connectivityState, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
-import { proveAccess } from '../../src/gateway/trading/broker/connection.ts';
+import { proveAccess } from '../../src/gateway/trading/broker/grpc-connection.ts';
 import { ListStatesResponseSchema, Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { createGrpcClient, untilConnected } from '../../src/kit/grpc-client.ts';
 import { serviceDefinition } from '../../src/kit/grpc-service.ts';

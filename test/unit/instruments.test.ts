@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { Instruments } from '../../src/gateway/partners/reference/instruments.ts';
+import { type BrokerRecords, firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
-import type { RecordsBroker } from '../../src/gateway/trading/broker/records.ts';
 import { type ListedInstrument, ListedInstrumentSchema } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { patient } from '../support/patience.ts';
 
@@ -16,11 +16,11 @@ const away = () => new ApiError('exchange_unavailable');
 /** Instruments behind the real queue of reads, with a broker whose answers the test gives. */
 function opened() {
   const asked: { resolve(list: ListedInstrument[]): void; reject(error: Error): void }[] = [];
-  const records: Pick<RecordsBroker, 'instruments'> = {
+  const records: Pick<BrokerRecords, 'instruments'> = {
     instruments: () => new Promise((resolve, reject) => asked.push({ resolve, reject })),
   };
   const slots = { acquire: async () => ({ release: () => {} }) };
-  const reads = new ReadQueue(slots as unknown as ConstructorParameters<typeof ReadQueue>[0], 20_000);
+  const reads = new ReadQueue(firstBroker, slots as unknown as ConstructorParameters<typeof ReadQueue>[1], 20_000);
   return { asked, reads, instruments: new Instruments(records, reads) };
 }
 

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 import type { Slot } from '../../src/gateway/edge/limits/shared-slots.ts';
 import type { Origin } from '../../src/gateway/edge/origin.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
 import { eventually } from '../support/eventually.ts';
 import { slotsOfOne } from '../support/slots.ts';
@@ -24,7 +25,7 @@ function of(partnerId: string): Origin {
 
 /** A queue, and the reads it has begun in order. */
 function startQueue(timeoutMs = 30_000) {
-  const queue = new ReadQueue(slotsOfOne(), timeoutMs);
+  const queue = new ReadQueue(firstBroker, slotsOfOne(), timeoutMs);
   const begun: string[] = [];
   const read = (name: string) => {
     const { ended, finish } = held();
@@ -147,7 +148,7 @@ describe('reads of the broker', () => {
 
   it('that ran out of time while their slots were asked for leave none of them in use', async () => {
     const slots = new SlowSlots();
-    const queue = new ReadQueue(slots, 20, 1, 1);
+    const queue = new ReadQueue(firstBroker, slots, 20, 1, 1);
     await assert.rejects(
       queue.read(of('a'), async () => assert.fail('it was begun after its time')),
       unavailable,

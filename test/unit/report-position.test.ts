@@ -3,6 +3,7 @@ import { beforeEach, describe, it } from 'node:test';
 import type { Database } from '../../src/gateway/store/database.ts';
 import type { Lease } from '../../src/gateway/store/lease.ts';
 import { type SqlRow, type Statement, statement } from '../../src/gateway/store/statement.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { DatabaseDiffersError, ReportPosition } from '../../src/gateway/trading/submission/report-position.ts';
 
 type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
@@ -40,6 +41,7 @@ describe('the position of a stream of reports', () => {
     [stored, mark, objects, written, wentBack] = [4n, undefined, new Map(), [], []];
     position = new ReportPosition({
       database: { transaction } as Partial<Database> as Database,
+      broker: firstBroker,
       kind: 'order',
       findObjects: (ids) => statement('SELECT * FROM orders WHERE id IN (?)', ...ids),
       realNow: () => 0,

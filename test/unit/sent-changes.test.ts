@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { StoredApplication } from '../../src/gateway/trading/applications/table.ts';
-import type { Sent } from '../../src/gateway/trading/broker/port.ts';
+import type { Sent } from '../../src/gateway/trading/broker/broker.ts';
 import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 import { applySent, Change } from '../../src/gateway/trading/submission/change.ts';
 import {

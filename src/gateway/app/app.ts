@@ -64,10 +64,9 @@ function createGateway(base: Base) {
 
 /** Connects to NATS and starts this process's workers. Workers that change objects wait for the start-up gate. */
 async function startWork(gateway: Gateway): Promise<void> {
-  const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
+  const { base, supervisor, callers, events, work, images, telemetry } = gateway;
   const { does, environment, nats } = base;
   const { stream, feedWatch, webhooks, relay } = events;
-  const { images } = submissions;
   // First, because reads rely on it too.
   supervisor.start(base.writer.worker);
   callers.sharing.start();
@@ -81,13 +80,11 @@ async function startWork(gateway: Gateway): Promise<void> {
   }
   if (does('worker')) {
     supervisor.start(relay.worker);
-    for (const worker of outcomes.workers) supervisor.start(worker);
-    supervisor.start(submissions.gate.behind(gateway.reconciliation.worker));
+    for (const worker of work.workers) supervisor.start(worker);
   }
-  supervisor.start(submissions.clocks.worker);
-  supervisor.start(outcomes.recovery.worker);
+  for (const worker of work.watchers) supervisor.start(worker);
   // Without the broker the gateway starts too, but accepts no submissions.
-  await submissions.gate.pass().catch(() => undefined);
+  await work.gate.pass().catch(() => undefined);
   supervisor.start(callers.keyUses.worker);
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
@@ -133,8 +130,8 @@ function closeAll({ base, supervisor, ...gateway }: Gateway) {
     () => nats.close(),
     () => gateway.events.webhooks.sender.close(),
     () => tracer.close(),
-    () => gateway.upstream.close(),
-    () => gateway.submissions.images.close(),
+    () => [gateway.broker, gateway.simulator].map((each) => each?.close()),
+    () => gateway.images.close(),
     () => gateway.telemetry.ops.close(),
     async () => void base.stopLoggingUnknownNames(),
     () => database.close(),

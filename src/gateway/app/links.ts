@@ -5,7 +5,7 @@ import { openIdentity } from '../../kit/server-identity.ts';
 import { endOf, listsEnd, type TlsMaterial } from '../../kit/tls-material.ts';
 import { openCollectorAccess } from '../operators/telemetry/collector-access.ts';
 import { openDatabaseAccess } from '../store/access.ts';
-import { type BrokerAccess, proveAccess } from '../trading/broker/connection.ts';
+import { type BrokerAccess, proveAccess } from '../trading/broker/grpc-connection.ts';
 import type { Config } from './config.ts';
 
 export type Links = Awaited<ReturnType<typeof openLinks>>;

@@ -51,11 +51,10 @@ export function createOperators(base: Base, parts: OperatorParts) {
 }
 
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
-  const { upstream, submissions, notify } = parts;
-  const { simulator } = upstream;
+  const { work, simulator, notify } = parts;
   const timeoutMs = base.config.readTimeoutMs;
   const environment = environmentServices({ ...base, changed: notify.environmentChanged, simulator, timeoutMs });
-  const { recorder, allKinds: kinds } = submissions;
+  const { recorder, allKinds: kinds } = work;
   const settling = settlements({ ...base, recorder, kinds });
   const mayApproveOwn = base.config.singleOperator;
   return [
@@ -64,7 +63,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     partnerService(base, notify.partnerChanged),
     keyService(base, notify.keyEnded),
     accountService(base, notify.accountUnlinked),
-    documentService(base, submissions.documents),
+    documentService(base, work.documents),
     auditService(base),
     walletService(base),
     settling.service,
@@ -74,19 +73,18 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   ];
 }
 
-function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes, notify, health }: OperatorParts) {
+function diagnosticsCalls(base: Base, { events, broker, work, notify, health }: OperatorParts) {
   const { database, clock, cursors } = base;
-  const { broker, clock: brokerClock } = upstream;
   const { reconciliationTime, singleOperator } = base.config;
-  const { clocks, canceller, allKinds } = submissions;
+  const { clocks, canceller, allKinds, reconcilers } = work;
   const pages = new UnsettledPages(database, cursors);
   return {
     ...statusCalls({
-      ...{ ...base, stream: events.stream, broker, brokerClock, clocks, health },
+      ...{ ...base, stream: events.stream, broker: broker.orders, brokerClock: broker.clock, clocks, health },
       ...{ reconciliationTime, singleOperator },
     }),
     ...unsettledCalls(database, pages, clock),
-    ...reconcileCalls({ ...base, pages, ...outcomes.reconcilers, cancel: canceller }),
+    ...reconcileCalls({ ...base, pages, ...reconcilers, cancel: canceller }),
     ...reconciliationCalls({ ...base, wake: notify.dayWanted }),
     ...exportCalls(database),
     ...unclaimedCalls(database, cursors),

@@ -40,15 +40,16 @@ import type { Parts } from './parts.ts';
 function createOperations(base: Base, parts: Parts, requests: KeptRequests | undefined): ApiOperation[] {
   const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys, keySeals, walletSeals } = base;
   const { readTimeoutMs } = config;
-  const { keyUses, limits, reads } = parts.callers;
-  const { broker, records, simulator } = parts.upstream;
-  const { kinds, allKinds, submitter, canceller, contexts, images, documents } = parts.submissions;
+  const { keyUses, limits } = parts.callers;
+  const { orders, records } = parts.broker;
+  const { kinds, allKinds, submitter, canceller, contexts, documents, reads } = parts.work;
+  const { images, simulator } = parts;
   const submitted = { database, submitter, cursors, digestKeys: base.keys('request digests') };
   const instruments = new Instruments(records, reads);
   return [
     ...defineOperations(
       Orders,
-      orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts, instruments }),
+      orderHandlers({ ...submitted, kind: kinds.order, broker: orders, canceller, contexts, instruments }),
     ),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
     ...defineOperations(Wallet, walletHandlers(database, cursors, walletSeals)),
@@ -97,8 +98,7 @@ export function createServers(base: Base, parts: Parts) {
   const { config, log, does, links, metrics, tracer } = base;
   const { authenticator, limits } = parts.callers;
   // Only a sandbox keeps requests, and only for those who can ask for them.
-  const kept =
-    parts.upstream.simulator && new KeptRequests({ clock: base.clock, baseUrl: (): string => options.baseUrl });
+  const kept = parts.simulator && new KeptRequests({ clock: base.clock, baseUrl: (): string => options.baseUrl });
   const operations = createOperations(base, parts, kept);
   const { partners: identity } = links;
   const perAddress = config.connectionsPerAddress;

@@ -20,24 +20,24 @@ interface Watched extends Parts {
 /** Readiness, alerts and metrics of this process, and the port that serves them. */
 export function createTelemetry(base: Base, watched: Watched) {
   const { database, clock, holder, links, log, metrics, nats } = base;
-  const { callers, upstream, submissions, outcomes, failingWorkers } = watched;
+  const { callers, broker, work, failingWorkers } = watched;
   const { stream } = watched.events;
   const probe = new DatabaseProbe(database, clock);
   const writes = new WriteProbe(database, holder, log);
   const parts = {
     database: probe,
     writes,
-    broker: upstream.broker,
-    brokerClocks: submissions.clocks,
-    brokerClock: upstream.clock,
+    broker: broker.orders,
+    brokerClocks: work.clocks,
+    brokerClock: broker.clock,
     nats,
     stream,
     events: watched.events,
     sharing: callers.sharing,
-    objects: outcomes.stuck,
-    reports: outcomes.reports.order,
-    applicationReports: outcomes.reports.application,
-    gate: submissions.gate,
+    objects: work.stuck,
+    reports: work.reports.order,
+    applicationReports: work.reports.application,
+    gate: work.gate,
     watchedFiles: base.watchedFiles,
     failingWorkers,
     log: base.output,
@@ -53,10 +53,10 @@ export function createTelemetry(base: Base, watched: Watched) {
 /** The metrics that this process reads from memory. */
 function figures(base: Base, watched: Watched, health: Health): readonly Figure[] {
   const { clock, database, environment, metrics, output } = base;
-  const { callers, upstream, servers, submissions, outcomes } = watched;
-  const { limits, slots, reads } = callers;
-  const { images } = submissions;
-  const reports = Object.entries(outcomes.reports);
+  const { callers, broker, servers, work, images } = watched;
+  const { limits, slots } = callers;
+  const { reads } = work;
+  const reports = Object.entries(work.reports);
   const inSeconds = (ms: number | undefined) => ms && ms / 1_000;
   const named = (ids: readonly string[]) =>
     [...new Set(ids)].slice(0, maxPartnersNamed).map((id): [string, number] => [id, 1]);
@@ -81,12 +81,12 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
         return Object.entries({ limit, in_use: inUse, waiting });
       },
     ],
-    [metrics.stuckObjects, 'partner', () => named(outcomes.stuck.all)],
+    [metrics.stuckObjects, 'partner', () => named(work.stuck.all)],
     [metrics.stuckEvents, 'partner', () => named(watched.events.webhooks.consumer.stuck)],
     [metrics.partnerQueue, () => database.load.partnersWaiting],
     [metrics.paused, () => Number(environment.paused)],
     [metrics.clockOffset, () => inSeconds(clock.offsetMs)],
-    [metrics.brokerClockOffset, () => inSeconds(upstream.clock.estimateMs)],
+    [metrics.brokerClockOffset, () => inSeconds(broker.clock.estimateMs)],
     [metrics.troubles, 'part', () => health.known().map(({ part, sinceMs }) => [part, troubleMs(sinceMs) / 1_000])],
     [metrics.certificateExpires, 'link', () => expiries(base.links, clock.realNow())],
     [metrics.revocationListExpires, 'link', () => listExpiries(base.links, clock.realNow())],

@@ -18,7 +18,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'a send without an answer is tried again',
-    file: 'src/gateway/trading/broker/connection.ts',
+    file: 'src/gateway/trading/broker/grpc-connection.ts',
     find: "return { outcome: 'unclear', evidence: evidenceOf(error) };",
     replace:
       "if (notAfterMs > Date.now() - 500) return this.send(name, request, notAfterMs - 600 + 1_000, about, read);\n      return { outcome: 'unclear', evidence: evidenceOf(error) };",
@@ -38,7 +38,7 @@ export const sendingBugs: readonly SeededBug[] = [
   },
   {
     name: 'an unclear outcome is taken for one that never left',
-    file: 'src/gateway/trading/broker/connection.ts',
+    file: 'src/gateway/trading/broker/grpc-connection.ts',
     find: "return { outcome: 'unclear', evidence: evidenceOf(error) };",
     replace: "return { outcome: 'never-left', evidence: evidenceOf(error) };",
     test: lost,

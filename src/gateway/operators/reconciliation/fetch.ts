@@ -9,14 +9,10 @@ import {
 import { daysBefore } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
 import type { Statement } from '../../store/statement.ts';
-import { StatementError, type StatementPage, type StatementPlace } from '../../trading/broker/statements.ts';
+import type { BrokerStatements } from '../../trading/broker/broker.ts';
+import { StatementError, type StatementPage } from '../../trading/broker/statements.ts';
 import type { RunProgress } from './progress.ts';
 import { reconciliationItems, type StoredItem } from './table.ts';
-
-/** The part of the broker that gives statements. */
-export interface Statements {
-  page(place: StatementPlace, timeoutMs?: number): Promise<StatementPage>;
-}
 
 /** What is read of a statement, in this order; at last what the day before ended with. */
 const parts = [
@@ -52,7 +48,7 @@ export class IncompleteDayError extends Error {
  */
 export async function fetchStatement(
   progress: RunProgress,
-  broker: Statements,
+  broker: BrokerStatements,
   mostRecords: number,
 ): Promise<boolean | undefined> {
   let position = progress.run.position === '' ? start : (JSON.parse(progress.run.position) as Position);
@@ -80,7 +76,7 @@ export async function fetchStatement(
 /** Reads a page. Undefined if it is of the day before, which the broker has no complete statement of. */
 async function readPage(
   { run }: RunProgress,
-  broker: Statements,
+  broker: BrokerStatements,
   { section, isBefore }: (typeof parts)[number],
   { cursor, key }: Position,
 ): Promise<StatementPage | undefined> {

@@ -4,9 +4,10 @@ import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
+import type { Broker } from '../../trading/broker/broker.ts';
 import { StatementError } from '../../trading/broker/statements.ts';
 import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
-import { fetchStatement, IncompleteDayError, type Statements } from './fetch.ts';
+import { fetchStatement, IncompleteDayError } from './fetch.ts';
 import { RunLostError, RunProgress } from './progress.ts';
 import { type BreakKindName, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
 import { anyItem, breaksOfDay, removeItems } from './store.ts';
@@ -16,7 +17,7 @@ export interface RunnerOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly broker: Statements;
+  readonly broker: Pick<Broker, 'id' | 'statements'>;
   readonly isShared: boolean;
   readonly mostRecords: number;
   /** Called when a try of a day ended, with how long the run has taken. */
@@ -127,7 +128,7 @@ export class Runner {
         return (await this.#clear(progress, () => progress.isInterrupted)) ? 'fetch' : undefined;
       case 'fetch': {
         const { broker, mostRecords } = this.options;
-        const isWhole = await fetchStatement(progress, broker, mostRecords);
+        const isWhole = await fetchStatement(progress, broker.statements, mostRecords);
         if (isWhole === undefined) return undefined;
         return isWhole ? 'statement' : 'without_before';
       }

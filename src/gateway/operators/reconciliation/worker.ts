@@ -2,6 +2,7 @@ import { type Clock, lagosDay } from '../../../kit/clock.ts';
 import { Wakeup, type Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
+import { nameAt } from '../../trading/broker/broker.ts';
 import { dueDays } from './rules.ts';
 import { startRun } from './run-store.ts';
 import { Runner, type RunnerOptions } from './runner.ts';
@@ -24,9 +25,9 @@ export class ReconciliationWorker {
   readonly #runner: Runner;
 
   constructor(private readonly options: WorkerOptions) {
-    const { database, holder } = options;
+    const { broker, database, holder } = options;
     this.#runner = new Runner(options);
-    this.worker = underLease(database, 'reconciliation', holder, (lease) => this.#work(lease));
+    this.worker = underLease(database, nameAt(broker.id, 'reconciliation'), holder, (lease) => this.#work(lease));
   }
 
   /** An operator asked for a run. */

@@ -20,13 +20,13 @@ import type { HandlersOf } from '../../edge/auth/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { Cursors } from '../../edge/paging.ts';
+import type { BrokerRecords } from '../../trading/broker/broker.ts';
 import type { ReadQueue } from '../../trading/broker/read-queue.ts';
-import type { RecordsBroker } from '../../trading/broker/records.ts';
 import { type Calendar, calendarRange, toMarketDay } from './calendar.ts';
 import type { Instruments } from './instruments.ts';
 
 interface ReferenceHandlerParts {
-  readonly records: RecordsBroker;
+  readonly records: BrokerRecords;
   readonly reads: ReadQueue;
   readonly cursors: Cursors;
   readonly clock: Clock;

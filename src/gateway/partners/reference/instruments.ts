@@ -18,8 +18,9 @@ import { atMost } from '../../../kit/at-most.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import type { Origin } from '../../edge/origin.ts';
+import type { BrokerRecords } from '../../trading/broker/broker.ts';
 import type { ReadQueue } from '../../trading/broker/read-queue.ts';
-import type { ReadTime, RecordsBroker } from '../../trading/broker/records.ts';
+import type { ReadTime } from '../../trading/broker/records.ts';
 
 /** How long a list of instruments is used, in milliseconds, as a trading context is. */
 const usableMs = 5_000;
@@ -39,7 +40,7 @@ export class Instruments {
   readonly #queued = new Map<string, Promise<List>>();
 
   constructor(
-    private readonly records: Pick<RecordsBroker, 'instruments'>,
+    private readonly records: Pick<BrokerRecords, 'instruments'>,
     private readonly reads: Pick<ReadQueue, 'read'>,
   ) {}
 

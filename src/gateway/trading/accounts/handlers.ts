@@ -22,15 +22,16 @@ import type { Call, HandlersOf } from '../../edge/auth/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
+import type { BrokerRecords } from '../broker/broker.ts';
 import type { ReadQueue } from '../broker/read-queue.ts';
-import { placeOfTrade, type ReadTime, type RecordRange, type RecordsBroker, tradeDate } from '../broker/records.ts';
+import { placeOfTrade, type ReadTime, type RecordRange, tradeDate } from '../broker/records.ts';
 import { shownMessage } from '../shown-message.ts';
 import { checkInRange, type DayRange, dayRange } from './rules.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
 
 interface AccountHandlerParts {
   readonly database: Database;
-  readonly records: RecordsBroker;
+  readonly records: BrokerRecords;
   readonly reads: ReadQueue;
   readonly cursors: Cursors;
   readonly clock: Clock;

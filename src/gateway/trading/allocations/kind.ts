@@ -11,8 +11,7 @@ import { whether } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { Statement } from '../../store/statement.ts';
 import { accounts } from '../accounts/store.ts';
-import type { AllocationBroker } from '../broker/back-office.ts';
-import type { LookedUp, Sent } from '../broker/port.ts';
+import type { BrokerAllocations, LookedUp, Sent } from '../broker/broker.ts';
 import { type StoredFields, storedFields } from '../shown-message.ts';
 import type { DayLimit } from '../submission/day-limit.ts';
 import type { CreatedKind, Precondition, Prepared } from '../submission/kind.ts';
@@ -33,7 +32,7 @@ import {
 
 /** The parts of the gateway that allocations need. */
 export interface AllocationParts {
-  readonly broker: AllocationBroker;
+  readonly broker: BrokerAllocations;
   readonly clock: Clock;
   readonly ids: IdMaker;
   readonly walletSeals: WalletSeals;

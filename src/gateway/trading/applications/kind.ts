@@ -11,8 +11,7 @@ import type { Logger } from '../../../kit/log.ts';
 import type { Database } from '../../store/database.ts';
 import type { Statement } from '../../store/statement.ts';
 import { openAccount } from '../accounts/store.ts';
-import type { ApplicationBroker } from '../broker/back-office.ts';
-import type { LookedUp, Sent } from '../broker/port.ts';
+import type { BrokerApplications, LookedUp, Sent } from '../broker/broker.ts';
 import { Change } from '../submission/change.ts';
 import type { CreatedKind, Prepared } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
@@ -23,7 +22,7 @@ import { applications, findForeignAccount, type StoredApplication, toApplication
 
 /** The parts of the gateway that applications need. */
 export interface ApplicationParts {
-  readonly broker: ApplicationBroker;
+  readonly broker: BrokerApplications;
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;

@@ -2,6 +2,7 @@ import { Counts, once } from '../../../kit/counts.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { SharedSlots, Slot } from '../../edge/limits/shared-slots.ts';
 import type { Origin } from '../../edge/origin.ts';
+import { type BrokerId, nameAt } from './broker.ts';
 import type { ReadTime } from './records.ts';
 
 /** Begins a read with the slots that it acquired. */
@@ -26,6 +27,7 @@ export class ReadQueue {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
+    private readonly broker: BrokerId,
     private readonly slots: Pick<SharedSlots, 'acquire'>,
     /** How long a read may take from its arrival to its answer. */
     private readonly timeoutMs: number,
@@ -112,12 +114,13 @@ export class ReadQueue {
   /** Begins at most one read of each partner. */
   async #serveOnce(): Promise<void> {
     const { slots, mostPerPartner, mostInAll } = this;
+    const name = nameAt(this.broker, 'reads');
     for (const partnerId of [...this.#queues.keys()]) {
       if (this.underWay >= mostInAll) return;
       if (!this.#queues.has(partnerId) || this.#underWay.of(partnerId) >= mostPerPartner) continue;
-      const ofPartner = await slots.acquire(`reads.${partnerId}`, mostPerPartner, true);
+      const ofPartner = await slots.acquire(`${name}.${partnerId}`, mostPerPartner, true);
       if (ofPartner === undefined) continue;
-      const ofAll = await slots.acquire('reads', mostInAll, true);
+      const ofAll = await slots.acquire(name, mostInAll, true);
       if (ofAll === undefined) return ofPartner.release();
       const queue = this.#queues.get(partnerId);
       const [begin] = queue ?? [];

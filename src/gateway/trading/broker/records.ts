@@ -1,6 +1,5 @@
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import {
-  Accounts,
   type ContractNote,
   type GetBalanceResponse,
   type GetMarketResponse,
@@ -12,18 +11,9 @@ import {
   type Trade,
 } from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../../gen/marina/broker/v1/orders_pb.ts';
-import {
-  type Lga,
-  type ListedInstrument,
-  type MarketDay,
-  Reference,
-  type State,
-} from '../../../gen/marina/broker/v1/reference_pb.ts';
 import { isDate, lagosDay } from '../../../kit/clock.ts';
 import { isKoboDecimal } from '../../../kit/money.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { BrokerConnection, type BrokerOptions } from './connection.ts';
-import { isDaysOf, isInstrumentList } from './market.ts';
 
 /** The context of a read: its longest time, and its origin. */
 export interface ReadTime {
@@ -53,86 +43,9 @@ export interface ContractNotePlace {
 }
 
 /** The positions after a symbol, at most `limit`. */
-interface PositionsRange {
+export interface PositionsRange {
   readonly afterSymbol: string;
   readonly limit: number;
-}
-
-/**
- * Reads the broker's records, over connections of its own. Each read throws `exchange_unavailable`, or `exchange_error`
- * if the answer makes no sense; reads of an account also throw `account_not_at_broker`.
- */
-export class RecordsBroker {
-  readonly #accounts: BrokerConnection<typeof Accounts>;
-  readonly #reference: BrokerConnection<typeof Reference>;
-
-  constructor(options: BrokerOptions) {
-    this.#accounts = new BrokerConnection(Accounts, 'broker', options);
-    this.#reference = new BrokerConnection(Reference, 'broker', options);
-  }
-
-  balance(account: string, time: ReadTime): Promise<GetBalanceResponse> {
-    return this.#accounts.read('getBalance', { account }, time, 'account_not_at_broker', (answer) =>
-      isBalance(answer, account),
-    );
-  }
-
-  positions(account: string, range: PositionsRange, time: ReadTime): Promise<ListPositionsResponse> {
-    return this.#accounts.read('listPositions', { account, ...range }, time, 'account_not_at_broker', (answer) =>
-      isPositionsPage(answer, account, range),
-    );
-  }
-
-  trades(range: RecordRange<TradePlace>, time: ReadTime): Promise<ListTradesResponse> {
-    const { account, from: fromDate, to: toDate, limit } = range;
-    const after = range.after && { executedAt: timestampFromMs(range.after.executedAtMs), id: range.after.id };
-    const request = { account, fromDate, toDate, limit, after };
-    return this.#accounts.read('listTrades', request, time, 'account_not_at_broker', (answer) =>
-      isTradesPage(answer, range),
-    );
-  }
-
-  contractNotes(range: RecordRange<ContractNotePlace>, time: ReadTime): Promise<ListContractNotesResponse> {
-    const { account, from: fromDate, to: toDate, limit, after } = range;
-    const request = { account, fromDate, toDate, limit, after };
-    return this.#accounts.read('listContractNotes', request, time, 'account_not_at_broker', (answer) =>
-      isNotesPage(answer, range),
-    );
-  }
-
-  market(time: ReadTime): Promise<GetMarketResponse> {
-    return this.#accounts.read('getMarket', {}, time, 'exchange_error', isMarket);
-  }
-
-  async states(time: ReadTime): Promise<readonly State[]> {
-    const isList = ({ states }: { readonly states: readonly State[] }) => isAreaList(states, 32);
-    return (await this.#reference.read('listStates', {}, time, 'exchange_error', isList)).states;
-  }
-
-  /** Throws `not_found` for an unknown state. */
-  async lgas(state: string, time: ReadTime): Promise<readonly Lga[]> {
-    const isList = ({ lgas }: { readonly lgas: readonly Lga[] }) => isAreaList(lgas, 64);
-    return (await this.#reference.read('listLgas', { state }, time, 'not_found', isList)).lgas;
-  }
-
-  /** Everything that the exchange lists, by symbol. */
-  async instruments(time: ReadTime): Promise<readonly ListedInstrument[]> {
-    const isList = ({ instruments }: { readonly instruments: readonly ListedInstrument[] }) =>
-      isInstrumentList(instruments);
-    return (await this.#reference.read('listInstruments', {}, time, 'exchange_error', isList)).instruments;
-  }
-
-  /** The days of the calendar from one to another, at most `maxMarketDays`; fewer if the calendar ends before. */
-  async marketDays(from: string, to: string, time: ReadTime): Promise<readonly MarketDay[]> {
-    const isList = ({ days }: { readonly days: readonly MarketDay[] }) => isDaysOf(days, from, to);
-    const asked = { fromDate: from, toDate: to };
-    return (await this.#reference.read('listMarketDays', asked, time, 'exchange_error', isList)).days;
-  }
-
-  close(): void {
-    this.#accounts.close();
-    this.#reference.close();
-  }
 }
 
 /** The members of a page besides its records. */
@@ -150,7 +63,7 @@ const maxAreas = 1_000;
 const lastMs = 253_402_300_799_999;
 
 /** Whether an answer is the balance of the requested account. */
-function isBalance(balance: GetBalanceResponse, account: string): boolean {
+export function isBalance(balance: GetBalanceResponse, account: string): boolean {
   return balance.account === account && balance.pendingDebitsKobo >= 0n;
 }
 
@@ -189,7 +102,7 @@ export function isNotesPage(page: ListContractNotesResponse, range: RecordRange<
 }
 
 /** Whether an answer states the exchange's session. A later version of the broker may have more sessions. */
-function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
+export function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
   return (
     session !== MarketSession.UNSPECIFIED &&
     [nextOpenAt, nextCloseAt].every((at) => at === undefined || isInstant(timestampMs(at)))

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { isPrintable, isPrintableAscii, writtenOut } from '../../../kit/printable.ts';
+import { ApiError } from '../../edge/errors.ts';
 
 /**
  * The texts that a broker states: ids, codes, dates and decimals are printable ASCII, names are printable in any script. One rule
@@ -7,6 +8,9 @@ import { isPrintable, isPrintableAscii, writtenOut } from '../../../kit/printabl
  */
 const maxLength = 200;
 const maxIdLength = 64;
+
+/** The largest number of a report. Numbers are dense from 1, and one near 2^63 could not be followed by another. */
+const maxReportNumber = 2n ** 53n - 1n;
 
 /** A text of a message, or a message or list inside it. */
 interface Member {
@@ -43,6 +47,27 @@ export function withRightTexts<Report extends Message>(schema: DescMessage, repo
       : '';
   }
   return right as unknown as Report;
+}
+
+/** Whether a report's number can be one. */
+export function isReportNumber(number: bigint): boolean {
+  return number > 0n && number <= maxReportNumber;
+}
+
+/** Whether a text is an id of the broker or the exchange: at most 64 printable ASCII characters, or none. */
+export function isUpstreamId(text: string): boolean {
+  return /^[ -~]{0,64}$/.test(text);
+}
+
+/** The reports in a query's answer, above a number and in order; undefined if not found. Throws if it makes no sense. */
+export function reportsOf<Report extends { readonly number: bigint }>(
+  { found, reports }: { readonly found: boolean; readonly reports: readonly Report[] },
+  afterNumber: bigint,
+  isReport: (report: Report) => boolean,
+): readonly Report[] | undefined {
+  const isInOrder = reports.every((report, at) => report.number > (reports[at - 1]?.number ?? afterNumber));
+  if (!isInOrder || !reports.every(isReport) || (!found && reports.length > 0)) throw new ApiError('exchange_error');
+  return found ? reports : undefined;
 }
 
 function wrongIn(members: readonly Member[], values: Values): string | undefined {

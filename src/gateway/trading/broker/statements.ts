@@ -1,5 +1,4 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import { status } from '@grpc/grpc-js';
 import { AllocationOutcome } from '../../../gen/marina/broker/v1/allocations_pb.ts';
 import { Side } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import {
@@ -8,12 +7,9 @@ import {
   type StatementOrder,
   StatementOrderState,
   StatementSection,
-  Statements,
   type StatementTrade,
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
-import { ApiError } from '../../edge/errors.ts';
-import { BrokerConnection, type BrokerOptions, codeOf, evidenceOf } from './connection.ts';
 
 /** Why there is no page: the broker gives no statements, has none of the day, could not be asked, or broke its promises. */
 export type StatementProblem = 'not_offered' | 'no_statement' | 'unavailable' | 'nonsense';
@@ -54,37 +50,6 @@ export interface StatementPage {
 /** The most records of a page. */
 export const statementPageSize = 500;
 
-/** Reads the broker's statements, over a connection of its own, so that a slow page holds nothing up. */
-export class StatementsBroker {
-  readonly #connection: BrokerConnection<typeof Statements>;
-
-  constructor(options: BrokerOptions) {
-    this.#connection = new BrokerConnection(Statements, 'broker', options);
-  }
-
-  /** Reads a page. Throws a `StatementError`. */
-  async page(place: StatementPlace, timeoutMs?: number): Promise<StatementPage> {
-    const { day, section, cursor } = place;
-    const answer = await this.#connection
-      .call('getStatement', { day, section, cursor, limit: statementPageSize }, { timeoutMs })
-      .catch((error: unknown) => {
-        throw problemOf(error);
-      });
-    const wrong = wrongIn(answer, place);
-    if (wrong !== undefined) throw new StatementError('nonsense', `the statement makes no sense: ${wrong}`);
-    return {
-      answer,
-      fromMs: at(answer.from),
-      toMs: at(answer.to),
-      lastKey: keysOf(answer, section).at(-1) ?? place.afterKey,
-    };
-  }
-
-  close(): void {
-    this.#connection.close();
-  }
-}
-
 const longestCursor = 200;
 const dayMs = 86_400_000;
 /** Nothing in a statement is older. */
@@ -96,26 +61,12 @@ const accountCode = /^[A-Z0-9-]{1,64}$/;
 const symbolCode = /^[A-Z0-9.-]{1,20}$/;
 const cursorText = /^[\x20-\x7e]*$/;
 
-function problemOf(error: unknown): StatementError {
-  if (error instanceof ApiError) {
-    return new StatementError('nonsense', 'the statement makes no sense: a text is not printable', { cause: error });
-  }
-  const code = codeOf(error);
-  if (code === status.UNIMPLEMENTED) {
-    return new StatementError('not_offered', 'the broker gives no statements', { cause: error });
-  }
-  if (code === status.NOT_FOUND) {
-    return new StatementError('no_statement', 'the broker has no statement of the day', { cause: error });
-  }
-  return new StatementError('unavailable', `the broker did not answer: ${evidenceOf(error)}`, { cause: error });
-}
-
 /** What is wrong with a page; undefined: nothing. */
 export function wrongIn(answer: GetStatementResponse, place: StatementPlace): string | undefined {
   const { day, nextCursor, from, to } = answer;
   if (day !== place.day) return 'it is of another day';
   if (from === undefined || to === undefined) return 'it does not state its period';
-  if (!isPeriod(day, at(from), at(to))) return 'its period is not that of the day';
+  if (!isPeriod(day, timeOf(from), timeOf(to))) return 'its period is not that of the day';
   if (nextCursor.length > longestCursor || !cursorText.test(nextCursor)) return 'its cursor is not one';
   if (nextCursor !== '' && nextCursor === place.cursor) return 'its cursor leads to the same page again';
   const keys = keysOf(answer, place.section);
@@ -128,7 +79,7 @@ export function wrongIn(answer: GetStatementResponse, place: StatementPlace): st
     if (key <= before) return 'records are not in their order';
     before = key;
   }
-  return recordsAreWrong(answer, at(to)) ? 'a record is impossible' : undefined;
+  return recordsAreWrong(answer, timeOf(to)) ? 'a record is impossible' : undefined;
 }
 
 /** The keys of a section's records, which sort as the section does. */
@@ -210,6 +161,7 @@ function isBefore(time: Timestamp, periodTo: number): boolean {
   return timestampMs(time) >= firstTime && timestampMs(time) < periodTo;
 }
 
-function at(time: GetStatementResponse['from']): number {
+/** The time in milliseconds; 0: not stated. */
+export function timeOf(time: GetStatementResponse['from']): number {
   return time === undefined ? 0 : timestampMs(time);
 }

@@ -5,8 +5,8 @@ import type { Call } from '../../edge/auth/call.ts';
 import { whilePermitted } from '../../edge/auth/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
+import type { BrokerOrders } from '../broker/broker.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
-import type { Broker } from '../broker/orders.ts';
 import type { Change } from '../submission/change.ts';
 import type { Recorder } from '../submission/record.ts';
 import { isUnsettled } from '../submission/rules.ts';
@@ -28,7 +28,7 @@ const longestCancelMs = 300_000;
 
 export interface CancellerParts {
   readonly kind: OrderKind;
-  readonly broker: Broker;
+  readonly broker: BrokerOrders;
   readonly recorder: Recorder;
   readonly clock: Clock;
   readonly submitTimeoutMs: number;

@@ -15,7 +15,7 @@ import type { HandlersOf } from '../../edge/auth/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import { accounts } from '../accounts/store.ts';
-import type { Broker } from '../broker/orders.ts';
+import type { BrokerOrders } from '../broker/broker.ts';
 import { shownMessage, storedFields } from '../shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
 import type { Canceller } from './cancel.ts';
@@ -25,7 +25,7 @@ import { rejectSentences } from './rules.ts';
 import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
 
 interface OrderHandlerParts extends SubmissionHandlerParts {
-  readonly broker: Broker;
+  readonly broker: BrokerOrders;
   readonly canceller: Canceller;
   readonly kind: OrderKind;
   readonly contexts: TradingContexts;

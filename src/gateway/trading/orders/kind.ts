@@ -11,8 +11,7 @@ import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { Statement } from '../../store/statement.ts';
 import { accounts } from '../accounts/store.ts';
-import type { Broker } from '../broker/orders.ts';
-import type { LookedUp, Sent } from '../broker/port.ts';
+import type { BrokerOrders, LookedUp, Sent } from '../broker/broker.ts';
 import { type StoredFields, storedFields } from '../shown-message.ts';
 import { Change } from '../submission/change.ts';
 import type { DayLimit } from '../submission/day-limit.ts';
@@ -50,7 +49,7 @@ export class TradingContexts {
   /** Grows when something is forgotten: a read that began before is not cached. */
   #generation = 0;
 
-  constructor(private readonly broker: Pick<Broker, 'tradingContext'>) {}
+  constructor(private readonly broker: Pick<BrokerOrders, 'tradingContext'>) {}
 
   /** Forgets an account of a partner, which may no longer be the partner's. */
   forget(partnerId: string, account: string): void {
@@ -107,7 +106,7 @@ export class TradingContexts {
 
 /** The parts of the gateway that orders need. */
 export interface OrderParts {
-  readonly broker: Broker;
+  readonly broker: BrokerOrders;
   readonly contexts: TradingContexts;
   readonly clock: Clock;
 }

@@ -1,5 +1,5 @@
 import type { Statement } from '../../store/statement.ts';
-import type { Sent } from '../broker/port.ts';
+import type { Sent } from '../broker/broker.ts';
 import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
 import { isUnsettled, type Settled } from './rules.ts';
 import { earliestAfter, isBehind, type NewStep, type ReportedStep, type Submission } from './table.ts';

@@ -3,15 +3,19 @@ import type { Logger } from '../../../kit/log.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
 import { statement } from '../../store/statement.ts';
-import type { BrokerClock, ClockAgreement } from '../broker/clock.ts';
+import { type Broker, nameAt } from '../broker/broker.ts';
+import type { ClockAgreement } from '../broker/clock.ts';
+
+/** The broker's clock, and a quick call whose answer states the time. */
+export type WatchedBroker = Pick<Broker, 'id' | 'clock'> & {
+  readonly orders: Pick<Broker['orders'], 'honoursNotAfter'>;
+};
 
 export interface ClockWatchParts {
-  readonly brokerClock: BrokerClock;
+  readonly broker: WatchedBroker;
   readonly database: Database;
   readonly clock: Pick<SystemClock, 'offsetMs'>;
   readonly log: Logger;
-  /** Any quick call to the broker: its answer states the time. */
-  readonly askBroker: () => Promise<unknown>;
 }
 
 const watchEveryMs = 1_000;
@@ -56,7 +60,7 @@ export class ClockWatch {
 
   /** Whether the clocks agree, as far as this process knows. */
   get known(): ClockAgreement {
-    return performance.now() < this.#evidenceUntil ? 'apart' : this.parts.brokerClock.agreement;
+    return performance.now() < this.#evidenceUntil ? 'apart' : this.parts.broker.clock.agreement;
   }
 
   /** Whether the clocks agree, as far as any replica knows. Throws if the database does not answer. */
@@ -70,7 +74,8 @@ export class ClockWatch {
    * storing is ahead of this process's clock.
    */
   reported(afterMs: number, storedAheadMs = 0): void {
-    const { brokerClock, clock, log } = this.parts;
+    const { clock, log } = this.parts;
+    const brokerClock = this.parts.broker.clock;
     if (!isAgainstBroker(afterMs, storedAheadMs, brokerClock.skewMs)) return;
     // When operators move a sandbox's clock, the broker's follows a moment later.
     if (clock.offsetMs > 0) return;
@@ -92,7 +97,7 @@ export class ClockWatch {
         `SELECT position, CAST(position AS SIGNED) + ? - UNIX_TIMESTAMP(NOW(3)) * 1000 AS left_ms FROM positions
           WHERE name = ?`,
         evidenceKeptMs,
-        evidenceName,
+        nameAt(this.parts.broker.id, evidenceName),
       ),
     );
     // Evidence read before counts from then, because the database's clock may have been set back since.
@@ -107,17 +112,17 @@ export class ClockWatch {
       statement(
         `INSERT INTO positions (name, position) VALUES (?, CAST(FLOOR(UNIX_TIMESTAMP(NOW(3)) * 1000) AS CHAR))
           ON DUPLICATE KEY UPDATE position = VALUES(position)`,
-        evidenceName,
+        nameAt(this.parts.broker.id, evidenceName),
       ),
     );
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { brokerClock, askBroker } = this.parts;
+    const { clock: brokerClock, orders } = this.parts.broker;
     while (!signal.aborted) {
       if ((brokerClock.silentMs ?? Number.POSITIVE_INFINITY) > silentForMs) {
         // Another alert reports that it cannot be reached.
-        const answered = await askBroker().then(
+        const answered = await orders.honoursNotAfter().then(
           () => true,
           () => false,
         );
@@ -132,8 +137,8 @@ export class ClockWatch {
   }
 
   #logAgreement(): void {
-    const { brokerClock, log } = this.parts;
-    const { skewMs, estimateMs } = brokerClock;
+    const { broker, log } = this.parts;
+    const { skewMs, estimateMs } = broker.clock;
     const agreement = this.known;
     if (agreement === 'unknown' || agreement === this.#logged) return;
     this.#logged = agreement;

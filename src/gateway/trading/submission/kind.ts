@@ -7,7 +7,7 @@ import type { Fact, Shared } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
-import type { LookedUp, Sent } from '../broker/port.ts';
+import type { LookedUp, Sent } from '../broker/broker.ts';
 import type { DayLimit } from './day-limit.ts';
 import type { Applied, States } from './rules.ts';
 import type { History, ReportedStep, Submission } from './table.ts';

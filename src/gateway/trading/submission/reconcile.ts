@@ -7,9 +7,9 @@ import { asApiError } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import type { Statement } from '../../store/statement.ts';
+import { type BrokerId, type LookedUp, nameAt } from '../broker/broker.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
-import { statusOf } from '../broker/connection.ts';
-import type { LookedUp } from '../broker/port.ts';
+import { statusOf } from '../broker/grpc-connection.ts';
 import { applyFound, applyLeaseEnd, applyMissing, applyUnanswered, type Change } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import { PartnerRests } from './partner-rests.ts';
@@ -25,6 +25,7 @@ const firstWaitMs = 500;
 const longestWaitMs = 30_000;
 
 export interface ReconcilerOptions<Row extends Submission, Report> {
+  readonly broker: BrokerId;
   readonly kind: Kind<Row, Report>;
   readonly database: Database;
   readonly recorder: Recorder;
@@ -64,8 +65,9 @@ export class Reconciler<Row extends Submission, Report> {
   readonly #rests = new PartnerRests();
 
   constructor(private readonly options: ReconcilerOptions<Row, Report>) {
-    const { database, kind, holder } = options;
-    this.worker = underLease(database, `reconcile-${kind.name}s`, holder, (lease) => this.#run(lease));
+    const { broker, database, kind, holder } = options;
+    const name = nameAt(broker, `reconcile-${kind.name}s`);
+    this.worker = underLease(database, name, holder, (lease) => this.#run(lease));
   }
 
   /** Queries about several objects at once. An answer that comes late holds up only the object that it is about. */

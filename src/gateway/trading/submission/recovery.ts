@@ -8,17 +8,17 @@ import type { Database } from '../../store/database.ts';
 import { isMisfit } from '../../store/errors.ts';
 import { sharing, together, whether } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
-import type { SubmissionsBroker, Taken } from '../broker/back-office.ts';
+import type { Broker, BrokerId, Taken } from '../broker/broker.ts';
 import { type AnyKind, type Kinds, type NewSubmission, newRow, unclearReason } from './kind.ts';
 import { type FactReader, type Note, type Notes, readFacts, UnreadableNote } from './notes.ts';
-import { noteRestore, submissionsPosition as positionName, restoredName } from './restored.ts';
+import { noteRestore, restoredPosition, submissionsPosition } from './restored.ts';
 import type { HeldObjects, StartGate } from './start-gate.ts';
 import { storing } from './submit.ts';
 import { advancePosition, byId, readPosition } from './table.ts';
 
 export interface RecoveryOptions {
   readonly database: Database;
-  readonly broker: Pick<SubmissionsBroker, 'submissionsAfter'>;
+  readonly broker: Pick<Broker, 'id' | 'submissions'>;
   readonly kinds: Kinds;
   readonly clock: Clock;
   readonly notes: Notes;
@@ -103,11 +103,11 @@ export class Recovery {
 
   async #goThrough(): Promise<void> {
     const { database, broker, gate, log, kinds } = this.options;
-    const first = BigInt((await readPosition(database, positionName)) ?? 0);
+    const first = BigInt((await readPosition(database, submissionsPosition(broker.id))) ?? 0);
     const held: HeldObjects[] = [];
     const heldIds = new Set<string>();
     for (let position = first; ; ) {
-      const taken = await broker.submissionsAfter(position, maxAtOnce);
+      const taken = await broker.submissions.submissionsAfter(position, maxAtOnce);
       if (taken === undefined) {
         if (!this.#saidMissing)
           log.warn('the broker does not list what it was given: a restored database stays as it is');
@@ -117,7 +117,7 @@ export class Recovery {
       const lost = await this.#lostOf(taken);
       // Later ones are the last sends of a process that ended meanwhile. What is of no kind of ours was never stored here.
       const ours = lost.filter((one) => kinds.ofId(one.clientId) !== undefined);
-      if (ours.length > 0 && !gate.isOpen) await declareRestored(database, first);
+      if (ours.length > 0 && !gate.isOpen) await declareRestored(database, broker.id, first);
       const passedOver = new Set<string>();
       for (const one of lost) {
         const outcome = await this.#restore(one);
@@ -148,9 +148,10 @@ export class Recovery {
    * after they were seen. Without it, the next run looks at them again.
    */
   async #advance(taken: readonly Taken[], passedOver: ReadonlySet<string>, position: bigint): Promise<void> {
+    const { database, broker } = this.options;
     const needed = taken.filter(({ clientId }) => !passedOver.has(clientId));
-    await this.options.database.transaction(this.#find(needed), (rows) => ({
-      writes: without(needed, rows).length === 0 ? [advancePosition(positionName, position)] : [],
+    await database.transaction(this.#find(needed), (rows) => ({
+      writes: without(needed, rows).length === 0 ? [advancePosition(submissionsPosition(broker.id), position)] : [],
       result: undefined,
     }));
   }
@@ -294,9 +295,9 @@ function restoredRow(kind: AnyKind, id: string, submission: NewSubmission, facts
  * Declares that the database was restored (`noteRestore`), unless that was done since the last submission that is known to be
  * stored. For a gateway that finds out by itself: it calls this once.
  */
-export async function declareRestored(database: Database, position?: bigint): Promise<boolean> {
-  const at = (position ?? (await readPosition(database, positionName)) ?? 0).toString();
-  if ((await readPosition(database, restoredName)) === at) return false;
-  await noteRestore(database, BigInt(at));
+export async function declareRestored(database: Database, broker: BrokerId, position?: bigint): Promise<boolean> {
+  const at = (position ?? (await readPosition(database, submissionsPosition(broker))) ?? 0).toString();
+  if ((await readPosition(database, restoredPosition(broker))) === at) return false;
+  await noteRestore(database, broker, BigInt(at));
   return true;
 }

@@ -1,14 +1,15 @@
 import type { Database } from '../../store/database.ts';
 import { type Statement, statement } from '../../store/statement.ts';
+import { type BrokerId, nameAt } from '../broker/broker.ts';
 import { saveFirst, savePosition } from './table.ts';
 
 const dayMs = 86_400_000;
 /** The position at the beginning of a day is kept for so many days with reports. */
 const keptDays = 8;
 
-/** The name of the stored position of a kind's reports, and of the lease on their stream. */
-export function positionNameOf(kind: string): string {
-  return `${kind}-reports`;
+/** The name of the stored position of a broker's reports about a kind, and of the lease on their stream. */
+export function reportsPosition(broker: BrokerId, kind: string): string {
+  return nameAt(broker, `${kind}-reports`);
 }
 
 const slotName = (name: string, slot: number) => `${name} day ${slot}`;
@@ -38,8 +39,12 @@ export function tellRewound({ name, from, to }: Rewound): string {
  * So all reports since are read again. An object ignores those that it has, and gets those that a database lost which was
  * restored, or whose failover lost commits. Only while no gateway runs.
  */
-export async function rewindReports(database: Database, kinds: readonly string[]): Promise<Rewound[]> {
-  const names = kinds.map(positionNameOf);
+export async function rewindReports(
+  database: Database,
+  broker: BrokerId,
+  kinds: readonly string[],
+): Promise<Rewound[]> {
+  const names = kinds.map((kind) => reportsPosition(broker, kind));
   const slots = Array.from({ length: keptDays }, (_, slot) => slot);
   const all = names.flatMap((name) => [name, ...slots.map((slot) => slotName(name, slot))]);
   const read = statement('SELECT name, position FROM positions WHERE name IN (?) FOR UPDATE', all);

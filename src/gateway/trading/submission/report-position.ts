@@ -3,7 +3,8 @@ import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
 import { fenced, type Lease } from '../../store/lease.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';
-import { keepDay, positionNameOf } from './report-days.ts';
+import type { BrokerId } from '../broker/broker.ts';
+import { keepDay, reportsPosition } from './report-days.ts';
 import { hasMark, ProvenMark } from './report-mark.ts';
 import { positions, savePosition } from './table.ts';
 
@@ -73,6 +74,7 @@ export class DatabaseDiffersError extends Error {
 
 export interface ReportPositionOptions {
   readonly database: Database;
+  readonly broker: BrokerId;
   /** The kind's name, as in `order`. */
   readonly kind: string;
   /** Finds the objects of some ids: `id`, `last_report`, `missed_report`. */
@@ -113,7 +115,7 @@ export class ReportPosition {
   readonly #mark: ProvenMark;
 
   constructor(private readonly options: ReportPositionOptions) {
-    this.#mark = new ProvenMark(positionNameOf(options.kind), options.realNow);
+    this.#mark = new ProvenMark(this.#name, options.realNow);
   }
 
   /** Forgets what is in memory and reads the stored position, under the lease. */
@@ -268,7 +270,7 @@ export class ReportPosition {
   }
 
   get #name(): string {
-    return positionNameOf(this.options.kind);
+    return reportsPosition(this.options.broker, this.options.kind);
   }
 }
 

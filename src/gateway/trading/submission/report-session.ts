@@ -9,6 +9,7 @@ import { isUnproven } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import { type Statement, statement, toBigInt } from '../../store/statement.ts';
+import type { BrokerId } from '../broker/broker.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import type { LaneSlots } from './lane-slots.ts';
 import type { Recorder } from './record.ts';
@@ -37,6 +38,7 @@ export interface ReportedKind<Row extends Submission, Report extends Numbered> e
 }
 
 export interface ReportConsumerOptions<Row extends Submission, Report extends Numbered> {
+  readonly broker: BrokerId;
   readonly kind: ReportedKind<Row, Report>;
   readonly database: Database;
   readonly recorder: Recorder;
@@ -236,14 +238,14 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
 
   /** A person must find out whose object it is. Returns what is stored of it with the position. */
   #noteUnclaimed(id: string, reports: readonly Report[]): readonly Statement[] {
-    const { kind, log, clock, onUnclaimed } = this.parts.options;
+    const { broker, kind, log, clock, onUnclaimed } = this.parts.options;
     const numbers = reports.map(({ number }) => Number(number));
     log.error(
       { objectId: id, numbers: numbers.slice(0, 10) },
       'the upstream reports about an object that is not stored here',
     );
     onUnclaimed?.(kind.name);
-    return keepUnclaimed(kind, id, reports, clock.realNow());
+    return keepUnclaimed(broker, kind, id, reports, clock.realNow());
   }
 }
 

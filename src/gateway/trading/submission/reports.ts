@@ -3,7 +3,7 @@ import { coalesce } from '../../../kit/coalesce.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import { LaneSlots } from './lane-slots.ts';
-import { positionNameOf } from './report-days.ts';
+import { reportsPosition } from './report-days.ts';
 import { checkEveryMs, LeaseLostError, ReportPosition } from './report-position.ts';
 import {
   findObjects,
@@ -50,9 +50,10 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   #firstMessageAt: number | undefined;
 
   constructor(private readonly options: ReportConsumerOptions<Row, Report>) {
-    const { kind, database, holder, clock, log, onWentBack } = options;
+    const { broker, kind, database, holder, clock, log, onWentBack } = options;
     this.#position = new ReportPosition({
       database,
+      broker,
       kind: kind.name,
       findObjects: (ids) => findObjects(kind, ids),
       realNow: () => clock.realNow(),
@@ -61,7 +62,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
         onWentBack?.(kind.name);
       },
     });
-    this.worker = underLease(database, positionNameOf(kind.name), holder, async (lease) => {
+    this.worker = underLease(database, reportsPosition(broker, kind.name), holder, async (lease) => {
       try {
         await this.#run(lease);
       } finally {

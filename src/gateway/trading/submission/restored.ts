@@ -1,12 +1,19 @@
 import { leaveVersionGaps } from '../../delivery/events/feed.ts';
 import type { Database } from '../../store/database.ts';
+import { type BrokerId, nameAt } from '../broker/broker.ts';
 import { type Rewound, rewindReports } from './report-days.ts';
 import { readPosition, savePosition } from './table.ts';
 
 /** The name of the position of the last submission in the broker's list that is known to be stored. */
-export const submissionsPosition = 'submissions';
+export function submissionsPosition(broker: BrokerId): string {
+  return nameAt(broker, 'submissions');
+}
+
 /** The position at which the database was last declared, or found, to be restored. */
-export const restoredName = 'restored-at-submission';
+export function restoredPosition(broker: BrokerId): string {
+  return nameAt(broker, 'restored-at-submission');
+}
+
 /** The kinds of objects about which the broker sends reports. */
 const reportedKinds = ['order', 'application'];
 
@@ -15,10 +22,10 @@ const reportedKinds = ['order', 'application'];
  * so no version of those is used again. Reports may have been applied to rows that it has lost, so they are read again.
  * Only while no gateway runs, or before one that starts opens its gate. It is safe to repeat, also after it was killed.
  */
-export async function noteRestore(database: Database, at?: bigint): Promise<readonly Rewound[]> {
-  const position = (at ?? (await readPosition(database, submissionsPosition)) ?? 0).toString();
-  const rewound = await rewindReports(database, reportedKinds);
+export async function noteRestore(database: Database, broker: BrokerId, at?: bigint): Promise<readonly Rewound[]> {
+  const position = (at ?? (await readPosition(database, submissionsPosition(broker))) ?? 0).toString();
+  const rewound = await rewindReports(database, broker, reportedKinds);
   await leaveVersionGaps(database);
-  await database.write(savePosition(restoredName, position));
+  await database.write(savePosition(restoredPosition(broker), position));
   return rewound;
 }

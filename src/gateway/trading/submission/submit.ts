@@ -11,7 +11,7 @@ import type { Database } from '../../store/database.ts';
 import { sharing, together, whether } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { type Statement, statement } from '../../store/statement.ts';
-import type { Sent } from '../broker/port.ts';
+import type { Sent } from '../broker/broker.ts';
 import { applySent } from './change.ts';
 import { checkLimit, count, usedOf } from './day-limit.ts';
 import { type EnvironmentState, pausedBeforeSend, tradingPause } from './environment.ts';

@@ -1,5 +1,6 @@
 import { type Statement, statement } from '../../store/statement.ts';
 import { defineTable, instant, optional, type RowOf, shortened, text, whole } from '../../store/table.ts';
+import { type BrokerId, nameAt } from '../broker/broker.ts';
 import type { ReportedStep } from './table.ts';
 
 /**
@@ -9,7 +10,7 @@ import type { ReportedStep } from './table.ts';
 export const unclaimedReports = defineTable({
   name: 'unclaimed_reports',
   columns: {
-    /** What the report is about: `order` or `application`. */
+    /** Of which stream the report is: `order` or `application`, for a broker that is not the first with its id (`nameAt`). */
     kind: text(20),
     /** The report's number in the broker's stream. */
     number: whole(),
@@ -44,6 +45,7 @@ interface Described<Report> {
  * column cannot keep makes the transaction fail: nothing of it is stored in another form.
  */
 export function keepUnclaimed<Report extends { readonly number: bigint }>(
+  broker: BrokerId,
   kind: Described<Report>,
   objectId: string,
   reports: readonly Report[],
@@ -52,7 +54,15 @@ export function keepUnclaimed<Report extends { readonly number: bigint }>(
   return reports.map((one) => {
     const { quantity = null, priceKobo = null, upstreamAt = null } = kind.reportStep(one);
     const described = kind.describeReport(one);
-    const facts = { kind: kind.name, number: one.number, objectId, ...described, quantity, priceKobo, upstreamAt };
+    const facts = {
+      kind: nameAt(broker, kind.name),
+      number: one.number,
+      objectId,
+      ...described,
+      quantity,
+      priceKobo,
+      upstreamAt,
+    };
     return unclaimedReports.insertIfMissing({ ...facts, seenAt });
   });
 }

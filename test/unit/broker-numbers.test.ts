@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isReportNumber, isUpstreamId } from '../../src/gateway/trading/broker/port.ts';
+import { isReportNumber, isUpstreamId } from '../../src/gateway/trading/broker/rules.ts';
 
 describe('what the broker says', () => {
   it('has numbers of reports from 1 to 2^53 - 1', () => {

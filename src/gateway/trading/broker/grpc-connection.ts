@@ -17,8 +17,8 @@ import type { Live } from '../../../kit/watched-files.ts';
 import { ApiError, type ErrorCode } from '../../edge/errors.ts';
 import type { Metrics } from '../../edge/metrics.ts';
 import type { Origin } from '../../edge/origin.ts';
+import type { LookedUp, Sent } from './broker.ts';
 import { BrokerClock } from './clock.ts';
-import type { LookedUp, Sent } from './port.ts';
 import { withRightTexts, wrongText } from './rules.ts';
 
 const channelOptions = {
@@ -63,6 +63,11 @@ export interface BrokerOptions {
   readonly log?: Logger;
   readonly tracer?: Tracer;
   readonly metrics?: Pick<Metrics, 'upstreamCalls'>;
+}
+
+/** A part with connections of its own. */
+export interface Closable {
+  close(): void;
 }
 
 /** Throws if no connection comes about in time. */

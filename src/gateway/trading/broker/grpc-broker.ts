@@ -1,0 +1,34 @@
+import type { Broker, BrokerId } from './broker.ts';
+import { BrokerClock } from './clock.ts';
+import { grpcAllocations, grpcApplications, grpcSubmissions } from './grpc-back-office.ts';
+import type { BrokerOptions } from './grpc-connection.ts';
+import { grpcOrders } from './grpc-orders.ts';
+import { grpcRecords } from './grpc-records.ts';
+import { grpcStatements } from './grpc-statements.ts';
+
+export interface GrpcBrokerOptions extends Omit<BrokerOptions, 'clock'> {
+  /** `host:port` of its back office: all but orders and the list of submissions. */
+  readonly backOfficeAddress: string;
+  /** The largest expected difference between its clock and ours. */
+  readonly clockSkewMs: number;
+}
+
+/** A broker that serves `marina.broker.v1` over gRPC. Each part connects at its first use. */
+export function createGrpcBroker(id: BrokerId, options: GrpcBrokerOptions): Broker {
+  const clock = new BrokerClock(options.clockSkewMs);
+  const exchange = { ...options, clock };
+  const backOffice = { ...exchange, address: options.backOfficeAddress };
+  const orders = grpcOrders(exchange);
+  const applications = grpcApplications(backOffice);
+  const allocations = grpcAllocations(backOffice);
+  const submissions = grpcSubmissions(exchange);
+  const records = grpcRecords(backOffice);
+  const statements = grpcStatements(backOffice);
+  const clients = [orders, applications, allocations, submissions, records, statements];
+  return {
+    ...{ id, clock, orders, applications, documents: applications, allocations, submissions, records, statements },
+    close: () => {
+      for (const client of clients) client.close();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { Accounts } from '../../../gen/marina/broker/v1/accounts_pb.ts';
+import { Reference } from '../../../gen/marina/broker/v1/reference_pb.ts';
+import type { BrokerRecords } from './broker.ts';
+import { BrokerConnection, type BrokerOptions, type Closable } from './grpc-connection.ts';
+import { isDaysOf, isInstrumentList } from './market.ts';
+import { isAreaList, isBalance, isMarket, isNotesPage, isPositionsPage, isTradesPage } from './records.ts';
+
+/** Records and reference data over gRPC, with connections of their own. */
+export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
+  const accounts = new BrokerConnection(Accounts, 'broker', options);
+  const reference = new BrokerConnection(Reference, 'broker', options);
+  return {
+    balance: (account, time) =>
+      accounts.read('getBalance', { account }, time, 'account_not_at_broker', (answer) => isBalance(answer, account)),
+    positions: (account, range, time) =>
+      accounts.read('listPositions', { account, ...range }, time, 'account_not_at_broker', (answer) =>
+        isPositionsPage(answer, account, range),
+      ),
+    trades: (range, time) => {
+      const { account, from: fromDate, to: toDate, limit } = range;
+      const after = range.after && { executedAt: timestampFromMs(range.after.executedAtMs), id: range.after.id };
+      const request = { account, fromDate, toDate, limit, after };
+      return accounts.read('listTrades', request, time, 'account_not_at_broker', (answer) =>
+        isTradesPage(answer, range),
+      );
+    },
+    contractNotes: (range, time) => {
+      const { account, from: fromDate, to: toDate, limit, after } = range;
+      const request = { account, fromDate, toDate, limit, after };
+      return accounts.read('listContractNotes', request, time, 'account_not_at_broker', (answer) =>
+        isNotesPage(answer, range),
+      );
+    },
+    market: (time) => accounts.read('getMarket', {}, time, 'exchange_error', isMarket),
+    states: async (time) =>
+      (await reference.read('listStates', {}, time, 'exchange_error', ({ states }) => isAreaList(states, 32))).states,
+    lgas: async (state, time) =>
+      (await reference.read('listLgas', { state }, time, 'not_found', ({ lgas }) => isAreaList(lgas, 64))).lgas,
+    instruments: async (time) => {
+      const answer = await reference.read('listInstruments', {}, time, 'exchange_error', ({ instruments }) =>
+        isInstrumentList(instruments),
+      );
+      return answer.instruments;
+    },
+    marketDays: async (from, to, time) => {
+      const asked = { fromDate: from, toDate: to };
+      const answer = await reference.read('listMarketDays', asked, time, 'exchange_error', ({ days }) =>
+        isDaysOf(days, from, to),
+      );
+      return answer.days;
+    },
+    close: () => {
+      accounts.close();
+      reference.close();
+    },
+  };
+}
