@@ -6,7 +6,7 @@ import type { CheckSession } from './session.ts';
  */
 export type CheckClass = 'must' | 'should' | 'optional';
 
-/** What a check cannot do without: a setting, a hook, or a service that an adapter may leave out. */
+/** A thing that a check cannot do without: a setting, a hook, or a service that an adapter may leave out. */
 export type Need =
   | 'account'
   | 'rest'

@@ -68,7 +68,7 @@ export class Follower<Report extends NumberedReport> {
     return true;
   }
 
-  /** What was asked and came, for a breach. */
+  /** Shows the request and the reports that came, for a breach. */
   shown(reports: readonly unknown[]): RecordedCall {
     const request = { afterNumber: String(this.from) };
     return { call: this.name, request, answer: { reports }, status: this.ended ?? 'OK', tookMs: 0 };

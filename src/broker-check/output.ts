@@ -58,7 +58,7 @@ export function checkList(checks: readonly Check[]): string {
   return checks.map((check) => `${check.class.padEnd(8)} ${check.id.padEnd(idWidth)} ${check.promise}`).join('\n');
 }
 
-/** What the process ends with: see `usage`. */
+/** Returns the exit code of the process: see `usage`. */
 export function exitCodeOf(results: readonly Result[]): number {
   const has = (ofClass: CheckClass, verdict: Verdict) =>
     results.some((result) => result.class === ofClass && result.verdict === verdict);

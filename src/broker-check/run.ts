@@ -22,7 +22,7 @@ export interface Result {
   readonly tookMs: number;
 }
 
-/** What a need lacks, for people. */
+/** The reason why a need is not met, for people. */
 const lacks: Readonly<Record<Exclude<Need, ServiceName>, string>> = {
   account: '--account is not given',
   rest: '--rest is not given',

@@ -111,7 +111,7 @@ export class CheckSession {
   readonly calls: MadeCall[] = [];
   /** A hook is at work: the adapter, or its line to the exchange, may be away. */
   isDisturbed = false;
-  /** What `prepare` found. */
+  /** The results of `once`, by name. */
   readonly #memos = new Map<string, Promise<unknown>>();
   #clients: Clients | undefined;
   #follower: Follower<Report> | undefined;
@@ -184,7 +184,7 @@ export class CheckSession {
     this.#applications ??= new Follower('Applications.StreamApplicationReports', this.openApplicationReports, from);
   }
 
-  /** Does something once for all checks that need it. What it throws, it throws for each of them. */
+  /** Does something once for all checks that need it. If the work throws, it throws for each of them. */
   once<T>(name: string, work: () => Promise<T>): Promise<T> {
     const begun = (this.#memos.get(name) ?? work()) as Promise<T>;
     this.#memos.set(name, begun);
@@ -196,7 +196,7 @@ export class CheckSession {
     return `chk_${[...randomBytes(20)].map((byte) => idLetters[byte % 32]).join('')}`;
   }
 
-  /** What the adapter says of the account and a symbol. Throws `NotRun` without an instrument. */
+  /** Returns the adapter's data of the account and a symbol. Throws `NotRun` without an instrument. */
   instrument(symbol: string): Promise<Instrument> {
     return this.once(`instrument ${symbol}`, async () => {
       const { answer, exchange } = await this.call('Orders', 'getTradingContext', { account: this.account, symbol });

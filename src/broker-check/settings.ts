@@ -5,7 +5,7 @@ import { ApplicationFieldsSchema } from '../gen/marina/broker/v1/applications_pb
 import type { LinkTls } from '../kit/link.ts';
 import { readMaterial } from '../kit/tls-material.ts';
 
-/** What to check, and with what. */
+/** The adapter to check, and the data to check it with. */
 export interface Settings {
   /** `host:port` of the adapter. */
   readonly address: string;
@@ -34,7 +34,7 @@ export interface Settings {
   readonly waits: Waits;
 }
 
-/** What the adapter's owner does on request. Each ends when it is done. */
+/** Actions of the adapter's owner on request. Each ends when it is done. */
 export interface Hooks {
   /** Ends the adapter and starts it again on its record. */
   readonly restart?: (() => Promise<void>) | undefined;
@@ -74,7 +74,7 @@ export const usualWaits: Waits = {
   quietMs: 1_500,
 };
 
-/** What the process ends with. */
+/** The exit codes of the process. */
 export const exitCodes = { passed: 0, mustFailed: 1, wrongCommand: 2, shouldFailed: 3, notRun: 4 } as const;
 
 export const usage = `usage: node src/main.js broker-check HOST:PORT [options]

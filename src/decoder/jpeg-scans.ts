@@ -18,7 +18,7 @@ export interface Scan {
   readonly data: Buffer;
 }
 
-/** What a decoder needs of a JPEG. */
+/** The parts of a JPEG that a decoder needs. */
 export interface JpegScans {
   readonly frame: JpegFrame;
   /** If the first scan has all pixels of a picture that is not progressive, a decoder reads that one only. */

@@ -6,7 +6,10 @@ import { type Chunk, damagedPng, type Png, paletteColor, readPng, signature } fr
 const pixelPieceBytes = 1_048_576;
 const usualPieceBytes = 16_384;
 
-/** What metadata may inflate to, in all: what libpng allows one chunk by default. Colour profiles have some megabytes. */
+/**
+ * The bytes that all metadata together may inflate to: libpng's default for one chunk. Colour profiles have some
+ * megabytes.
+ */
 const maxMetadataBytes = 8_000_000;
 
 /** Whether all pixels of a PNG are in the file, and nothing in it inflates beyond bounds. Throws `InvalidImage` if not. */

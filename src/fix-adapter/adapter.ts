@@ -217,7 +217,7 @@ export async function startFixAdapter(
   };
 }
 
-/** The operators' port, if there are operators. What it needs is loaded only then. */
+/** The operators' port, if there are operators. Its modules are loaded only then. */
 async function openOperatorsPort(options: OperatorsOptions): Promise<Operators | undefined> {
   const { first, file } = options.config.operators;
   if (first.length === 0 && file === undefined) return undefined;
@@ -225,7 +225,7 @@ async function openOperatorsPort(options: OperatorsOptions): Promise<Operators |
   return openOperators(options);
 }
 
-/** What all sessions have in common. */
+/** The settings that all sessions share. */
 type SpokenAlike = Omit<SessionSettings, 'senderCompId' | 'targetCompId' | 'username' | 'password'>;
 
 interface ActiveParts {
@@ -449,7 +449,7 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   };
 }
 
-/** What compares trades with a drop copy, as a worker of its own, so that orders go on without it. */
+/** Makes the worker that compares trades with a drop copy, apart from the sessions, so that orders go on without it. */
 function dropCopyOf(
   config: FixConfig,
   parts: ActiveParts,

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { FixMetrics } from './metrics.ts';
 
-/** What the operations port shows. */
+/** The state that the operations port shows. */
 export interface OpsView {
   /** Why it is not ready; none: it is. */
   readonly reasons: () => readonly string[];

@@ -1,4 +1,4 @@
-/** What a spreadsheet takes for the start of a formula, also behind spaces. */
+/** A text that a spreadsheet takes for the start of a formula, also behind spaces. */
 const formula = /^\s*[=+\-@|%]|^[\t\r\n]/;
 const quoted = /[",\r\n]|^\s|\s$/;
 

@@ -39,7 +39,7 @@ export function linkSettings(link: string, other: string) {
   return { tls, ...linkFileSettings(link, other) };
 }
 
-/** What is wrong with a link's settings together. `how`: what switches its TLS on. */
+/** Returns the faults of a link's settings together. `how`: what switches its TLS on. */
 export function linkProblems(link: string, files: LinkFiles, speaksTls: boolean, how: string): string[] {
   const { authorities, certificate, key, serverName } = files;
   const variable = (end: string) => `MARINA_${link}_TLS_${end}`;

@@ -14,8 +14,8 @@ export interface LinkUrl {
 }
 
 /**
- * Reads a URL that names one host. Throws an error that says what is wrong, and never has a part of the user or password.
- * What the gateway does not know is refused: it would have no effect.
+ * Reads a URL that names one host. Throws an error that says what is wrong, and never has a part of the user or
+ * password. A part that the gateway does not know is refused: it would have no effect.
  */
 export function parseLinkUrl(url: string, protocols: readonly string[]): LinkUrl {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

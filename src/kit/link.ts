@@ -11,7 +11,7 @@ export interface LinkTls extends TlsMaterial {
   readonly serverName?: string | undefined;
 }
 
-/** What a link needs to connect. */
+/** The data that a link needs to connect. */
 interface Access {
   /** Undefined: it speaks plain text. */
   readonly tls: LinkTls | undefined;

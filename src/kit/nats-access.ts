@@ -14,7 +14,7 @@ import type { Logger } from './log.ts';
 import { type NatsAddress, natsAddress } from './nats-address.ts';
 import type { Secret } from './settings.ts';
 
-/** What connecting to NATS needs. */
+/** The data that connecting to NATS needs. */
 export interface NatsAccess {
   readonly address: NatsAddress;
   readonly authenticators: readonly Authenticator[];
@@ -30,7 +30,7 @@ interface NatsSecrets {
 
 const connectTimeoutMs = 2_000;
 
-/** What connecting needs with a URL alone. */
+/** Returns the data for connecting with a URL alone. */
 export function plainNatsAccess(url: string): NatsAccess {
   const address = natsAddress(url);
   return { address, authenticators: authenticatorsOf(address, undefined, undefined), tls: undefined };

@@ -5,7 +5,7 @@ import { logNodeWarnings } from './node-warnings.ts';
 /** How long the end of a process waits for its last log lines. */
 const lastLinesMs = 1_000;
 
-/** What a process has that serves until it is stopped. */
+/** The parts of a process that serves until it is stopped. */
 interface Serving {
   readonly log: Logger;
   readonly output: LogOutput;

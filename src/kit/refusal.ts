@@ -3,7 +3,9 @@ export class Refusal extends Error {
   override readonly name: string = 'Refusal';
 }
 
-/** What the work needs cannot be used now, such as a database that is away. The same work may be tried again. */
+/**
+ * Something that the work needs cannot be used now, such as a database that is away. The same work may be tried again.
+ */
 export class UnavailableError extends Refusal {
   override readonly name = 'UnavailableError';
 

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { datesOfList } from './revocation-list.ts';
 
-/** What one end of a TLS connection needs, in PEM. */
+/** The material that one end of a TLS connection needs, in PEM. */
 export interface TlsMaterial {
   /** Authorities of the other end's certificate; absent: those that Node trusts. */
   readonly ca?: Buffer;

@@ -50,9 +50,10 @@ interface Refusal {
 }
 
 /**
- * What is made of files, made again when they change. Bad files are logged once and tried again after a wait that grows, and
- * the former value stays. Files are used once they stop changing, because a certificate and its key change one after the
- * other. They are read, not watched: so every change is seen, also through the links of a mounted secret.
+ * A value made of files, which is made again when they change. Bad files are logged once and tried again after a wait
+ * that grows, and the former value stays. Files are used once they stop changing, because a certificate and its key
+ * change one after the other. They are read, not watched: so every change is seen, also through the links of a mounted
+ * secret.
  */
 export class WatchedFiles<Use extends string, T> implements Live<T> {
   readonly worker: Worker;

@@ -2,7 +2,7 @@ import { shownPath } from './files.ts';
 import type { Sandbox } from './sandbox-file.ts';
 import { logFile, sandboxFile } from './settings.ts';
 
-/** What to try, as lines that work when pasted: with the real key, account and addresses. */
+/** Writes lines to try that work when pasted: with the real key, account and addresses. */
 export function banner(sandbox: Sandbox, dataDir: string, seconds: number): string {
   const [partner] = sandbox.partners;
   if (partner === undefined) return '';

@@ -6,7 +6,7 @@ import { isRunning } from './lock.ts';
 import type { Sandbox } from './sandbox-file.ts';
 import { logFile } from './settings.ts';
 
-/** What a demo shows did not hold, or did not come in time. */
+/** A claim of a demo did not hold, or did not come true in time. */
 export class DidNotHold extends Error {
   override readonly name = 'DidNotHold';
 }

@@ -4,7 +4,7 @@ import { until } from './demo-until.ts';
 
 type Event = Schemas['Event'];
 type KnownObject = Schemas['Order'] | Schemas['Application'] | Schemas['Allocation'];
-/** What events tell of, by its `object`. */
+/** The data of events, by its `object`. */
 type DataOf = { [Data in KnownObject as Data['object']]: Data };
 
 /** Objects of kinds that come later are left out. */

@@ -10,7 +10,7 @@ const timeoutMs = 15_000;
 /** Above the longest time for which exchanges close. */
 const maxDays = 14;
 
-/** What a sandbox's operator does in a demo. */
+/** The operator of a sandbox in a demo. */
 export function demoOperator(sandbox: Sandbox) {
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${sandbox.operator_token}`);

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { logFile } from './settings.ts';
 
-/** What the sandbox's webhook receiver tells of one partner's events, from now on. */
+/** The lines of the sandbox's webhook receiver about one partner's events, from now on. */
 export class ReceiverLog {
   readonly #path: string;
   readonly #from: number;
@@ -21,7 +21,7 @@ export class ReceiverLog {
     return found.length === eventIds.length ? found : undefined;
   }
 
-  /** What to say of events that do not come: that it refused some, where it did. */
+  /** Explains why events do not come: the receiver refused some, if it did. */
   whyNot(): string {
     const hasRefused = this.#lines().some((line) => line.includes(`${this.partner}: something`));
     if (!hasRefused) return '';

@@ -36,7 +36,7 @@ export class Screen {
   }
 
   say(line: string): void {
-    // What is waited for stands on this line.
+    // This line shows the event that the demo waits for.
     this.output.write(`${this.#isTerminal ? '\u001b[K' : ''}   ${line}\n`);
   }
 

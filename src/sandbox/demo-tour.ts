@@ -49,7 +49,7 @@ const customer: Schemas['CreateApplicationRequest'] = {
   next_of_kin_relationship: 'brother',
 };
 
-/** What the demo does, one chapter after the other: each goes on with what those before it made. */
+/** The steps of the demo, one chapter after the other: each uses the objects of those before it. */
 export class Tour {
   readonly #operator: ReturnType<typeof demoOperator>;
   #account = '';

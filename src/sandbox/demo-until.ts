@@ -5,7 +5,7 @@ import type { Screen } from './demo-screen.ts';
 const waitMs = 30_000;
 const pauseMs = 100;
 
-/** Looks again and again until there is something to find. What it waits for can tell more once it did not come. */
+/** Looks again and again until there is something to find. The hint may say more once nothing came. */
 export function until<T>(
   screen: Screen,
   what: string,

@@ -28,7 +28,7 @@ export interface DrillIn {
 /** A situation to practise. */
 export interface Drill {
   readonly name: string;
-  /** What an operator hears first: an alert, or a partner. */
+  /** The first sign for an operator: an alert, or a partner's word. */
   readonly heard: string;
   /** The page to go through, below docs/operations. */
   readonly page: string;

@@ -1,6 +1,6 @@
-/** What to run, and how it is ended. */
+/** A process to run, and how it is ended. */
 export interface ProcessSpec {
-  /** What people call it, in messages. */
+  /** The name of the process in messages. */
   name: string;
   command: string;
   args: readonly string[];

@@ -72,7 +72,7 @@ export function isOracle(program: Program): boolean {
   return !program.version.includes('MariaDB');
 }
 
-/** What `mariadb-install-db` feeds the server, without the script, which wants more packages. */
+/** Returns the SQL that `mariadb-install-db` feeds the server, without the script, which wants more packages. */
 function systemTables(program: Program): string {
   const share = shareFolder(program);
   if (share === undefined) throw new Error(`${program.path} comes without its system tables`);

@@ -16,15 +16,15 @@ import { sharedKeeper } from './keeper.ts';
 
 /** Packages that are unpacked together. */
 export interface PackageSet {
-  /** What they are, as in "the packages of MariaDB and NATS". */
+  /** Their description, as in "the packages of MariaDB and NATS". */
   readonly what: string;
   /** The names of the packages, of those there are; none: the release does not have them. */
   readonly choose: (existing: (prefix: string) => string[]) => string[];
   /** The programs, whose libraries are brought too. */
   readonly programs: readonly string[];
-  /** What to do where they cannot be had. */
+  /** The advice where they cannot be had. */
   readonly advice: string;
-  /** What the folder's name ends with, where it is not the one of MariaDB and NATS. */
+  /** The end of the folder's name, if it is not the one of MariaDB and NATS. */
   readonly suffix?: string;
   /**
    * Where the system's release does not have the packages, they come from Debian's sid, with the C library and loader they
@@ -55,7 +55,7 @@ export async function unpackPackages(folder: string, set: PackageSet): Promise<v
       throw new Error(`the package sources cannot be read, or have none.\n${lastLines(join(apt.work, 'apt.log'), 4)}`);
     }
     const taken = new Set<string>();
-    // What the packages depend on, one step further each time, and only while a library is missing.
+    // Their dependencies are unpacked, one step further each time, and only while a library is missing.
     for (let depth = 0; depth < 5 && wanted.length > 0; depth++) {
       await unpack(apt, wanted, root);
       for (const name of wanted) taken.add(name);
@@ -79,7 +79,7 @@ export async function unpackPackages(folder: string, set: PackageSet): Promise<v
   }
 }
 
-/** What to do where no server is found and none can be unpacked. */
+/** The advice if no server is found and none can be unpacked. */
 export const installAdvice = [
   'Either install them (Debian 12, Ubuntu 24.04 and newer: sudo apt install mariadb-server-core nats-server),',
   'or use servers you have: set MARINA_DATABASE_URL=mysql://user:password@host:3306/marina and MARINA_NATS_URL=nats://host:4222.',
@@ -309,7 +309,7 @@ function requireTool(tool: string, { what, advice }: PackageSet): void {
   }
 }
 
-/** What a quick command says; a failure says what it said. */
+/** Returns the output of a quick command; a failure has the command's own message. */
 function capture(command: string, args: string[], env?: NodeJS.ProcessEnv): string {
   try {
     return execFileSync(command, args, {

@@ -50,7 +50,7 @@ export class SandboxParts {
     this.#isComplete = true;
   }
 
-  /** What ends from now on is meant to. */
+  /** A process that ends from now on is meant to. */
   stop(): void {
     this.#isStopping = true;
   }
@@ -80,7 +80,7 @@ export class SandboxParts {
     this.#keep(name, next, start);
   }
 
-  /** What it needs may be away too, and on its way back. */
+  /** Parts that it needs may be away too, and on their way back. */
   async #tryUntilItRuns<P>(name: PartName, start: () => Promise<P>): Promise<P> {
     for (;;) {
       try {

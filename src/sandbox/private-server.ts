@@ -36,7 +36,7 @@ export interface ServerOptions extends ProgramOptions {
   further?: readonly string[];
 }
 
-/** What differs between servers. */
+/** The differences between servers. */
 export interface ServerProgram {
   readonly name: string;
   /** The file in its folder that holds its process id. */

@@ -73,7 +73,7 @@ export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort
     MARINA_DRAIN_MS: '0',
     MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
     MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
-    // What an earlier version stored is sealed by the seed.
+    // The seed seals rows that an earlier version stored.
     MARINA_UNSEALED_ROWS: 'refused',
     ...gatewayVariables(settings.given),
     MARINA_ENVIRONMENT: 'sandbox',
@@ -95,7 +95,7 @@ export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort
 /** Told of a process as soon as it runs. */
 export type Watch = (process: KeptProcess) => void;
 
-/** What became of a process that nobody asked to end. */
+/** Describes the end of a process that nobody asked to end. */
 export function describeDeath(kept: KeptProcess, exit: { code: number | null; signal: NodeJS.Signals | null }): Advice {
   const name = /^[A-Z]/.test(kept.name) ? kept.name : `The ${kept.name}`;
   return new Advice(
@@ -164,7 +164,10 @@ export function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('MARINA_')));
 }
 
-/** What programs for partners read, as the guides export it. `MARINA_BASE_URL` too: a sandbox's links lead to where it listens. */
+/**
+ * The variables that programs for partners read, as the guides export them. `MARINA_BASE_URL` too: a sandbox's links
+ * lead to where it listens.
+ */
 const ofClients = /^MARINA_(KEY|GRPC|TLS|BASE_URL|ACCOUNT|WEBHOOK_PORT|WEBHOOK_SECRET)$/;
 
 /** The variables that go through to the gateway: none that starts things, is the simulator's, or is read by programs for partners. */

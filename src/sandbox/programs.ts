@@ -8,7 +8,7 @@ import type { StartProgress } from './progress.ts';
 /** A server program and what it needs to run from where it lies. */
 export interface Program {
   path: string;
-  /** What `--version` says. */
+  /** The output of `--version`. */
   version: string;
   /** The folder that holds `bin`, `share` and so on: `/usr`, or `usr` of the unpacked packages. */
   base: string;

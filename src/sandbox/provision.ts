@@ -14,7 +14,8 @@ import { fixed } from '../kit/watched-files.ts';
 
 const ids = new IdMaker(Date);
 
-// What the sandbox and tests are seeded with. Only credits leave a trace in the audit: operators use the gateway's own calls.
+// The calls that seed the sandbox and tests. Only credits leave a trace in the audit: operators use the gateway's own
+// calls.
 
 /** Creates a partner and returns its id. Limits not given are the defaults; features not given are not enabled. */
 export async function createPartner(

@@ -44,7 +44,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
     chunks.push(chunk);
   }
   const partner = partners.get(request.url?.slice(1) ?? '');
-  // What comes before the secret is known is to come again.
+  // An event that comes before the secret is known must come again.
   if (partner === undefined) return void response.writeHead(503).end();
   const line = verified(partner, request, Buffer.concat(chunks));
   response.writeHead(line === undefined ? 400 : 200).end();
@@ -53,7 +53,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   tell({ type: 'received', line: `${partner.name}: ${text}` });
 }
 
-/** What an event says in short; undefined when its signature is not good. */
+/** Returns an event's short description; undefined when its signature is not good. */
 function verified(partner: ReceiverPartner, request: IncomingMessage, body: Buffer): string | undefined {
   let event: { object?: string; type?: string; version?: number; data?: { id?: string; state?: string } };
   try {

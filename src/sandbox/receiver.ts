@@ -16,7 +16,7 @@ export interface ReceiverPartner {
   readonly secret: string;
 }
 
-/** What the receiver says to its parent. */
+/** A message of the receiver to its parent. */
 export type ReceiverSays =
   | { readonly type: 'ready'; readonly port: number }
   /** An event that was verified, or something that was not, as a line. */

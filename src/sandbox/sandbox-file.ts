@@ -12,13 +12,13 @@ export interface SandboxPartner {
   accounts: string[];
   /** The first of its accounts. */
   account: string;
-  /** What its webhooks are signed with. */
+  /** The secret that its webhooks are signed with. */
   webhook_secret: string;
   /** Where its events are sent: the receiver of this sandbox. */
   receiver_url: string;
 }
 
-/** What a sandbox says about itself to demos, tools and people. */
+/** A sandbox's description for demos, tools and people. */
 export interface Sandbox {
   rest_url: string;
   grpc_address: string;
@@ -42,7 +42,7 @@ export function writeSandbox(dataDir: string, sandbox: Sandbox): void {
   writePrivately(sandboxFile(dataDir), `${JSON.stringify(sandbox, null, 2)}\n`);
 }
 
-/** What an earlier start wrote, as far as it can be used. */
+/** Reads the file of an earlier start, as far as it can be used. */
 export function readSandbox(dataDir: string): Sandbox | undefined {
   try {
     const sandbox = JSON.parse(readFileSync(sandboxFile(dataDir), 'utf8')) as Partial<Sandbox>;

@@ -42,7 +42,7 @@ export async function startSandbox(
   watch: Watch,
 ): Promise<Sandbox> {
   const { dataDir } = settings;
-  // What an earlier run was told to keep down.
+  // Removes the files by which an earlier run was told to keep parts down.
   rmSync(downFolder(dataDir), { recursive: true });
   const earlier = readSandbox(dataDir);
   await endLeftover(earlier?.pids.gateway ?? 0, gatewayEntry);
@@ -144,7 +144,7 @@ export async function startSandbox(
   return sandbox;
 }
 
-/** What each server of a sandbox is started with. */
+/** The settings that each server of a sandbox starts with. */
 interface ServerStart {
   readonly settings: RunSettings;
   readonly progress: StartProgress;
@@ -152,7 +152,7 @@ interface ServerStart {
   readonly watch: Watch;
 }
 
-/** What a private server of a name is started with. */
+/** Returns the settings that a private server of a name starts with. */
 function privately({ settings, progress }: ServerStart, name: string) {
   return { dataDir: join(settings.dataDir, name), packagesFolder: join(settings.dataDir, 'packages'), progress };
 }

@@ -17,7 +17,7 @@ export type SeededPartner = Omit<SandboxPartner, 'webhook_secret' | 'receiver_ur
 
 const names = ['Lagoon Invest', 'Harmattan Capital'];
 const accountsEach = 2;
-/** What each wallet is credited with: 100 million naira. */
+/** The credit of each wallet: 100 million naira. */
 const walletKobo = 10_000_000_000n;
 const allFeatures = [Feature.ACCOUNT_OPENING];
 const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
@@ -36,7 +36,7 @@ export interface SeedOptions {
 export async function seedPartners(options: SeedOptions): Promise<SeededPartner[]> {
   const database = await openDatabase({ url: options.ownerUrl, environment: 'sandbox', poolSize: 2 });
   try {
-    // What an earlier version stored in this sandbox is sealed, though its gateways refuse it.
+    // The seed seals the rows that an earlier version stored in this sandbox, though its gateways refuse them.
     const sealing = { database, ring: parseKeyRing(options.secretKey), print: () => {}, acceptsUnsealed: true };
     await sealKeys(sealing, []);
     const partners: SeededPartner[] = [];

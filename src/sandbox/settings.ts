@@ -21,7 +21,7 @@ const defaultPorts: Readonly<Record<PortName, number>> = {
   simulator: 50060,
 };
 
-/** What `make run` takes from the environment. */
+/** The settings of `make run`, from the environment. */
 export interface RunSettings {
   /** Where everything of this sandbox is kept. */
   dataDir: string;
@@ -68,7 +68,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
   };
 }
 
-/** What starts a sandbox, and all it shows to be pasted, calls the gateway's ports without TLS. */
+/** The start of a sandbox, and all it shows to be pasted, calls the gateway's ports without TLS. */
 function refuseTls(given: Readonly<Record<string, string>>): void {
   const name = Object.keys(given).find((variable) => /^MARINA_((ADMIN|OPS|SIMULATOR)_)?TLS_/.test(variable));
   if (name === undefined) return;
@@ -93,7 +93,7 @@ export function sandboxFile(dataDir: string): string {
   return join(dataDir, 'sandbox.json');
 }
 
-/** What a part of a sandbox writes. The receiver of webhooks: a line for each event it verified. */
+/** The log file of a part of a sandbox. The receiver of webhooks: a line for each event it verified. */
 export function logFile(dataDir: string, part: 'gateway' | 'simulator' | 'receiver'): string {
   return join(dataDir, `${part}.log`);
 }

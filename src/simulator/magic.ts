@@ -11,7 +11,7 @@ export interface Behaviour {
   readonly delayMs?: number;
 }
 
-/** What happens to a call on its way. */
+/** The fate of a call on its way. */
 export interface Fault {
   readonly wire: WireFault;
   readonly delayMs: number;

@@ -64,7 +64,10 @@ export interface SimulatorConfig {
   readonly keepsHours?: boolean;
   /** A file of the exchange's holidays, instead of the simulator's own. */
   readonly holidaysFile?: string | undefined;
-  /** What accounts begin with; then an order that one cannot pay or deliver is rejected. Absent: that is not checked. */
+  /**
+   * The money and shares that accounts begin with; then an order that one cannot pay or deliver is rejected. Absent:
+   * that is not checked.
+   */
   readonly funds?: FundsSettings | undefined;
   /** The files of its certificate and of the authorities of its callers' certificates; absent: plain text. */
   readonly tls?: { readonly certificate: string; readonly key: string; readonly authorities?: string | undefined };

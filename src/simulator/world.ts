@@ -42,7 +42,7 @@ export class World {
   lastSubmission = 0;
   /** Each account's cash in kobo. An account without money may be missing. */
   readonly cash = new Map<string, number>();
-  /** What accounts can spend and sell. */
+  /** The money and shares that accounts can spend and sell. */
   readonly funds: AccountFunds;
   lastApplication = 0;
   lastApplicationReport = 0;

@@ -100,7 +100,7 @@ function url(operation: OperationRules, comments: Reference['comments']): Node {
   };
 }
 
-/** The reader's own account, or what the call before created. What cannot be known is for the reader to fill in. */
+/** The reader's own account, or what the call before created. The reader fills in a value that cannot be known. */
 function pathValue(name: string, { method, http }: OperationRules): string {
   if (name === 'account') return '{{account}}';
   if (name === 'type') return 'photo';

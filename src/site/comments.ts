@@ -10,7 +10,9 @@ export function readComments(): Comments {
   return JSON.parse(readFileSync(join(import.meta.dirname, '../gen/comments.json'), 'utf8')) as Comments;
 }
 
-/** What a proto says of one of its parts. Throws where it says nothing: everything partners meet is described. */
+/**
+ * Returns a proto's comment on one of its parts. Throws where it says nothing: everything partners meet is described.
+ */
 export function commentOf(
   comments: Comments,
   desc: DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue,

@@ -27,7 +27,7 @@ import { descriptorSet, protoZip } from './protos.ts';
 import type { GatewayAddresses, Reference } from './reference.ts';
 
 export interface SiteOptions {
-  /** What the gateway serves, in the order in which it is shown. */
+  /** The operations that the gateway serves, in the order in which they are shown. */
   readonly operations: readonly OperationRules[];
   readonly environment: 'sandbox' | 'live';
   /** Where partners reach the gateway. */

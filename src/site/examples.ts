@@ -18,7 +18,7 @@ export interface Example {
   };
 }
 
-/** What was recorded of a real gateway: requests by their operation's local name, events by their type. */
+/** The examples recorded of a real gateway: requests by their operation's local name, events by their type. */
 export interface Examples {
   readonly operations: Readonly<Record<string, readonly Example[]>>;
   readonly events: Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export interface Examples {
 /** Where the recorded examples are kept. */
 export const examplesFile = join(import.meta.dirname, 'examples.json');
 
-/** What stands in the recorded examples where a gateway says where it is reached. */
+/** The address in the recorded examples where a gateway writes its own. */
 export const recordedBaseUrl = 'https://marina.example';
 
 /** Reads the recorded examples, as a gateway that is reached there would answer. */

@@ -1,6 +1,6 @@
 import { escapeHtml, Html } from './html.ts';
 
-/** What is highlighted in code, by the class it gets: comment, string, number, word of the language, name of a member. */
+/** The classes of highlighted code: comment, string, number, word of the language, name of a member. */
 type Kind = 'c' | 's' | 'n' | 'k' | 'm';
 
 interface Language {

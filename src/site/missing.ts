@@ -4,7 +4,7 @@ import type { PageParts } from './pages/layout.ts';
 /** Under this name the page for unknown paths is kept. No request has such a path, because it has no slash. */
 export const missingPath = 'missing';
 
-/** What a browser is shown where there is no page. */
+/** Makes the page for an address without a page. */
 export function missingPage(): PageParts {
   return {
     path: missingPath,

@@ -125,7 +125,7 @@ function isForReading(request: HttpRequest): boolean {
   return request.method === 'GET' && (request.exchange.request.headers.accept ?? '').includes('text/html');
 }
 
-/** What failed is not kept: the next request tries again. */
+/** A failed promise is not kept: the next request tries again. */
 function forgetting<T>(made: Promise<T>, forget: () => void): Promise<T> {
   made.catch(forget);
   return made;

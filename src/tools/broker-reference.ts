@@ -1,4 +1,6 @@
-/** What docs/BROKER-REFERENCE.md has: what the protos say of `marina.broker.v1`, and the checks that hold an adapter against it. */
+/**
+ * Makes docs/BROKER-REFERENCE.md of the comments in the protos of `marina.broker.v1`, and of the checks of adapters.
+ */
 import type { DescEnum, DescField, DescFile, DescMessage, DescService } from '@bufbuild/protobuf';
 import { ScalarType } from '@bufbuild/protobuf';
 import type { CheckClass } from '../broker-check/check.ts';

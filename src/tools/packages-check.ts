@@ -12,7 +12,7 @@ const goodLicences = new Set([
   'Unlicense',
 ]);
 
-/** What this reads of `package-lock.json`. */
+/** The part of `package-lock.json` that this file reads. */
 export interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly license?: string }>>;
 }
@@ -30,7 +30,7 @@ function isGood(licence = ''): boolean {
   return parts.every((part) => goodLicences.has(part));
 }
 
-/** What `npm audit --json` found, as a line. A registry that cannot be asked is no reason to fail. */
+/** Returns the findings of `npm audit --json`, as a line. A registry that cannot be asked is no reason to fail. */
 export function whatTheAuditSays(output: string): { readonly isGood: boolean; readonly line: string } {
   const { auditReportVersion, vulnerabilities = {}, message } = parse(output);
   if (auditReportVersion === undefined) {

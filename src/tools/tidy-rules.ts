@@ -6,7 +6,7 @@ export interface SourceText {
   readonly text: string;
 }
 
-/** What breaks one rule: `file:line text`, or a commit's subject. */
+/** The places that break one rule: `file:line text`, or a commit's subject. */
 export interface Broken {
   readonly rule: string;
   readonly advice: string;

@@ -11,7 +11,7 @@ import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ErrorAnswer, Marina, NoAnswerError, OrderError, verifyWebhook } from '@marina/client';
 
-/** What nothing follows. A state that is not here may still change, also one that is new. */
+/** The states that nothing follows. A state that is not here may still change, also one that is new. */
 const finalStates = new Set(['filled', 'rejected', 'refused', 'cancelled', 'expired']);
 
 const { MARINA_BASE_URL: baseUrl = '', MARINA_KEY: key = '', MARINA_ACCOUNT: account = '' } = process.env;
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     onAnswer: ({ isReplayed, idempotencyKey }) => isReplayed && replays.add(idempotencyKey),
   });
 
-  // What happened before is not news: the feed is followed from here.
+  // Earlier events are not news: the feed is followed from here.
   const feed = marina.followEvents({ pollMs: 100 });
   await feed.skipToEnd();
 
@@ -90,7 +90,7 @@ async function main(): Promise<void> {
     if (wanted.size === 0) break;
   }
 
-  // What rests is cancelled.
+  // The partner cancels the order that rests.
   const cancelled = await marina.cancelOrder({ id: lost.id });
   assert.ok(finalStates.has(cancelled.state));
   console.log('cancelled', cancelled.id);
@@ -109,7 +109,7 @@ async function main(): Promise<void> {
   console.log('verified webhooks');
 }
 
-/** Receives webhooks: verify, store, answer. What is done with an event comes after the answer. */
+/** Receives webhooks: verify, store, answer. Work on an event comes after the answer. */
 function startEndpoint() {
   if (secret === undefined) return undefined;
   const server = createServer(async (request, response) => {

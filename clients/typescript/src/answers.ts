@@ -12,12 +12,12 @@ import { readJson } from './json-reader.ts';
 import type { Answer } from './request.ts';
 import type { Failure } from './retries.ts';
 
-/** What came of one attempt: an answer, or how it failed. Without a `failure` it is final. */
+/** The outcome of one attempt: an answer, or how it failed. Without a `failure` it is final. */
 export type Outcome =
   | { readonly answer: unknown }
   | { readonly failure: Failure | undefined; readonly error: (call: CallState) => MarinaError };
 
-/** What an answer to an operation has to be. */
+/** A check of an answer's form. */
 export type Shape = (value: unknown) => boolean;
 
 /** Reads what the gateway answered. `check` throws when the time of the attempt is over. */
@@ -67,7 +67,7 @@ export function noAnswer(message: string, cause: unknown): Outcome {
   return { failure: {}, error: (call) => new NoAnswerError(message, call, cause) };
 }
 
-/** Reads an error. What stands before the gateway may answer with anything. */
+/** Reads an error. A proxy before the gateway may answer with anything. */
 function refusal(operation: Operation, status: number, header: Answer['header'], text: string): Outcome {
   const error = errorIn(text);
   const seconds = header('retry-after') ?? '';

@@ -16,7 +16,7 @@ function isBuffer(value: unknown): value is ArrayBufferLike {
   return typeof value === 'object' && value !== null && buffers.includes(Object.prototype.toString.call(value));
 }
 
-/** What a value is, for the sentence of an error. It has nothing of the value itself. */
+/** Names the kind of a value, for the sentence of an error. It has nothing of the value itself. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'an array';

@@ -18,9 +18,9 @@ import { type Send, sendWith } from './transport.ts';
 const feedAttempts = 3;
 
 /**
- * Marina's operations with a key of yours. A call is made again by itself where that is safe: with the same Idempotency-Key, after
- * the time that the gateway asks for. What fails is thrown as a `MarinaError`. Whole numbers in answers are bigints, unless
- * `integers` asks for something else.
+ * Marina's operations with a key of yours. A call is made again by itself where that is safe: with the same
+ * Idempotency-Key, after the time that the gateway asks for. A call that fails throws a `MarinaError`. Whole numbers in
+ * answers are bigints, unless `integers` asks for something else.
  */
 export class Marina<Mode extends IntegerMode = 'bigint'> extends Operations<Mode> {
   readonly #options: MarinaOptions<Mode>;

@@ -1532,10 +1532,10 @@ export interface WebhookTest {
 /** The families of errors. The list can grow. */
 export type ErrorType = 'authentication_error' | 'permission_error' | 'invalid_request_error' | 'idempotency_error' | 'order_error' | 'application_error' | 'wallet_error' | 'limit_error' | 'rate_limit_error' | 'api_error' | (string & {});
 
-/** What happened. A code never changes its meaning; the list can grow. */
+/** The code of an error. A code never changes its meaning; the list can grow. */
 export type ErrorCode = 'unauthorized' | 'insufficient_scope' | 'feature_not_enabled' | 'not_found' | 'method_not_allowed' | 'unsupported_media_type' | 'request_too_large' | 'invalid_request' | 'missing_required_field' | 'order_not_found' | 'account_not_found' | 'application_not_found' | 'allocation_not_found' | 'unknown_account' | 'application_not_accepting_documents' | 'document_already_delivered' | 'document_in_flight' | 'earlier_document_unconfirmed' | 'document_too_large' | 'invalid_document' | 'duplicate_order' | 'duplicate_application' | 'duplicate_allocation' | 'similar_order_unresolved' | 'cancel_unconfirmed' | 'unknown_symbol' | 'account_not_at_broker' | 'settlement_lockout' | 'order_rejected' | 'order_not_sent' | 'order_not_cancelable' | 'application_not_sent' | 'application_rejected' | 'document_rejected' | 'wallet_too_low' | 'allocation_not_sent' | 'allocation_rejected' | 'similar_allocation_unresolved' | 'limit_exceeded' | 'too_many_keys' | 'rate_limited' | 'exchange_unavailable' | 'outcome_not_recorded' | 'internal_error' | 'trading_paused' | 'exchange_error' | 'service_unavailable' | 'document_unconfirmed' | (string & {});
 
-/** What `listOrders` takes. */
+/** The input of `listOrders`. */
 export type ListOrdersInput = {
   /** Only orders in this state. */
   readonly state?: 'sending' | 'pending' | 'partially_filled' | 'filled' | 'uncertain' | 'rejected' | 'refused' | 'cancelled' | 'expired' | undefined;
@@ -1553,19 +1553,19 @@ export type ListOrdersInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `getOrder` takes. */
+/** The input of `getOrder`. */
 export type GetOrderInput = {
   /** The order's id. */
   readonly id: string;
 };
 
-/** What `cancelOrder` takes. */
+/** The input of `cancelOrder`. */
 export type CancelOrderInput = {
   /** The order's id. */
   readonly id: string;
 };
 
-/** What `getOrderHistory` takes. */
+/** The input of `getOrderHistory`. */
 export type GetOrderHistoryInput = {
   /** The order's id. */
   readonly id: string;
@@ -1575,7 +1575,7 @@ export type GetOrderHistoryInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listAllocations` takes. */
+/** The input of `listAllocations`. */
 export type ListAllocationsInput = {
   /** Only allocations in this state. */
   readonly state?: 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain' | undefined;
@@ -1591,13 +1591,13 @@ export type ListAllocationsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `getAllocation` takes. */
+/** The input of `getAllocation`. */
 export type GetAllocationInput = {
   /** The allocation's id. */
   readonly id: string;
 };
 
-/** What `listTransfers` takes. */
+/** The input of `listTransfers`. */
 export type ListTransfersInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1605,7 +1605,7 @@ export type ListTransfersInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listApplications` takes. */
+/** The input of `listApplications`. */
 export type ListApplicationsInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1613,13 +1613,13 @@ export type ListApplicationsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `getApplication` takes. */
+/** The input of `getApplication`. */
 export type GetApplicationInput = {
   /** The application's id. */
   readonly id: string;
 };
 
-/** What `sendDocument` takes. */
+/** The input of `sendDocument`. */
 export type SendDocumentInput = {
   /** The application's id. A text that is no application's id answers `application_not_found`. */
   readonly id: string;
@@ -1627,17 +1627,17 @@ export type SendDocumentInput = {
   readonly type: 'photo' | 'government_id' | 'utility_bill' | 'signature';
   /** The file itself, in a Buffer, a Uint8Array or an ArrayBuffer. An empty one is refused. */
   readonly file: ArrayBufferView | ArrayBufferLike;
-  /** What the file is. */
+  /** The media type of the file. */
   readonly media_type: 'image/jpeg' | 'image/png';
 };
 
-/** What `listDocuments` takes. */
+/** The input of `listDocuments`. */
 export type ListDocumentsInput = {
   /** The application's id. A text that is no application's id answers `application_not_found`. */
   readonly id: string;
 };
 
-/** What `listAccounts` takes. */
+/** The input of `listAccounts`. */
 export type ListAccountsInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1645,13 +1645,13 @@ export type ListAccountsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `getBalance` takes. */
+/** The input of `getBalance`. */
 export type GetBalanceInput = {
   /** The account's code. Case does not matter. */
   readonly account: string;
 };
 
-/** What `listPositions` takes. */
+/** The input of `listPositions`. */
 export type ListPositionsInput = {
   /** The account's code. Case does not matter. */
   readonly account: string;
@@ -1661,7 +1661,7 @@ export type ListPositionsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listTrades` takes. */
+/** The input of `listTrades`. */
 export type ListTradesInput = {
   /** The account's code. Case does not matter. */
   readonly account: string;
@@ -1675,7 +1675,7 @@ export type ListTradesInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listContractNotes` takes. */
+/** The input of `listContractNotes`. */
 export type ListContractNotesInput = {
   /** The account's code. Case does not matter. */
   readonly account: string;
@@ -1689,13 +1689,13 @@ export type ListContractNotesInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listLgas` takes. */
+/** The input of `listLgas`. */
 export type ListLgasInput = {
   /** The state's code. Case does not matter. */
   readonly state: string;
 };
 
-/** What `listMarketDays` takes. */
+/** The input of `listMarketDays`. */
 export type ListMarketDaysInput = {
   /** The first day, YYYY-MM-DD, in Lagos; today when absent. Not after `to`. */
   readonly from?: string | undefined;
@@ -1707,7 +1707,7 @@ export type ListMarketDaysInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listInstruments` takes. */
+/** The input of `listInstruments`. */
 export type ListInstrumentsInput = {
   /** Only instruments of this kind. */
   readonly kind?: 'equity' | 'etf' | undefined;
@@ -1721,13 +1721,13 @@ export type ListInstrumentsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `getInstrument` takes. */
+/** The input of `getInstrument`. */
 export type GetInstrumentInput = {
   /** The symbol. Case does not matter. */
   readonly symbol: string;
 };
 
-/** What `listEvents` takes. */
+/** The input of `listEvents`. */
 export type ListEventsInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1735,7 +1735,7 @@ export type ListEventsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listOrderEvents` takes. */
+/** The input of `listOrderEvents`. */
 export type ListOrderEventsInput = {
   /** The order's id. */
   readonly id: string;
@@ -1745,7 +1745,7 @@ export type ListOrderEventsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listApplicationEvents` takes. */
+/** The input of `listApplicationEvents`. */
 export type ListApplicationEventsInput = {
   /** The application's id. */
   readonly id: string;
@@ -1755,7 +1755,7 @@ export type ListApplicationEventsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listAllocationEvents` takes. */
+/** The input of `listAllocationEvents`. */
 export type ListAllocationEventsInput = {
   /** The allocation's id. */
   readonly id: string;
@@ -1765,7 +1765,7 @@ export type ListAllocationEventsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listKeys` takes. */
+/** The input of `listKeys`. */
 export type ListKeysInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1773,7 +1773,7 @@ export type ListKeysInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `revokeKey` takes. */
+/** The input of `revokeKey`. */
 export type RevokeKeyInput = {
   /** The key's id. */
   readonly id: string;
@@ -1784,43 +1784,43 @@ export type RevokeKeyInput = {
   readonly with_children?: boolean | undefined;
 };
 
-/** What `fillOrder` takes. */
+/** The input of `fillOrder`. */
 export type FillOrderInput = {
   /** The order's id. */
   readonly id: string;
 } & FillOrderRequest;
 
-/** What `expireOrder` takes. */
+/** The input of `expireOrder`. */
 export type ExpireOrderInput = {
   /** The order's id. */
   readonly id: string;
 } & ExpireOrderRequest;
 
-/** What `rejectOrder` takes. */
+/** The input of `rejectOrder`. */
 export type RejectOrderInput = {
   /** The order's id. */
   readonly id: string;
 } & RejectOrderRequest;
 
-/** What `repeatReport` takes. */
+/** The input of `repeatReport`. */
 export type RepeatReportInput = {
   /** The order's id. */
   readonly id: string;
 } & RepeatReportRequest;
 
-/** What `decideApplication` takes. */
+/** The input of `decideApplication`. */
 export type DecideApplicationInput = {
   /** The application's id. */
   readonly id: string;
 } & DecideApplicationRequest;
 
-/** What `forceDocument` takes. */
+/** The input of `forceDocument`. */
 export type ForceDocumentInput = {
   /** The application's id. */
   readonly id: string;
 } & ForceDocumentRequest;
 
-/** What `listWebhookDeliveries` takes. */
+/** The input of `listWebhookDeliveries`. */
 export type ListWebhookDeliveriesInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1828,7 +1828,7 @@ export type ListWebhookDeliveriesInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listRequests` takes. */
+/** The input of `listRequests`. */
 export type ListRequestsInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1836,7 +1836,7 @@ export type ListRequestsInput = {
   readonly cursor?: string | undefined;
 };
 
-/** What `listLatestEvents` takes. */
+/** The input of `listLatestEvents`. */
 export type ListLatestEventsInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
@@ -1846,7 +1846,7 @@ export type ListLatestEventsInput = {
 
 /** How one call is made. */
 export interface CallOptions {
-  /** Ends the call. What was sent stays sent: an order may have been placed. */
+  /** Ends the call. A request that was sent stays sent: an order may have been placed. */
   readonly signal?: AbortSignal | undefined;
   /** How long the call may take with all its attempts, in milliseconds. */
   readonly deadlineMs?: number | undefined;
@@ -1865,7 +1865,7 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What is known about an answer, in addition to its body. */
+/** The details of an answer, in addition to its body. */
 export interface AnswerDetails {
   readonly operation: string;
   readonly status: number;
@@ -1878,7 +1878,7 @@ export interface AnswerDetails {
   readonly attempt: number;
 }
 
-/** What the client has to know about an operation. */
+/** The facts about an operation that the client needs. */
 export interface Operation {
   readonly name: string;
   readonly method: string;

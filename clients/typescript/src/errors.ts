@@ -49,12 +49,12 @@ export class NoAnswerError extends MarinaError {
   }
 }
 
-/** What the gateway answers about an error. */
+/** The gateway's answer about an error. */
 export interface ErrorDetails {
   readonly status: number;
   /** The family of the code. */
   readonly type: ErrorType | undefined;
-  /** What happened, for programs. Undefined if something before the gateway answered; then go by the status. */
+  /** The error's code, for programs. Undefined if something before the gateway answered; then go by the status. */
   readonly code: ErrorCode | undefined;
   readonly message: string;
   /** Where the code is described. */

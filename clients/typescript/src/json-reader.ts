@@ -92,7 +92,7 @@ function endOfNumber(text: string, start: number): number {
   return end;
 }
 
-/** What is no number of JSON stays as it is, so that JSON.parse refuses it. */
+/** A text that is no number of JSON stays as it is, so that JSON.parse refuses it. */
 function needsMark(text: string, start: number, end: number): boolean {
   const length = end - start;
   if (length <= exactDigits && isPlain(text, start, end)) return false;

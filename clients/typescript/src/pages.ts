@@ -5,7 +5,7 @@ import { waitBeforeRepeat } from './retries.ts';
 import { sleep } from './sleep.ts';
 import { tell } from './telling.ts';
 
-/** What every list answers with. */
+/** The members that every list answers with. */
 export interface ListPage<Item> {
   readonly has_more: boolean;
   readonly next_cursor: string | null;

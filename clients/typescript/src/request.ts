@@ -90,7 +90,7 @@ export async function readText(body: AsyncIterable<Uint8Array> | null): Promise<
   return text + decoder.decode();
 }
 
-/** What a request was answered with, read whole. */
+/** The answer to a request, read whole. */
 export interface Answer {
   readonly status: number;
   /** The value of a header by its name in small letters. */

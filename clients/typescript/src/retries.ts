@@ -1,6 +1,6 @@
 import type { Operation } from './contract.ts';
 
-/** What came of one attempt that failed: an error answer, or no answer at all. */
+/** A failed attempt: an error answer, or no answer at all. */
 export interface Failure {
   /** Absent: no answer came. */
   readonly status?: number;
@@ -50,7 +50,8 @@ export function leavesUnknown({ status, code }: Failure): boolean {
   // A 408 is a proxy's, which may have passed the request on.
   if (status === 408) return code === undefined;
   if (status >= 400 && status < 500) return false;
-  // What is stored as never sent is known. It is 503 without a time to wait. No gateway answers 1xx or 3xx.
+  // An answer that says it was stored and never sent is certain. It is 503 without a time to wait. No gateway answers
+  // 1xx or 3xx.
   return !(code !== undefined && (nothingDone.has(code) || notSent.has(code)));
 }
 
@@ -70,7 +71,7 @@ function mayRepeat(failure: Failure, operation: Pick<Operation, 'method' | 'take
   if (code !== undefined && nothingDone.has(code)) return true;
   if (!isSafe) return false;
   if (status === 429 || code === 'document_in_flight') return true;
-  // What answers without a code stands before the gateway.
+  // An answer without a code comes from something before the gateway.
   if (code === undefined) return status === 408 || status >= 500;
   // A 503 that may be repeated says when.
   return status >= 500 && (status !== 503 || retryAfterSeconds !== undefined);

@@ -3,7 +3,7 @@ import { Agent as SecureAgent, request as sendSecure } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { type Answer, type PreparedRequest, readText } from './request.ts';
 
-/** What was answered before a connection broke has arrived by then, so it is only to be read. */
+/** An answer from before the connection broke has arrived by then, so it is only to be read. */
 const brokenPipeMs = 1_000;
 
 /**

@@ -35,7 +35,7 @@ export function readerOf(headers: unknown): HeaderReader {
 }
 
 function rawReaderOf(headers: unknown): (name: string) => unknown {
-  // What some gateways pass for a request without headers.
+  // Some gateways pass null for a request without headers.
   if (headers === null || headers === undefined) return () => undefined;
   if (typeof headers === 'function') return (name) => headers(name);
   if (typeof headers !== 'object') throw new TypeError('Pass the headers of the request.');

@@ -89,7 +89,7 @@ function oneHeader(valuesOf: HeaderReader, name: string): string {
   return first;
 }
 
-/** What may be a signature, of one header or several that a proxy joined with commas. */
+/** Returns the texts that may be signatures, of one header or several that a proxy joined with commas. */
 function signaturesIn(values: readonly string[]): Uint8Array[] {
   const entries = values.flatMap((value) => value.split(/\s+|,(?=\s|v\d|$)/));
   return entries.flatMap((entry) => {

@@ -113,7 +113,7 @@ export const accountChecks = checks({
   ),
 });
 
-/** What all pages of a list have. */
+/** The result of reading all pages of a list. */
 interface Read<Item, Answer> {
   readonly records: readonly Item[];
   readonly exchanges: readonly RecordedCall[];

@@ -18,7 +18,7 @@ export function shownReport(report: ApplicationReport): unknown {
   return shown(ApplicationReportSchema, report);
 }
 
-/** What is wrong with a report by itself. The gateway takes such a report for none. */
+/** Returns the error in a report by itself. The gateway takes such a report for none. */
 export function reportProblem(report: ApplicationReport): string | undefined {
   const { number, clientApplicationId, kind, at, reference, account } = report;
   if (number < 1n) return `its number is ${number}`;
@@ -33,7 +33,7 @@ export function reportProblem(report: ApplicationReport): string | undefined {
   return field === undefined ? undefined : `its ${field} is not printable`;
 }
 
-/** What is wrong with the order of one application's reports. */
+/** Returns the error in the order of one application's reports. */
 export function lifeProblem([first, ...later]: readonly ApplicationReport[]): string | undefined {
   const { ACCEPTED, REJECTED, OPENED } = ApplicationReportKind;
   if (first === undefined) return undefined;

@@ -57,7 +57,7 @@ export function refusedAgain(first: Sent, { code, exchange }: CallOutcome<unknow
   expect(isRefused, `the second send ended with ${exchange.status}`, first.outcome.exchange, exchange);
 }
 
-/** What the look-up answered about an object that its sender gave up. */
+/** The look-up's answer about an object that its sender gave up. */
 interface Abandoned {
   readonly id: string;
   /** Whether the broker has it. */

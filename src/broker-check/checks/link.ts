@@ -9,7 +9,7 @@ const highestPriceKobo = 10_000_000_000n;
 /** Upper-case, as all symbols and accounts of calls, and of nobody. */
 export const nobody = { account: 'NOSUCHACCOUNT', symbol: 'NO-SUCH-SYMBOL' };
 
-/** What the adapter says before anything is traded. */
+/** Checks of the adapter's link, before anything is traded. */
 export const linkChecks = checks({
   'capabilities-answered': must('GetCapabilities answers', async (session) => {
     answered(await session.call('Orders', 'getCapabilities', {}));

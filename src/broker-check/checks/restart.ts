@@ -15,7 +15,7 @@ import { lastSubmission, listedAfter } from './submissions.ts';
 
 const restarting = needing('restart', 'account', 'rest');
 
-/** What a restart must not change. */
+/** Checks that a restart changes nothing that it must not change. */
 export const restartChecks = checks({
   'restart-comes-back': needing('restart').must(
     'After a restart the adapter answers again, and takes orders',

@@ -11,7 +11,7 @@ export function isSameReport(one: Report, other: Report): boolean {
   return toJsonString(ReportSchema, one) === toJsonString(ReportSchema, other);
 }
 
-/** What is wrong with a report by itself, money apart. The gateway takes such a report for none. */
+/** Returns the error in a report by itself, money apart. The gateway takes such a report for none. */
 export function reportProblem(report: Report): string | undefined {
   const { number, clientOrderId, kind, at, exchangeOrderId } = report;
   if (number < 1n) return `its number is ${number}`;
@@ -24,7 +24,7 @@ export function reportProblem(report: Report): string | undefined {
   return field === undefined ? undefined : `its ${field} is not printable`;
 }
 
-/** What is wrong with the numbers of a trade. */
+/** Returns the error in the numbers of a trade. */
 export function tradeProblem({ kind, quantity, priceKobo }: Report): string | undefined {
   if (kind !== ReportKind.TRADE) {
     return quantity === 0n && priceKobo === 0n ? undefined : 'it is no trade, and has a quantity or a price';
@@ -33,7 +33,7 @@ export function tradeProblem({ kind, quantity, priceKobo }: Report): string | un
   return priceKobo < 1n || priceKobo > highestPriceKobo ? `the price is ${priceKobo} kobo` : undefined;
 }
 
-/** What is wrong with the order of one order's reports. */
+/** Returns the error in the order of one order's reports. */
 export function lifeProblem(reports: readonly Report[]): string | undefined {
   const [first, ...later] = reports;
   if (first === undefined) return undefined;

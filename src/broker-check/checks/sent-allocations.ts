@@ -90,7 +90,7 @@ export function isWhole(record: AllocationRecord | undefined, id: string, exchan
   expect(problem === undefined, `${problem}`, exchange);
 }
 
-/** What is wrong with a record. The gateway takes such an answer for none. */
+/** Returns the error in a record. The gateway takes such an answer for none. */
 function recordProblem(record: AllocationRecord, id: string): string | undefined {
   const { clientAllocationId, outcome, brokerReference, rejectReason, at } = record;
   if (clientAllocationId !== id) return `the record is of "${clientAllocationId}"`;

@@ -72,7 +72,7 @@ export async function refusalsHold(session: CheckSession, sent: readonly SentOrd
   }
 }
 
-/** What was sent and has no clear answer. */
+/** Returns the orders that were sent and have no clear answer. */
 export function inDoubt(sent: readonly SentOrder[]): readonly SentOrder[] {
   return sent.filter(({ outcome }) => {
     return outcome.answer?.report === undefined && outcome.code !== status.FAILED_PRECONDITION;

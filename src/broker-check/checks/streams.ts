@@ -9,7 +9,7 @@ const firstReports = 1_000;
 const streamsAtOnce = 3;
 const never = new AbortController().signal;
 
-/** The stream of reports. What it brought over the whole run is checked last. */
+/** The stream of reports. The reports of the whole run are checked last. */
 export const streamChecks = checks({
   'stream-from-first': must('The stream from 0 begins with report 1, and goes on without a gap', async (session) => {
     const { silenceMs } = session.settings.waits;
@@ -163,7 +163,7 @@ export async function longestSilence<Report extends NumberedReport>(
   return Math.round(Math.max(0, now, ...silences));
 }
 
-/** What a stream brought, for a breach. */
+/** Shows a stream's request and reports, for a breach. */
 export function streamShown(
   call: string,
   afterNumber: bigint,

@@ -6,7 +6,7 @@ export interface TradeCorrection {
   readonly kind: 'cancelled' | 'corrected';
   /** The ExecID of the trade, or of an earlier change of it. */
   readonly execRefId: string;
-  /** What the trade has become; 0: it was taken back, or that could not be read. */
+  /** The quantity that the trade has become; 0: it was taken back, or that could not be read. */
   readonly quantity: bigint;
   readonly priceKobo: bigint;
 }
@@ -27,8 +27,8 @@ export function copiedChange({ kind, execRefId, quantity, priceKobo }: DropCopyT
 }
 
 /**
- * What is wrong with a change on the drop copy whose grace is over, by all changes of its order that the order session brought.
- * Undefined: nothing.
+ * Returns the fault of a change on the drop copy whose grace is over, by all changes of its order that the order
+ * session brought. Undefined: nothing.
  */
 export function faultOfCopiedChange(copied: TradeCorrection, booked: readonly BookedChange[]): string | undefined {
   const same = changesOf(copied, booked, booked);
@@ -39,8 +39,8 @@ export function faultOfCopiedChange(copied: TradeCorrection, booked: readonly Bo
 }
 
 /**
- * What is wrong with a change that the order session brought, by all changes of its order on both sides. One that the drop copy
- * has with other terms is found as a change on the drop copy.
+ * Returns the fault of a change that the order session brought, by all changes of its order on both sides. One that the
+ * drop copy has with other terms is found as a change on the drop copy.
  */
 export function faultOfBookedChange(
   change: BookedChange,

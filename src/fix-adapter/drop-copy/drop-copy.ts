@@ -31,7 +31,7 @@ export interface DropCopyOptions {
   /** Real time, in milliseconds. */
   readonly now: () => number;
   readonly log: Logger;
-  /** What notes each message in the message log; undefined: messages are not logged. */
+  /** Notes each message in the message log; undefined: messages are not logged. */
   readonly tap: ((startedAt: number) => MessageTap) | undefined;
   readonly onState: (isExpected: boolean, isUp: boolean) => void;
   readonly onFinding: (what: string) => void;

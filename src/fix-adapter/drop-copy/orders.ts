@@ -3,7 +3,7 @@ import type { Schedule } from '../session/schedule.ts';
 import { fixOrders, fixReports, fixTradeChanges } from '../store/table.ts';
 import { type Copied, type KnownOrder, orderOf } from './identity.ts';
 
-/** What the exchange's symbols and hours are. */
+/** The exchange's symbols and hours. */
 export interface ExchangeNames {
   /** The exchange's name of a symbol. */
   readonly symbolOf: (symbol: string) => string;

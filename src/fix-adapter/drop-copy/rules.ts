@@ -1,4 +1,4 @@
-/** What the drop copy and the order session must agree on. Both may be late by the grace time. */
+/** The trades on which the drop copy and the order session must agree. Both may be late by the grace time. */
 
 /** A trade as one of the two sides has it. */
 export interface Trade {
@@ -8,7 +8,7 @@ export interface Trade {
   readonly priceKobo: bigint;
 }
 
-/** What was known of the order session at a time, in milliseconds. */
+/** The state of the order session at a time, in milliseconds. */
 export interface Mark {
   /** The highest number of a report. */
   readonly number: bigint;
@@ -17,7 +17,7 @@ export interface Mark {
   readonly at: number;
 }
 
-/** What is wrong with a trade of the drop copy whose grace is over. Undefined: nothing. */
+/** Returns the fault of a trade of the drop copy whose grace is over. Undefined: nothing. */
 export function faultOfCopied(copied: Trade, booked: Trade | undefined): string | undefined {
   const shown = `${copied.quantity} at ${copied.priceKobo} kobo`;
   if (booked === undefined) return `the drop copy has a trade that was not booked: ${shown}`;
@@ -26,9 +26,9 @@ export function faultOfCopied(copied: Trade, booked: Trade | undefined): string 
 }
 
 /**
- * What is wrong with a trade of the order session whose grace is over, by the trades of the drop copy with its order and ExecID.
- * One that is there with other terms is found as a trade of the drop copy. `passedOver`: the copy may have been in a message that
- * was passed over, so that the trade is not confirmed.
+ * Returns the fault of a trade of the order session whose grace is over, by the trades of the drop copy with its order
+ * and ExecID. One that is there with other terms is found as a trade of the drop copy. `passedOver`: the copy may have
+ * been in a message that was passed over, so that the trade is not confirmed.
  */
 export function faultOfBooked(booked: Trade, copies: readonly Trade[], passedOver: boolean): string | undefined {
   if (copies.length > 0) return undefined;
@@ -55,7 +55,7 @@ export function dueMark(
   return marks.findLast(({ at }) => isOver(Math.max(at, upSince), now, graceMs));
 }
 
-/** The marks with one more, and without those before the last that is over. What has not changed is marked once. */
+/** The marks with one more, and without those before the last that is over. An unchanged state is marked once. */
 export function withMark(marks: readonly Mark[], mark: Mark, graceMs: number): readonly Mark[] {
   const last = marks.at(-1);
   const isSame = last?.number === mark.number && last.changed === mark.changed;

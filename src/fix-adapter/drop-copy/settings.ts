@@ -37,7 +37,7 @@ export const dropCopySettings = {
   ),
 };
 
-/** What is wrong with the settings of the drop copy together. */
+/** Returns the faults of the settings of the drop copy together. */
 export function dropCopyProblems(values: {
   readonly dropCopyAddress: string | undefined;
   readonly dropCopySenderCompId: string | undefined;

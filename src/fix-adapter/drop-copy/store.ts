@@ -98,7 +98,7 @@ export class DropCopyStore {
     });
   }
 
-  /** What is known of the order session. */
+  /** Reads the last state of the order session. */
   async last(): Promise<Omit<Mark, 'at'>> {
     const [reports = [], changes = []] = await this.#read([lastReport, lastChange]);
     return { number: reportOf(reports), changed: changeOf(changes) };
@@ -308,7 +308,10 @@ function named(trades: readonly ReadTrade[], stored: readonly DropCopyTrade[]): 
   });
 }
 
-/** What tells trades apart. Exchanges use their ids again on another day, and some for each symbol and side. */
+/**
+ * Makes the key that tells trades apart. Exchanges use their ids again on another day, and some for each symbol and
+ * side.
+ */
 function keyOf({ quantity, priceKobo, tradedAt, ...trade }: Came, cameAt: number): string {
   const { named, exchangeOrderId, kind, execId, execRefId, symbol, side } = trade;
   const ids = [named, exchangeOrderId, kind, execId, execRefId, symbol, side];

@@ -11,15 +11,18 @@ import type { MessagePlace, MessageTap, TappedMessage } from './tap.ts';
 
 /** How often messages are written, if there are any. A crash loses those of this time and of one write. */
 const writeEveryMs = 250;
-/** What may wait while the database does not answer: some seconds of the busiest session, in a bounded part of the memory. */
+/**
+ * The messages that may wait while the database does not answer: some seconds of the busiest session, in a bounded part
+ * of the memory.
+ */
 const usualMaxWaiting = { messages: 10_000, characters: 16_777_216 };
-/** What one INSERT has. It stays far below the packets that a server takes. */
+/** The rows of one INSERT. It stays far below the packets that a server takes. */
 const maxBatch = { messages: 1_000, characters: 1_048_576 };
 /** How long a write that failed rests before it is tried again. */
 const restMs = 1_000;
 /** How long the last write may take at a stop. */
 const lastWriteMs = 1_000;
-/** What a row takes besides its text, indexes included. */
+/** The size of a row besides its text, indexes included. */
 const rowCharacters = 300;
 
 const livenessTypes: readonly string[] = [messageTypes.Heartbeat, messageTypes.TestRequest];
@@ -64,7 +67,7 @@ export class MessageLog {
 
   constructor(private readonly options: MessageLogOptions) {}
 
-  /** What notes the messages of a session's numbering that began then, in milliseconds. */
+  /** Returns the function that notes the messages of a session's numbering that began then, in milliseconds. */
   tap(startedAt: number, session: MessageSession = 'order'): MessageTap {
     return {
       place: () => this.#place(),

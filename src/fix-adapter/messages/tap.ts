@@ -1,10 +1,10 @@
 import type { Field } from '../wire/message.ts';
 
 /**
- * What became of a message. Of ours, `written`: its bytes were given to the socket; `not_written`: it had a number and was not
- * written. Of theirs, `applied`: it was handled, and what it changes is committed; `not_applied`: the connection ended before
- * that; `gap`: its number is higher than the expected one; `duplicate`: it came before; `unreadable`: its bytes are no FIX
- * message, or some of them no field; `refused`: the session cannot go on with it.
+ * The outcome of a message. Of ours, `written`: its bytes were given to the socket; `not_written`: it had a number and
+ * was not written. Of theirs, `applied`: it was handled, and what it changes is committed; `not_applied`: the
+ * connection ended before that; `gap`: its number is higher than the expected one; `duplicate`: it came before;
+ * `unreadable`: its bytes are no FIX message, or some of them no field; `refused`: the session cannot go on with it.
  */
 export type MessageOutcome =
   | 'written'

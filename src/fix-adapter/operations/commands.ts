@@ -29,7 +29,7 @@ const usage = `usage: fix messages [--order ID] [--cl-ord-id ID] [--number N or 
 The newest are shown, 50 by default and at most ${maxPage}. All that is given must match.
 TIME: ${timeForms}.`;
 
-/** What a command was asked for. Prints, and returns nothing. */
+/** Carries out a command. Prints, and returns nothing. */
 type Run = (database: Database, names: SessionNames, now: number) => Promise<void>;
 
 /** A command that was called wrongly. */

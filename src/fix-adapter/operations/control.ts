@@ -11,7 +11,7 @@ const everyMs = 250;
 export interface ControlledSession {
   /** Keeps the session until `signal` is aborted, and then logs out, in bounded time. */
   run(signal: AbortSignal): Promise<void>;
-  /** What it does, and why it is not up. */
+  /** The session's state, and the reason why it is not up. */
   status(): { readonly state: string; readonly reason: string };
   /** Logs on again at once, also after refused Logons. */
   resume(): void;

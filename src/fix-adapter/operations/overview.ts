@@ -61,7 +61,7 @@ export async function readOverview(database: Database): Promise<Overview> {
   };
 }
 
-/** What a process said of the session counts only while that process has it. */
+/** A process's report of the session counts only while that process has it. */
 function stateOf(row: SessionRow, lease: SqlRow | undefined) {
   const isHeld = Number(lease?.is_held ?? 0) !== 0;
   if (!isHeld) return { state: 'none', reason: 'no process has the session', since: undefined, process: '' };

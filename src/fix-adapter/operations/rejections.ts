@@ -2,7 +2,7 @@ import type { Database } from '../../gateway/store/database.ts';
 import { type Statement, statement } from '../../gateway/store/statement.ts';
 import { fixCancels, fixReports } from '../store/table.ts';
 
-/** What an exchange said when it rejected or ended an order, or refused to cancel one. */
+/** The exchange's words when it rejected or ended an order, or refused to cancel one. */
 export interface Rejection {
   /** The number of the report; undefined: a request to cancel was refused. */
   readonly number: bigint | undefined;

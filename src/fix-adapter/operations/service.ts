@@ -27,7 +27,7 @@ const logMs = 2_000;
 /** Messages about an order that are answered at most. */
 const maxAnswers = 20;
 
-/** What only the process that has the session can do. */
+/** The operations that only the process with the session can carry out. */
 export interface ActiveSession {
   /** Asks the exchange about an order. Throws an `RpcError` if that shows nothing. */
   ask(orderId: string): Promise<'found' | 'absent'>;

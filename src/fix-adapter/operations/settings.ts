@@ -37,7 +37,7 @@ export const operationSettings = {
 
 export type OperationConfig = ValuesOf<typeof operationSettings>;
 
-/** What is wrong with these settings together. */
+/** Returns the faults of these settings together. */
 export function operationProblems(config: OperationConfig): string[] {
   const { adminHost, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
   const speaksTls = adminTlsCertificate !== undefined;

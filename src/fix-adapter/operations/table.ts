@@ -1,6 +1,6 @@
 import { defineTable, instant, type RowOf, shortened, text, whole } from '../../gateway/store/table.ts';
 
-/** What operators want the session to be. */
+/** The operators' wish for the session. */
 export type Wish = 'on' | 'out';
 
 /**
@@ -24,7 +24,7 @@ export const fixSession = defineTable({
 
 export type SessionRow = RowOf<typeof fixSession>;
 
-/** What operators did. Entries are never changed. */
+/** The operators' actions. Entries are never changed. */
 export const fixAudit = defineTable({
   name: 'fix_audit',
   columns: {

@@ -27,13 +27,13 @@ import {
 /** A report before it has its number. */
 export type NewReport = Omit<FixReport, 'number'>;
 
-/** What a person must look at. */
+/** A finding that a person must look at. */
 export interface NewFinding {
   readonly what: FindingKind;
   readonly detail: string;
 }
 
-/** What a message changes of an order. */
+/** The changes that a message makes to an order. */
 export interface Effect {
   readonly order: FixOrder;
   readonly reports: readonly NewReport[];
@@ -48,7 +48,7 @@ export interface Effect {
 export interface ApplyContext extends WeighContext {
   /** When it happened, by the message, in milliseconds. */
   readonly at: number;
-  /** What was applied of the order, by its ExecID. */
+  /** The reports that were applied to the order, by their ExecID. */
   readonly executed: ReadonlyMap<string, Executed>;
   /** When the present numbering began, in milliseconds. */
   readonly startedAt: number;
@@ -78,7 +78,7 @@ const overStatuses = ['4', 'C', '8', '3'];
 const ending: ReadonlySet<string> = new Set(['cancelled', 'expired', 'rejected', 'rejected_when_asked']);
 
 /**
- * What an ExecutionReport changes of its order, by the rule of evidence. Nothing is left out: what does not convince is a
+ * Applies an ExecutionReport to its order, by the rule of evidence. Nothing is left out: what does not convince is a
  * finding.
  */
 export function applyExecution(order: FixOrder, message: ExchangeMessage, context: ApplyContext): Effect {
@@ -248,7 +248,7 @@ class Applying {
     this.#order = { ...this.#order, noted };
   }
 
-  /** What may be an answer comes again with the next question; anything else comes once. */
+  /** A statement that may be an answer comes again with the next question; anything else comes once. */
   #findAnswer(what: FindingKind, key = ''): void {
     const { isStatus, says, ordStatus, cumQty } = this.execution;
     const answer = `${ordStatus}:${cumQty ?? ''}:${key}:${this.context.startedAt}`;

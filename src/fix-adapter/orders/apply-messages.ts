@@ -261,7 +261,7 @@ class Applying {
     for (const finding of findings) this.#find(message, order.id, finding);
   }
 
-  /** What the exchange said of a rejection, as operators are shown it. */
+  /** Returns the exchange's words about a rejection, as operators are shown them. */
   #shown({ exchangeReason, exchangeText }: Said): Said {
     const { show = (_tag: number, value: string) => plain(value) } = this.context;
     return {
@@ -356,7 +356,7 @@ function changed<Row extends { readonly id: string }>(from: readonly Row[], to: 
   });
 }
 
-/** What the record keeps of a name that is not ours. */
+/** Returns a foreign name in the form that the record keeps. */
 function printable(name: string): string {
   return name.replaceAll(/[^!-~]/g, '?').slice(0, 64);
 }

@@ -87,7 +87,7 @@ export const typesOfUnknown: ReadonlySet<string> = new Set(['I', '8']);
  */
 export const lateTypes: ReadonlySet<string> = new Set(['0', 'A', '6', 'E']);
 
-/** What is known when the exchange answers that it does not have an order. */
+/** The facts that are known when the exchange answers that it does not have an order. */
 export interface AbsenceFacts {
   /** The time after which the counterparty certifies that it knows of an order it has read, in milliseconds; 0: it does not. */
   readonly certifiedAfterMs: number;

@@ -15,8 +15,8 @@ export interface ExchangeMessage {
 }
 
 /**
- * What an ExecutionReport says of its order. `…_status`: it answers a question, which rejects and ends nothing by itself.
- * `rejected_when_asked`: a rejection that may be such an answer.
+ * The meaning of an ExecutionReport for its order. `…_status`: it answers a question, which rejects and ends nothing by
+ * itself. `rejected_when_asked`: a rejection that may be such an answer.
  */
 export type ExecutionMeaning =
   | 'pending'

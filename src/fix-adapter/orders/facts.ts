@@ -36,7 +36,7 @@ const factTags = {
   Text: tags.Text,
 };
 
-/** What a line of a log has of a message: nothing that may be about a person. */
+/** The fields of a message that a line of a log has: none that may be about a person. */
 const shown: readonly (keyof typeof factTags)[] = [
   ...(['MsgType', 'ExecType', 'OrdStatus', 'OrderID', 'ExecID', 'ExecRefID', 'OrderQty', 'Price', 'LastQty'] as const),
   ...(['LastPx', 'CumQty', 'LeavesQty', 'AvgPx', 'OrdRejReason', 'CxlRejReason'] as const),

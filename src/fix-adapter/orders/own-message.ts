@@ -2,7 +2,7 @@ import type { Outgoing } from '../session/types.ts';
 import type { Kept } from '../store/store.ts';
 import type { Field } from '../wire/message.ts';
 
-/** What a message came to. */
+/** The outcome of sending a message. */
 export type SendOutcome = Parameters<Outgoing['settled']>[0];
 
 /** A message for the session to send, with what the record keeps of it. */

@@ -45,7 +45,7 @@ interface Answered {
   readonly isNamed: boolean;
 }
 
-/** What an answer says of an order whose day is over. */
+/** The words for an answer about an order whose day is over. */
 const sayings: Readonly<Record<StatusAnswer, string>> = {
   unknown: 'the exchange does not know it',
   known: 'the exchange says that it is not over',
@@ -171,7 +171,7 @@ export class Questions {
 
   disconnected(): void {
     this.#writtenAt.clear();
-    // What was written before is as good as written now: nobody knows when the exchange reads it.
+    // A message written before is as good as one written now: nobody knows when the exchange reads it.
     this.#boundaryAt = performance.now();
   }
 
@@ -324,7 +324,8 @@ export class Questions {
     const id = requestId();
     const fields = filledIn(() => statusRequest(id, order, style), order.id, this.options);
     if (fields === undefined || !(await throttle.take(this.#answerTimeoutMs))) return undefined;
-    // What was written a moment ago may be on its way through the exchange, and so may what was written before a disconnection.
+    // A message written a moment ago may be on its way through the exchange, and so may one written before a
+    // disconnection.
     const boundaryAt = this.#boundaryAt;
     const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? boundaryAt);
     this.#requests.set(order.id, id);

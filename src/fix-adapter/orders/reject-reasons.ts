@@ -9,7 +9,7 @@ export type ReasonName = string;
 export interface ReasonRule {
   /** Values that fields must have, by their tags. */
   readonly values: ReadonlyMap<number, string>;
-  /** What Text (58) must match; undefined: it may be anything. */
+  /** The texts that Text (58) must match; undefined: it may be anything. */
   readonly text: readonly string[] | undefined;
   readonly reason: ReasonName;
 }
@@ -17,7 +17,7 @@ export interface ReasonRule {
 const { UNKNOWN_SYMBOL, MARKET_CLOSED, ACCOUNT_NOT_AT_BROKER, REJECTED_BY_EXCHANGE } = RejectReason;
 const { PRICE_OFF_TICK, PRICE_OUTSIDE_BAND, QUANTITY_OFF_LOT } = RejectReason;
 
-/** What the values of OrdRejReason (103) mean to partners. All others are rejected by the exchange. */
+/** The meaning of the values of OrdRejReason (103) for partners. All others are rejected by the exchange. */
 const orderReasons: Readonly<Record<string, RejectReason | undefined>> = {
   '0': REJECTED_BY_EXCHANGE, // broker or exchange option
   '1': UNKNOWN_SYMBOL,
@@ -40,7 +40,7 @@ const orderReasons: Readonly<Record<string, RejectReason | undefined>> = {
   '99': REJECTED_BY_EXCHANGE, // other
 };
 
-/** What the values of BusinessRejectReason (380) mean to partners. */
+/** The meaning of the values of BusinessRejectReason (380) for partners. */
 const businessReasons: Readonly<Record<string, RejectReason | undefined>> = {
   '2': UNKNOWN_SYMBOL, // unknown security
 };
@@ -112,7 +112,10 @@ export function rejectReasonOf(message: ExchangeMessage, rules: readonly ReasonR
   return RejectReason[standard].toLowerCase();
 }
 
-/** What an exchange said of a rejection, for operators: the field with its reason, and its text. Partners are never shown it. */
+/**
+ * The exchange's words about a rejection, for operators: the field with its reason, and its text. Partners are never
+ * shown it.
+ */
 export interface Said {
   readonly exchangeReason: string | null;
   readonly exchangeText: string | null;
@@ -120,7 +123,7 @@ export interface Said {
 
 export const saidNothing: Said = { exchangeReason: null, exchangeText: null };
 
-/** What the exchange says about a rejection or an end. */
+/** Reads the exchange's words about a rejection or an end. */
 export function saidIn(message: ExchangeMessage): Said {
   const given = reasonTags.find(([, tag]) => message.get(tag) !== undefined);
   const value = given === undefined ? undefined : `${given[0]}=${message.get(given[1])}`;

@@ -20,7 +20,7 @@ export interface RejectContext {
   readonly at: number;
 }
 
-/** What a reject changes: an order or a request to cancel that the exchange did not take. */
+/** The effect of a reject: an order or a request to cancel that the exchange did not take. */
 export interface RejectEffect {
   /** The order that it is about; empty if it is about none. */
   readonly orderId: string;

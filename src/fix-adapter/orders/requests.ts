@@ -4,7 +4,7 @@ import type { Field } from '../wire/message.ts';
 import { tags } from '../wire/tags.ts';
 import { utcTimestamp } from '../wire/times.ts';
 
-/** What the exchange needs beyond the order: agreed with it once. */
+/** The parts of a message that the exchange needs beyond the order: agreed with it once. */
 export interface OrderStyle {
   /** The exchange's names of our symbols; absent: the same. */
   readonly symbols: ReadonlyMap<string, string>;

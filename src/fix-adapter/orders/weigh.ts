@@ -1,4 +1,4 @@
-/** What convinces beside the rule of evidence: whose order it is, at which price it trades, and what the exchange counts. */
+/** Evidence beside the rule of evidence: whose order it is, at which price it trades, and the exchange's counts. */
 
 import type { Unmatched } from '../store/marks.ts';
 import type { Executed } from '../store/store.ts';
@@ -42,7 +42,7 @@ export function isOfAnother(order: FixOrder, message: ExchangeMessage, { symbolO
   );
 }
 
-/** What stands in a field that an exchange must fill, of an order that it does not have. */
+/** A placeholder in a field that an exchange must fill, of an order that it does not have. */
 const placeholder = /^(?:NONE|UNKNOWN|\[?N\/A\]?|0+(?:\.0*)?)$/i;
 /** The fields that say which order it is. */
 const naming: ReadonlySet<number> = new Set([
@@ -90,7 +90,7 @@ export function traitsOf(message: ExchangeMessage): readonly Unmatched[] {
   return message.get(tags.MassStatusReqID) === undefined ? [{}] : [statedTraits(message)];
 }
 
-/** What a report says of its order beside its name. */
+/** Reads the traits of its order that a report states beside the name. */
 export function statedTraits(message: ExchangeMessage): Unmatched {
   const said = withoutPlaceholders(message);
   const account = said.get(tags.Account);
@@ -101,7 +101,7 @@ export function statedTraits(message: ExchangeMessage): Unmatched {
   };
 }
 
-/** What contradicts an answer that the exchange does not have an order. Undefined: nothing does. */
+/** Finds the trait that contradicts an answer that the exchange does not have an order. Undefined: nothing does. */
 export function contradictsUnknown(
   order: FixOrder,
   message: ExchangeMessage,
@@ -159,7 +159,7 @@ export function wrongPrice(
   return (side === 'buy' ? price > priceKobo : price < priceKobo) ? 'worse_than_limit' : undefined;
 }
 
-/** What is wrong with the exchange's counts after a trade, if something is. `order` has the trade. */
+/** Returns the finding about the exchange's counts after a trade, if they are wrong. `order` has the trade. */
 export function wrongCounts(order: FixOrder, execution: ExecutionReport): FindingKind | undefined {
   const { cumQty, leavesQty, ordStatus } = execution;
   const count = countOf(order);

@@ -25,7 +25,7 @@ export interface PasswordChangeOptions {
 /** More changes than brokers ask for in years. Each costs some milliseconds when an adapter starts. */
 const maxRows = 50;
 
-/** What is known of a new password. */
+/** The facts about a new password. */
 interface Known {
   readonly password: string;
   readonly id: bigint;

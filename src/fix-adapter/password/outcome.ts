@@ -10,7 +10,7 @@ const statuses = {
   expired: '8',
 } as const;
 
-/** What an operator is notified of. */
+/** A notice to operators. */
 export interface PasswordNotice {
   readonly level: 'info' | 'warn' | 'error';
   readonly line: string;
@@ -24,14 +24,20 @@ export interface LogonReply {
   readonly sessionStatus: string | undefined;
 }
 
-/** What the answer to a Logon with a NewPassword (925) proves. An answer that does not say so proves nothing. */
+/**
+ * Returns the outcome that the answer to a Logon with a NewPassword (925) proves. An answer that does not say so proves
+ * nothing.
+ */
 export function outcomeOf({ isAccepted, sessionStatus }: LogonReply): Exclude<PasswordOutcome, 'sent'> {
   if (sessionStatus === statuses.changed) return 'changed';
   if (sessionStatus === statuses.doesNotComply || sessionStatus === statuses.wrongPassword) return 'refused';
   return isAccepted || sessionStatus !== undefined ? 'unknown' : 'refused';
 }
 
-/** What an operator must know of the passwords after the answer to a Logon. `outcome` is that of a new password that was sent with it. */
+/**
+ * Returns the notices to operators about the passwords after the answer to a Logon. `outcome` is that of a new password
+ * that was sent with it.
+ */
 export function passwordNotices(
   { sessionStatus }: LogonReply,
   outcome: Exclude<PasswordOutcome, 'sent'> | undefined,

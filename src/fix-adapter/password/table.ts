@@ -1,8 +1,8 @@
 import { bytes, defineTable, instant, type RowOf, text, whole } from '../../gateway/store/table.ts';
 
 /**
- * What became of a new password. `sent`: it was about to be sent, and nothing is known. `changed`: it is the password now. `refused`:
- * the former one still is. `unknown`: the exchange answered, and did not say.
+ * The outcome of a new password. `sent`: it was about to be sent, and nothing is known. `changed`: it is the password
+ * now. `refused`: the former one still is. `unknown`: the exchange answered, and did not say.
  */
 export type PasswordOutcome = 'sent' | 'changed' | 'refused' | 'unknown';
 

@@ -7,7 +7,7 @@ import type { Logger } from '../../kit/log.ts';
 
 export { RpcError } from '../../kit/grpc-handlers.ts';
 
-/** What a handler needs of its call. */
+/** The data of its call that a handler needs. */
 export interface CallContext {
   /** Real time, in milliseconds. */
   readonly deadlineMs: number;

@@ -136,7 +136,7 @@ export class FixConnection<Message extends Outgoing> {
     return this.#incoming.next;
   }
 
-  /** What it does, and why it is not up. */
+  /** The connection's state, and the reason why it is not up. */
   get state(): { readonly state: SessionState; readonly reason: string; readonly logged?: string } {
     const { missing } = this.#incoming;
     if (this.#isEnding) return { state: 'logging_out', reason: 'the session logs out' };
@@ -404,7 +404,7 @@ export class FixConnection<Message extends Outgoing> {
       this.#miss(message.number, true);
       if (settings.sendsNextExpected) this.#incoming.isSentAlready(now);
     } else this.#incoming.take(now);
-    // What it said on an earlier connection, and was not received, does not come again.
+    // The other side does not repeat messages of an earlier connection that were not received.
     if (settings.resetsOnLogon) this.#inbox.passOver();
     // From now on the other side sends messages that another reset would lose.
     if (resets) await this.#inbox.commit(this.nextIn);

@@ -27,7 +27,7 @@ export interface GapRules {
 interface Gap {
   /** The first number that was not seen to be missing. */
   to: number;
-  /** What was asked for last; undefined: nothing yet. */
+  /** The range that was asked for last; undefined: nothing yet. */
   asked: ResendRange | undefined;
   /** When it was asked for. */
   askedAt: number;
@@ -114,7 +114,7 @@ export class Incoming {
     return { passesOver, isClosed: this.#progress(now) };
   }
 
-  /** What must be asked for now. Undefined: nothing. */
+  /** Returns the range that must be asked for now. Undefined: nothing. */
   request(now: number): ResendRange | undefined {
     const gap = this.#gap;
     if (gap === undefined) return undefined;

@@ -6,7 +6,7 @@ import type { SessionSettings, SessionTrouble } from './types.ts';
 /** FIX50SP2, as DefaultApplVerID names it. */
 const fix50Sp2 = '9';
 
-/** What a Logon says of the numbers. */
+/** A Logon's statement about the numbers. */
 export interface LogonNumbers {
   /** Whether both directions begin with 1. */
   readonly resets: boolean;
@@ -35,8 +35,9 @@ export function logonFields(
 }
 
 /**
- * What the first message of the other side means. `accepted`: there is a session; `fillFrom` is the first of our numbers that it
- * says it lacks. `refused`: it does not want our Logon. `wrong`: we do not want its one. `unexpected`: it is neither.
+ * The meaning of the other side's first message. `accepted`: there is a session; `fillFrom` is the first of our numbers
+ * that it says it lacks. `refused`: it does not want our Logon. `wrong`: we do not want its one. `unexpected`: it is
+ * neither.
  */
 export type LogonAnswer =
   | { readonly kind: 'accepted'; readonly isEarly: boolean; readonly fillFrom: number | undefined }
@@ -83,7 +84,7 @@ export function reasonOf(message: FixMessage): string {
   return given.join(', ') || 'no reason was given';
 }
 
-/** What makes a further Logon worth trying. */
+/** The circumstances that make a further Logon worth trying. */
 export interface Occasion {
   readonly password: string | undefined;
   /** When the session day began. */

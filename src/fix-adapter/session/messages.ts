@@ -33,7 +33,7 @@ export function isApplied(type: string): boolean {
   return appliedTypes.includes(type);
 }
 
-/** What is wrong with the header of a message: the session cannot go on. `reject` is the reason of a Reject before the Logout. */
+/** The fault of a message's header: the session cannot go on. `reject` is the reason of a Reject before the Logout. */
 export interface HeaderFault {
   readonly text: string;
   readonly reject: string | undefined;

@@ -4,7 +4,7 @@ import { isApplied } from './messages.ts';
 
 /** Notes for the message log what became of each message of the other side on one connection. */
 export class Noting {
-  /** What becomes of the message that is being handled. Undefined: it waits for its commit. */
+  /** The outcome of the message that is being handled. Undefined: it waits for its commit. */
   #outcome: MessageOutcome | undefined;
   readonly #places = new WeakMap<FixMessage, MessagePlace>();
 
@@ -16,7 +16,7 @@ export class Noting {
     if (this.tap !== undefined) this.#places.set(message, this.tap.place());
   }
 
-  /** What becomes of the message that is being handled. */
+  /** Sets the outcome of the message that is being handled. */
   is(outcome: 'duplicate' | 'gap' | 'refused'): void {
     this.#outcome = outcome;
   }

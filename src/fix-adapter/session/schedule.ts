@@ -10,7 +10,7 @@ export interface Schedule {
   readonly calendar: ReadonlyMap<string, CalendarDay>;
 }
 
-/** What is different on one day: there is no session, or it has other hours. */
+/** The difference of one day: there is no session, or it has other hours. */
 export type CalendarDay = 'closed' | SessionHours;
 
 export interface SessionHours {

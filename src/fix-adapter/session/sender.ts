@@ -90,7 +90,7 @@ export class MessageSender<Message extends Outgoing> {
     this.#answer({ kind: 'fill', from, to });
   }
 
-  /** Writes nothing any more. What waits is settled as unrecorded. Resolves when no commit is under way. */
+  /** Writes nothing any more. Waiting messages are settled as unrecorded. Resolves when no commit is under way. */
   async close(): Promise<void> {
     this.#isOpen = false;
     await this.#running;
@@ -186,7 +186,7 @@ export class MessageSender<Message extends Outgoing> {
   ): Promise<void> {
     if (waiting.kind === 'fill') {
       if (this.#canWrite() && waiting.from < this.#nextWritten) {
-        // What follows may have been read, and must not be passed over.
+        // The messages that follow may have been read, and must not be passed over.
         const next = Math.min(this.#nextWritten, waiting.to + 1);
         this.#writeOwn(waiting.from, messageTypes.SequenceReset, fillFields(next), true);
         this.options.gapFilled(waiting.from, next - 1);

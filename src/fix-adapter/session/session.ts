@@ -31,7 +31,7 @@ export interface SessionOptions<Message> {
   readonly mayWrite: () => boolean;
   readonly events: SessionEvents;
   readonly log: Logger;
-  /** What notes the messages of a numbering, by its beginning, in milliseconds; absent: nobody does. */
+  /** Notes the messages of a numbering, by its beginning, in milliseconds; absent: nobody does. */
   readonly tap?: ((startedAt: number) => MessageTap) | undefined;
 }
 
@@ -52,7 +52,7 @@ export class FixSession<Message extends Outgoing> {
   #wasUp = false;
   readonly #tries: LogonTries;
   readonly #addresses: SessionAddresses;
-  /** What it does while there is no connection. */
+  /** The state while there is no connection. */
   /** `logged` is the reason without what the other side said; absent: the reason has nothing of that. */
   #idle: { readonly state: SessionState; readonly reason: string; readonly logged?: string } = {
     state: 'waiting',
@@ -83,7 +83,7 @@ export class FixSession<Message extends Outgoing> {
     return this.dayStartedAt !== undefined;
   }
 
-  /** What it does, and why it is not up. */
+  /** The session's state, and the reason why it is not up. */
   status(): SessionStatus {
     const { state, reason, logged = reason } = this.#connection?.state ?? this.#idle;
     if (state !== this.#shown.state) this.#shown = { state, reason, since: this.options.now() };
@@ -242,7 +242,7 @@ export class FixSession<Message extends Outgoing> {
   }
 }
 
-/** What the Logon over a connection that is open shall change the password to. */
+/** Takes the new password that the Logon over an open connection shall set. */
 async function takeNewPassword({ passwords }: SessionSettings, socket: Duplex): Promise<string | undefined> {
   try {
     return await passwords?.next();

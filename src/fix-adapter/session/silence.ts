@@ -25,7 +25,7 @@ export class Silence {
     this.#isTested = false;
   }
 
-  /** What is due now. `test`: a TestRequest, once for each silence. */
+  /** Returns the action that is due now. `test`: a TestRequest, once for each silence. */
   due(now: number): 'nothing' | 'test' | 'gone' {
     const silentMs = now - this.#readAt;
     if (silentMs > this.heartbeatMs * goneAfter) return 'gone';

@@ -28,7 +28,7 @@ export interface Numbers {
   readonly startedAt: number;
 }
 
-/** What a session keeps. Each call commits before it returns, and throws if it may not have. */
+/** The record of a session. Each call commits before it returns, and throws if it may not have. */
 export interface SessionRecord<Message> {
   numbers(): Promise<Numbers>;
   /**
@@ -103,7 +103,7 @@ export interface SessionSettings {
   readonly longestReconnectAfterUpMs: number;
 }
 
-/** What the session notifies its owner of. */
+/** The events that a session notifies its owner of. */
 export interface SessionEvents {
   /** It is logged on, and everything that the other side had sent before is known. */
   up(): void;
@@ -148,9 +148,9 @@ export const sessionTroubles = [
 export type SessionTrouble = (typeof sessionTroubles)[number];
 
 /**
- * What a session does. `outside_hours`: there is none now. `stopped`: Logons were refused, and no other one is sent. `waiting`:
- * until the next try. `connecting`, `logging_on`, `receiving` (what is missing), `testing` (whether anything is on its way) come
- * before `up`.
+ * The state of a session. `outside_hours`: there is none now. `stopped`: Logons were refused, and no other one is sent.
+ * `waiting`: until the next try. `connecting`, `logging_on`, `receiving` (what is missing), `testing` (whether anything
+ * is on its way) come before `up`.
  */
 export type SessionState =
   | 'outside_hours'

@@ -1,7 +1,7 @@
 import { type Statement, statement } from '../../gateway/store/statement.ts';
 import { type FixOrder, fixOrders } from './table.ts';
 
-/** What a report says of an order that it does not name as we do. An order in doubt may be meant if it is so. */
+/** A report's statements about an order that it does not name as we do. An order in doubt may be meant if it is so. */
 export type Unmatched = Partial<Pick<FixOrder, 'account' | 'side'>>;
 
 /** The exchange may have reported about any order that lives, and the report is lost. */
@@ -13,7 +13,7 @@ export const markPassedOver: readonly Statement[] = [
 /** So many reports are told apart: more may be about any order. */
 const maxUnmatched = 50;
 
-/** What is marked for reports: each by itself, or all orders if there are many or one says nothing of its order. */
+/** Returns the marks for reports: each by itself, or all orders if there are many or one says nothing of its order. */
 function marksFor(reports: readonly Unmatched[]): readonly Unmatched[] {
   const any = reports.length > maxUnmatched || reports.some((one) => Object.keys(one).length === 0);
   return any ? [{}] : reports;

@@ -23,14 +23,14 @@ import {
 } from './table.ts';
 import { type UnsupportedMessage, unsupportedWrites } from './unsupported.ts';
 
-/** What a message that is sent puts into the record. `startedAt` and `number` are filled in with its number. */
+/** The rows that a sent message puts into the record. `startedAt` and `number` are filled in with its number. */
 export type Kept =
   | { readonly kind: 'order'; readonly row: FixOrder }
   | { readonly kind: 'cancel'; readonly row: FixCancel }
   | { readonly kind: 'question'; readonly orderId: string }
   | { readonly kind: 'nothing' };
 
-/** What some messages of the exchange change. */
+/** The changes that some messages of the exchange make. */
 export interface Changes {
   readonly orders: readonly { readonly before: FixOrder; readonly after: FixOrder }[];
   readonly cancels: readonly { readonly before: FixCancel; readonly after: FixCancel }[];
@@ -47,7 +47,7 @@ export interface Changes {
   readonly misnamed?: readonly Unmatched[];
 }
 
-/** What was applied of an order with an ExecID: a report, or what the exchange changed of a trade. */
+/** An event that was applied to an order by its ExecID: a report, or the exchange's change of a trade. */
 export interface Executed {
   readonly kind: FixReportKind | 'trade_cancelled' | 'trade_corrected';
   readonly quantity: bigint | null;
@@ -72,7 +72,7 @@ export interface Known {
   readonly startedAt: number;
   readonly orders: readonly FixOrder[];
   readonly cancels: readonly FixCancel[];
-  /** What was applied, by order and ExecID. */
+  /** The applied events, by order and ExecID. */
   readonly executed: ExecutedOf;
 }
 
@@ -83,7 +83,7 @@ export interface ListedSubmission {
   readonly note: Buffer;
 }
 
-/** What an operator watches. */
+/** The counts that an operator watches. */
 export interface FixCounts {
   /** Orders of which nothing is known. */
   readonly inDoubt: number;
@@ -148,7 +148,7 @@ export class FixStore {
   startDay(startedAt: number): Promise<FixNumbers> {
     return this.#write((numbers) => {
       const after = { ...numbers, startedAt, nextOut: 1n, nextIn: 1n };
-      // What the exchange sent in the numbering before, and did not get through, it will not send again.
+      // The exchange will not repeat messages of the numbering before that did not get through.
       const learn = () => this.#remembered.clear();
       return { after, writes: markPassedOver, result: after, learn };
     });
@@ -295,7 +295,7 @@ export class FixStore {
       };
       const { changes, result } = decide(known);
       const reports = changes.reports.map((report, at) => ({ ...report, number: numbers.lastReport + BigInt(at + 1) }));
-      // What was refused has no number, and was not listed. What was given one was listed then.
+      // A refused order has no number, and was not listed. What was given one was listed then.
       const revived = changes.orders.filter(
         ({ before, after }) => before.state === 'unsent' && after.state !== 'unsent' && before.number === 0n,
       );
@@ -337,7 +337,9 @@ export class FixStore {
     });
   }
 
-  /** What messages of unsupported types write, by what the server that writes has of their session days. */
+  /**
+   * Returns the writes of messages of unsupported types, by the rows of their session days that the writing server has.
+   */
   async #unsupported(messages: readonly UnsupportedMessage[]): Promise<ReturnType<typeof unsupportedWrites>> {
     if (messages.length === 0) return { findings: [], writes: [] };
     const day = [...new Set(messages.map((message) => message.day))];
@@ -588,7 +590,7 @@ export class FixStore {
         try {
           return await this.#writeNow(decide);
         } catch (error) {
-          // What was written before may have been committed without an answer, or another process has the session.
+          // Earlier writes may have been committed without an answer, or another process has the session.
           this.#numbers = undefined;
           this.#remembered.clear();
           if (!isGuardFalse(error) || tries >= maxTries) throw error;
@@ -616,7 +618,7 @@ export class FixStore {
   }
 }
 
-/** What a write makes of the numbers, and what else it writes. */
+/** The numbers after a write, and its other writes. */
 interface Decided<T> {
   readonly after: FixNumbers;
   readonly writes: readonly Statement[];

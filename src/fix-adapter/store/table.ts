@@ -15,13 +15,13 @@ import type { OrderType, Side, TimeInForce } from '../../gen/marina/broker/v1/or
 import type { EnumName } from '../../kit/enums.ts';
 
 /**
- * What is known of an order. `sending`: it has its number, and may have been written; the exchange has sent no report of
- * it yet. `unsent`: the exchange does not have it and never will. `open`: the exchange has it. `final`: it has ended.
+ * The state of an order. `sending`: it has its number, and may have been written; the exchange has sent no report of it
+ * yet. `unsent`: the exchange does not have it and never will. `open`: the exchange has it. `final`: it has ended.
  */
 export type FixOrderState = 'sending' | 'unsent' | 'open' | 'final';
 
 /**
- * What is known of a request to cancel. `refused`: the exchange did not cancel by it. `lost`: the exchange did not answer
+ * The state of a request to cancel. `refused`: the exchange did not cancel by it. `lost`: the exchange did not answer
  * in time, and another one was sent.
  */
 export type FixCancelState = 'sending' | 'unsent' | 'done' | 'refused' | 'lost';
@@ -150,7 +150,10 @@ export const fixOrders = defineTable({
 
 export type FixOrder = RowOf<typeof fixOrders>;
 
-/** What the exchange said of a rejection or an end, for operators: its reason's field, such as `OrdRejReason=99`, and its text. */
+/**
+ * The exchange's words about a rejection or an end, for operators: its reason's field, such as `OrdRejReason=99`, and
+ * its text.
+ */
 const said = { exchangeReason: optional(shortened(64)), exchangeText: optional(shortened(500)) };
 
 /**
@@ -217,7 +220,7 @@ export const fixCancels = defineTable({
 
 export type FixCancel = RowOf<typeof fixCancels>;
 
-/** What was taken, in the order in which it was. The notes of orders are with the orders. */
+/** The submissions that were taken, in their order. The notes of orders are with the orders. */
 export const fixSubmissions = defineTable({
   name: 'fix_submissions',
   columns: {
@@ -234,8 +237,8 @@ export const fixSubmissions = defineTable({
 });
 
 /**
- * What an operator must look at: something the exchange says that does not prove what it says. `facts` has the message's fields
- * by name, as JSON; `bytes` a message that could not be read.
+ * A finding that an operator must look at: a statement of the exchange that does not prove itself. `facts` has the
+ * message's fields by name, as JSON; `bytes` a message that could not be read.
  */
 export const fixFindings = defineTable({
   name: 'fix_findings',

@@ -17,8 +17,8 @@ const anyOther = '*';
 const longestType = 8;
 
 /**
- * What messages of types that are not supported write. The first message of a type in a session day is a finding, and each message
- * is counted. `before` are the rows of these days.
+ * Returns the writes of messages of types that are not supported. The first message of a type in a session day is a
+ * finding, and each message is counted. `before` are the rows of these days.
  */
 export function unsupportedWrites(
   messages: readonly UnsupportedMessage[],

@@ -13,7 +13,7 @@ const everyMs = 1_000;
 export class LookupFile {
   readonly worker: Worker;
   #current: Lookups;
-  /** What the file was when it was read or refused last. */
+  /** The file's state when it was read or refused last. */
   #seen: string;
   #found: string;
   #isRefused = false;

@@ -5,7 +5,7 @@ import { whyNotInTemplate } from './tags.ts';
 /** The messages that have fields of a template. */
 export type TemplateUse = 'order' | 'cancel' | 'status';
 
-/** What a lookup file is asked by. */
+/** The kinds of keys of a lookup file. */
 export type LookupKind = 'account' | 'partner' | 'symbol';
 
 /**
@@ -25,7 +25,7 @@ export interface TemplateField {
 /** The fields of each message, in the order in which they are sent. */
 export type OrderTemplate = Readonly<Record<TemplateUse, readonly TemplateField[]>>;
 
-/** What a placeholder can name of the order itself. */
+/** The values of the order itself that a placeholder can name. */
 const orderFacts = ['account', 'partner', 'symbol', 'side', 'order'] as const;
 export type OrderFact = (typeof orderFacts)[number];
 

@@ -6,7 +6,7 @@ import type { Lookups } from './lookups.ts';
 import type { LookupKind, OrderFact, OrderTemplate, TemplateField, TemplatePart, TemplateUse } from './parse.ts';
 import { impersonalTags } from './tags.ts';
 
-/** What a template needs of an order. */
+/** The fields of an order that a template needs. */
 export type TemplateOrder = Pick<FixOrder, 'account' | 'partner' | 'symbol' | 'side' | 'clOrdId'>;
 
 /** A placeholder has no value for an order. The message has the placeholder, and nothing of the order. */
@@ -25,7 +25,10 @@ export interface MissingNotice {
   readonly onMissingValue?: () => void;
 }
 
-/** What `make` makes; undefined if a placeholder has no value, which is counted, and which an operator is notified of. */
+/**
+ * Returns the result of `make`; undefined if a placeholder has no value, which is counted, and which an operator is
+ * notified of.
+ */
 export function filledIn<T>(make: () => T, orderId: string, { log, onMissingValue }: MissingNotice): T | undefined {
   try {
     return make();

@@ -1,4 +1,4 @@
-/** What a template of fields may and may not have, by tags. */
+/** The tags that a template of fields may and may not have. */
 
 /** The standard header and trailer, which the session writes. */
 const headerTags: ReadonlySet<number> = new Set([

@@ -1,6 +1,6 @@
 /**
- * What the other side states may be any bytes, of which each is a character here. An id that is not printable ASCII is none: it is
- * not stored, shown or sent as it came.
+ * A value of the other side may be any bytes, of which each is a character here. An id that is not printable ASCII is
+ * none: it is not stored, shown or sent as it came.
  */
 const unprintable = /[^ -~]/g;
 

@@ -1,6 +1,6 @@
 import type { ApplicationFields } from '../../gen/marina/broker/v1/applications_pb.ts';
 
-/** What the broker takes for a number of a customer, in the order of the fields. */
+/** The form of a customer's number that the broker takes, in the order of the fields. */
 interface Format {
   readonly field: string;
   readonly read: (fields: ApplicationFields) => string;

@@ -21,7 +21,7 @@ const maxReports = 100;
 export class BackOfficeRecords {
   constructor(
     private readonly database: SimulatorDatabase,
-    /** What each account begins with. */
+    /** The money that each account begins with. */
     private readonly startCashKobo = 0n,
   ) {}
 

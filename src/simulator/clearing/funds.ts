@@ -4,7 +4,7 @@ import type { Order, OrderRequest } from '../model.ts';
 import { chargesOn } from './charges.ts';
 import type { Deal } from './deals.ts';
 
-/** What every account begins with. */
+/** The money and shares that every account begins with. */
 export interface FundsSettings {
   readonly startCashKobo: bigint;
   /** Of each stock, the shares that an account has elsewhere: it can sell them, and its positions do not show them. */
@@ -17,7 +17,7 @@ interface Funds {
   /** The shares held, by symbol, and those of them whose purchase settles later, by symbol and then by date. */
   readonly shares: Map<string, bigint>;
   readonly arriving: Map<string, Map<string, bigint>>;
-  /** What waiting orders may cost, and the shares that they may sell. */
+  /** The amount that waiting orders may cost, and the shares that they may sell. */
   promisedKobo: bigint;
   readonly promisedShares: Map<string, bigint>;
 }
@@ -30,8 +30,9 @@ interface Promised {
 }
 
 /**
- * What each account has, owes and has promised to its waiting orders, in memory. It follows the writer's changes one by one,
- * so a check sees all orders before it. Absent settings: nothing is counted, and every order can be paid.
+ * The money and shares that each account has, owes and has promised to its waiting orders, in memory. It follows the
+ * writer's changes one by one, so a check sees all orders before it. Absent settings: nothing is counted, and every
+ * order can be paid.
  */
 export class AccountFunds {
   readonly #accounts = new Map<string, Funds>();
@@ -116,7 +117,7 @@ export class AccountFunds {
     }
   }
 
-  /** What an account's waiting orders may cost. */
+  /** Returns the amount that an account's waiting orders may cost. */
   promisedKobo(account: string): bigint {
     return this.#accounts.get(account)?.promisedKobo ?? 0n;
   }

@@ -165,7 +165,7 @@ export class StatementRecords {
     return { records, hasMore: rows.length > limit };
   }
 
-  /** What the lies about trades and allocations until a day change of the money. */
+  /** Returns the changes of money by the lies about trades and allocations until a day. */
   async #cashChanges(day: string): Promise<{ readonly account: string; readonly kobo: bigint }[]> {
     const targets = [...(await this.#targets(this.lies.until(day, ...tradeLies))).values()].flat();
     const traded = targets.map((lied) => ({ account: lied.deal.account, kobo: changeOf(lied).kobo }));
@@ -237,7 +237,7 @@ interface LiedDeal {
   readonly deal: Deal;
 }
 
-/** What a lie changes of the position and the money. */
+/** Returns a lie's change of the position and the money. */
 function changeOf({ lie, deal }: LiedDeal): { readonly quantity: bigint; readonly kobo: bigint } {
   const sign = deal.side === Side.BUY ? 1n : -1n;
   const [quantity, price] = [BigInt(deal.quantity) * sign, BigInt(deal.priceKobo)];
@@ -248,7 +248,7 @@ function changeOf({ lie, deal }: LiedDeal): { readonly quantity: bigint; readonl
   return { quantity: 0n, kobo: -quantity };
 }
 
-/** What a statement has in place of a trade. */
+/** Returns the trades that a statement has in place of one. */
 function liedTrades(deal: Deal, lies: readonly LiedDeal[]): StatedTrade[] {
   let trades: StatedTrade[] = [toTrade(deal)];
   for (const lied of lies) {

@@ -18,7 +18,7 @@ export type Node = { [member: string]: unknown };
 
 /**
  * The document's named schemas. What the gateway answers with is as the JSON encoder writes it: every member is there,
- * null where there is no value, and lists of values stay open. What it takes is what the strict reader takes.
+ * null where there is no value, and lists of values stay open. The schema of a request is what the strict reader takes.
  */
 export class Schemas {
   readonly #schemas = new Map<string, Node>();
@@ -170,8 +170,9 @@ export function plainSchema(field: DescField, description: string): Node {
 }
 
 /**
- * What the strict reader and the field rules take, and nothing else. Fields that go with values of others make a schema for each
- * case: with that value the field is required, with another it is absent or null.
+ * Makes the schema of the bodies that the strict reader and the field rules take, and of no others. Fields that go with
+ * values of others make a schema for each case: with that value the field is required, with another it is absent or
+ * null.
  */
 function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: Comments): Node {
   const conditions = new Map(fields.flatMap((field) => conditionsOf(field, desc)));

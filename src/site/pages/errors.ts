@@ -10,7 +10,7 @@ import type { Reference } from '../reference.ts';
 import { titleOf } from '../samples/names.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 
-/** What is to be done about an error, and among which errors it stands. */
+/** The advice about an error, and its group. */
 interface Advice {
   readonly group: string;
   readonly text: string;
@@ -93,7 +93,7 @@ export function errorLinks(): NavigationLink[] {
   return [{ title: 'All errors', href: '/docs/errors#all' }, ...links];
 }
 
-/** What `docs/ERRORS.md` says to do, by code. */
+/** Reads the advice of `docs/ERRORS.md`, by code. */
 export function readAdvice(): ReadonlyMap<string, Advice> {
   const advice = new Map<string, Advice>();
   let group = '';

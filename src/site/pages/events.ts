@@ -40,7 +40,7 @@ export function eventLinks(): NavigationLink[] {
   return Object.values(kinds).map(({ title }) => ({ title, href: `/docs/events#${title.toLowerCase()}` }));
 }
 
-/** What a test looks like on the wire, but for the spaces. */
+/** A test event as it is on the wire, but for the spaces. */
 const testEvent = `{
   "object": "webhook_test",
   "id": "msg_019a1c3e5b7f2d4860e1a9c3",

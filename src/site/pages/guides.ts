@@ -137,7 +137,7 @@ export function changelogLinks(): NavigationLink[] {
   return partLinks(changelog.path, changelogText());
 }
 
-/** Each version with what partners notice of it. What other readers notice is in the file only. */
+/** Each version with what partners notice of it. Changes for other readers are in the file only. */
 export function changelogVersions(): Version[] {
   const versions = guideText(changelog)
     .split(/^(?=## )/m)
@@ -187,7 +187,7 @@ function cards(): Html {
   return html`<ul class="cards">${items}</ul>`;
 }
 
-/** What stands where a guide has its name in braces. */
+/** The parts that replace their name in braces in a guide. */
 const samples: Readonly<Record<string, () => Html>> = { verification, grpcClients };
 
 interface Language {

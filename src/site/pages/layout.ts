@@ -14,7 +14,7 @@ export interface NavigationLink {
   readonly href: string;
   /** An operation's method. */
   readonly method?: string;
-  /** What is on that page, shown while it is open. */
+  /** The links to the parts of that page, shown while it is open. */
   readonly inside?: readonly NavigationLink[];
 }
 
@@ -24,7 +24,7 @@ const leastInIndex = 3;
 export interface PageParts {
   readonly path: string;
   readonly title: string;
-  /** What the page is about, in a sentence. */
+  /** The subject of the page, in a sentence. */
   readonly lead: string;
   readonly content: Html;
   readonly isWide?: boolean;
@@ -32,11 +32,11 @@ export interface PageParts {
   readonly assets?: string;
 }
 
-/** What is the same on every page. */
+/** The values that are the same on every page. */
 export interface PageFrame {
   readonly environment: 'sandbox' | 'live';
   readonly navigation: readonly NavigationGroup[];
-  /** What stands before every path, where the gateway is reached below one, as in `/marina`; else empty. */
+  /** The path before every path, if the gateway is reached below one, as in `/marina`; else empty. */
   readonly basePath: string;
 }
 
@@ -103,7 +103,7 @@ function navigationLink(link: NavigationLink, path: string): Html {
 `;
 }
 
-/** What is on a long page, for narrow screens: on wide ones it stands at the side. */
+/** The contents of a long page, for narrow screens: on wide ones they stand at the side. */
 function pageIndex(path: string, navigation: readonly NavigationGroup[]): Html | false {
   const inside = navigation.flatMap(({ links }) => links).find(({ href }) => href === path)?.inside ?? [];
   if (inside.length < leastInIndex) return false;
@@ -114,7 +114,7 @@ function pageIndex(path: string, navigation: readonly NavigationGroup[]): Html |
   return html`<nav class="index" aria-label="On this page"><details><summary>On this page</summary><ul>${items}</ul></details></nav>`;
 }
 
-/** What is on the open page. */
+/** The links to the parts of the open page. */
 function nestedLinks({ inside = [] }: NavigationLink): Html | false {
   if (inside.length === 0) return false;
   const items = inside.map(

@@ -20,7 +20,7 @@ import { titleOf } from '../samples/names.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { tryKey, tryPanel } from './try.ts';
 
-/** What a page of the reference is made of. */
+/** The parts that a page of the reference is made of. */
 export interface ReferencePage {
   readonly reference: Reference;
   readonly addresses: GatewayAddresses;
@@ -111,7 +111,7 @@ export function lowerFirst(title: string): string {
   return /^[A-Z]{2}/.test(title) ? title : title.charAt(0).toLowerCase() + title.slice(1);
 }
 
-/** What a service's page is called. */
+/** Returns the title of a service's page. */
 export function serviceTitle({ name }: DescService): string {
   return name === 'Reference' ? 'Market and reference data' : titleOf(name);
 }
@@ -211,7 +211,7 @@ function answerLine({ output, location, takesIdempotencyKey, method }: Operation
   return html`<span class="status good">201</span> ${what}, with its path in <code>Location</code>${replayed}`;
 }
 
-/** What each message of a stream has. */
+/** Describes the messages of a stream. */
 function streamMessages({ output, errors }: OperationRules, comments: Comments): Html {
   const ends = errors.map((code) => html`<li><a href="/docs/errors#${code}"><code>${code}</code></a></li>`);
   return html`<h4>Each message</h4>

@@ -17,7 +17,7 @@ import { hasWorkbench, workbenchPath } from './workbench.ts';
 /** Something that can be found: its title, where it is, what kind it is, its text, and what others call it. */
 type Found = readonly [title: string, href: string, kind: string, text: string, aliases?: string];
 
-/** What newcomers type, by the place that answers it. Phrases are separated by commas. */
+/** Words that newcomers type, by the place that answers them. Phrases are separated by commas. */
 export const aliases: Readonly<Record<string, string>> = {
   '/docs': 'quickstart, quick start, begin, hello world, tutorial',
   '/docs#a-first-call': 'test key, get a key, get a test key, first key',

@@ -82,7 +82,7 @@ function keySection(): Html {
 `;
 }
 
-/** What is true of the whole sandbox, and the way to forget the key. */
+/** The facts about the whole sandbox, and the way to forget the key. */
 function factsSection(): Html {
   const command = `grpcurl -plaintext -H "Authorization: Bearer $token" -d '{"by":"3600s"}' \\
   127.0.0.1:50052 marina.admin.v1.Clock/AdvanceClock   # an hour later`;

@@ -42,7 +42,7 @@ export function recordedKey({ operation, example }: SampleRequest): string | und
   return operation.takesIdempotencyKey ? example.request.headers['idempotency-key'] : undefined;
 }
 
-/** What kind of image a recorded request sends, if it sends one. */
+/** Returns the media type of the image that a recorded request sends, if it sends one. */
 export function recordedFile({ operation, example }: SampleRequest): string | undefined {
   return operation.http?.body === 'file' ? example.request.headers['content-type'] : undefined;
 }

@@ -45,7 +45,7 @@ async function send(request: Request): Promise<Response> {
   }
 }
 
-/** What was answered instead of what was asked for. `code` is for programs, the message for people. */
+/** An error answer in place of the wanted one. `code` is for programs, the message for people. */
 export class MarinaError extends Error {
   override readonly name = 'MarinaError';
   readonly status: number;

@@ -49,7 +49,10 @@ export interface Member {
   readonly description: string;
 }
 
-/** An operation as a client has it. What it takes in its path, query and body has different names, so it is one object. */
+/**
+ * An operation as a client has it. The members of its path, query and body have different names, so its input is one
+ * object.
+ */
 export interface ClientOperation {
   readonly name: string;
   readonly method: string;
@@ -64,7 +67,7 @@ export interface ClientOperation {
   readonly takesKey: boolean;
   /** The name of the schema of a good answer. */
   readonly answer: string;
-  /** What a list has in it. */
+  /** The type of a list's items. */
   readonly item: string | undefined;
 }
 

@@ -8,7 +8,7 @@ export function typescriptContract(contract: Contract): string {
     header,
     ...Object.entries(schemas).map(([name, schema]) => namedType(name, schema, sent.has(name))),
     `/** The families of errors. The list can grow. */\nexport type ErrorType = ${openUnion(errorTypes)};`,
-    `/** What happened. A code never changes its meaning; the list can grow. */\nexport type ErrorCode = ${openUnion(errorCodes)};`,
+    `/** The code of an error. A code never changes its meaning; the list can grow. */\nexport type ErrorCode = ${openUnion(errorCodes)};`,
     ...operations.flatMap((operation) => inputType(operation) ?? []),
     optionTypes,
     table(operations),
@@ -37,7 +37,7 @@ const header = `// Made from the OpenAPI document by \`make generate\`. Change t
 
 const optionTypes = `/** How one call is made. */
 export interface CallOptions {
-  /** Ends the call. What was sent stays sent: an order may have been placed. */
+  /** Ends the call. A request that was sent stays sent: an order may have been placed. */
   readonly signal?: AbortSignal | undefined;
   /** How long the call may take with all its attempts, in milliseconds. */
   readonly deadlineMs?: number | undefined;
@@ -56,7 +56,7 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What is known about an answer, in addition to its body. */
+/** The details of an answer, in addition to its body. */
 export interface AnswerDetails {
   readonly operation: string;
   readonly status: number;
@@ -69,7 +69,7 @@ export interface AnswerDetails {
   readonly attempt: number;
 }
 
-/** What the client has to know about an operation. */
+/** The facts about an operation that the client needs. */
 export interface Operation {
   readonly name: string;
   readonly method: string;
@@ -134,7 +134,7 @@ function openUnion(words: readonly string[]): string {
   return [...words.map(quoted), '(string & {})'].join(' | ');
 }
 
-/** What an operation takes, unless that is nothing or its body alone. */
+/** Writes the input type of an operation, unless it takes nothing or its body alone. */
 function inputType({ name, pathMembers, queryMembers, bodySchema, fileTypes }: ClientOperation): string | undefined {
   const members = [...pathMembers, ...queryMembers].map((member) => memberLine(member, true));
   if (members.length === 0) return undefined;
@@ -143,11 +143,11 @@ function inputType({ name, pathMembers, queryMembers, bodySchema, fileTypes }: C
       indented(
         `/** The file itself, in a Buffer, a Uint8Array or an ArrayBuffer. An empty one is refused. */\nreadonly file: ArrayBufferView | ArrayBufferLike;\n`,
       ),
-      indented(`/** What the file is. */\nreadonly media_type: ${fileTypes.map(quoted).join(' | ')};\n`),
+      indented(`/** The media type of the file. */\nreadonly media_type: ${fileTypes.map(quoted).join(' | ')};\n`),
     );
   }
   const body = bodySchema === undefined ? '' : ` & ${bodySchema}`;
-  return `/** What \`${name}\` takes. */\nexport type ${inputName(name)} = {\n${members.join('')}}${body};`;
+  return `/** The input of \`${name}\`. */\nexport type ${inputName(name)} = {\n${members.join('')}}${body};`;
 }
 
 function inputName(name: string): string {

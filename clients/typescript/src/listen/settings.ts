@@ -17,7 +17,7 @@ export class UsageError extends Error {
   }
 }
 
-/** What the listener does. */
+/** The settings of the listener. */
 export interface ListenSettings {
   readonly baseUrl: string;
   readonly key: string;

@@ -10,7 +10,7 @@ export interface Progress {
   readonly version: string;
 }
 
-/** What an earlier run wrote; undefined if there was none. */
+/** Reads the progress that an earlier run wrote; undefined if there was none. */
 export function readProgress(path: string): Progress | undefined {
   let text: string;
   try {
