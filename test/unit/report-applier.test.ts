@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
-import { ReportApplier } from '../../src/gateway/trading/submission/report-applier.ts';
+import { PartnerReports, type PartnerReportsParts } from '../../src/gateway/trading/submission/report-applier.ts';
 import { DatabaseDiffersError } from '../../src/gateway/trading/submission/report-position.ts';
 import { fc } from '../support/properties.ts';
 
@@ -19,15 +19,16 @@ function begin({ damaged = new Set<string>(), error = new Error('damaged') as Er
     if (ids.some((id) => damaged.has(id))) throw error;
     return [];
   };
-  const applier = new ReportApplier<never, Report>({
+  const parts: PartnerReportsParts<never, Report> = {
     kind: { objectIdOf: ({ of }: Report) => of } as never,
     recorder: { changeMany } as never,
     clock: { now: () => 0, realNow: () => 0 } as never,
     stuck: { note: (_: string, ids: readonly string[]) => void noted.push(...ids) } as never,
     position: { factFor: () => undefined } as never,
     signal: new AbortController().signal,
-  });
-  return { applier, calls, noted };
+  };
+  const apply = (reports: readonly Report[]) => new PartnerReports(parts, 'p').apply(reports);
+  return { apply, calls, noted };
 }
 
 const reportsOf = (...objects: readonly string[]): Report[] =>
@@ -36,8 +37,8 @@ const numbersOf = (reports: readonly Report[] = []) => reports.map(({ number }) 
 
 describe('the reports of a partner', () => {
   it('are applied in one transaction if nothing fails', async () => {
-    const { applier, calls } = begin();
-    assert.equal(await applier.apply('p', reportsOf('a', 'b', 'a')), undefined);
+    const { apply, calls } = begin();
+    assert.equal(await apply(reportsOf('a', 'b', 'a')), undefined);
     assert.deepEqual(calls, [['a', 'b']]);
   });
 
@@ -48,9 +49,9 @@ describe('the reports of a partner', () => {
         fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e')),
         async (objects, some) => {
           const damaged = new Set<string>(some);
-          const { applier, calls, noted } = begin({ damaged });
+          const { apply, calls, noted } = begin({ damaged });
           const reports = reportsOf(...objects);
-          const unapplied = await applier.apply('p', reports);
+          const unapplied = await apply(reports);
           const expected = reports.filter(({ of }) => damaged.has(of));
           assert.deepEqual(numbersOf(unapplied?.reports), numbersOf(expected));
           assert.deepEqual(new Set(noted), new Set(expected.map(({ of }) => of)));
@@ -63,8 +64,8 @@ describe('the reports of a partner', () => {
 
   it('are halved at most 64 times, and those that are left are passed over together', async () => {
     const objects = Array.from({ length: 1_000 }, (_, at) => `o${at}`);
-    const { applier, calls } = begin({ damaged: new Set(objects) });
-    const unapplied = await applier.apply('p', reportsOf(...objects));
+    const { apply, calls } = begin({ damaged: new Set(objects) });
+    const unapplied = await apply(reportsOf(...objects));
     assert.equal(unapplied?.reports.length, 1_000);
     // One transaction for all, two for each halving, and one that notes each object as behind.
     assert.equal(calls.length, 1 + 2 * 64 + 1_000);
@@ -72,8 +73,8 @@ describe('the reports of a partner', () => {
 
   it('are not halved if the database cannot serve or has lost what it had', async () => {
     for (const error of [new ApiError('internal_error'), new DatabaseDiffersError('lost')]) {
-      const { applier, calls, noted } = begin({ damaged: new Set(['a']), error });
-      await assert.rejects(applier.apply('p', reportsOf('a', 'b')), error);
+      const { apply, calls, noted } = begin({ damaged: new Set(['a']), error });
+      await assert.rejects(apply(reportsOf('a', 'b')), error);
       assert.deepEqual([calls.length, noted], [1, []]);
     }
   });

@@ -32,20 +32,20 @@ function begin(owners: readonly SqlRow[], failure?: Error) {
     factFor: () => undefined,
   };
   const lease: Lease = { name: 'order-reports', fence: 1n, signal: new AbortController().signal, isHeld: () => true };
-  const session = new ReportSession<never, Report>({
-    options: {
+  const session = new ReportSession<never, Report>(
+    {
       kind: { name: 'order', objectIdOf: ({ of }: Report) => of, table: { name: 'orders' } },
       database: { readAll: async () => [owners] },
       recorder: { changeMany: () => (failure === undefined ? applying.then(() => []) : Promise.reject(failure)) },
       clock: { now: () => 0, realNow: () => 0 },
       log: createLogger({ name: 'session', level: 'silent' }),
     } as never,
-    position: position as never,
+    position as never,
     lease,
-    slots: new LaneSlots(),
-    signal: ended.signal,
-    fail: (error) => assert.fail(error as Error),
-  });
+    ended.signal,
+    new LaneSlots(),
+    (error) => assert.fail(error as Error),
+  );
   return { session, moves, applied, apply, end: () => ended.abort() };
 }
 

@@ -36,6 +36,9 @@ const pollEveryMs = { usual: 10_000, whileHeld: 1_000 };
 const maxOfTheTime = 0.1;
 const retryMs = 500;
 
+const noteOfOtherVersion =
+  'what was lost cannot be stored from the note of another version: start a replica of that version';
+
 /** The history's sentence for a restored object. */
 const restoredDetail = "restored from the note in the broker's record: the database had lost it";
 
@@ -174,7 +177,7 @@ export class Recovery {
     try {
       note = notes.read(id, taken.note);
     } catch (error) {
-      this.#sayOtherVersion(id, error);
+      this.#logOnce(id, { err: error }, noteOfOtherVersion);
       return { kind: kind?.name ?? '' };
     }
     if (kind === undefined || (note === undefined && !(await this.#mayBeOurs(id)))) {
@@ -211,35 +214,11 @@ export class Recovery {
       log.warn({ objectId: id, partnerId }, "what the database had lost was restored from the broker's record");
       return 'restored';
     } catch (error) {
-      this.#sayOrThrow(id, partnerId, error);
+      const obstacle = obstacleIn(error);
+      if (obstacle === undefined) throw error;
+      this.#logOnce(id, obstacle === noteOfOtherVersion ? { err: error } : { partnerId, err: error }, obstacle);
       return { kind: kind.name, partnerId };
     }
-  }
-
-  /**
-   * Says why one partner's rows do not let its object be stored: that must not keep the start-up gate shut for everybody.
-   * Throws the error if the database cannot serve now.
-   */
-  #sayOrThrow(id: string, partnerId: string, error: unknown): void {
-    const { log } = this.options;
-    const facts = { objectId: id, partnerId, err: error };
-    if (error instanceof UnreadableNote || isMisfit(error)) this.#sayOtherVersion(id, error);
-    else if (!(error instanceof Refusal)) {
-      this.#sayOnce(id, () =>
-        log.error(facts, 'what was lost cannot be stored: rows of its partner are damaged, or contradict it'),
-      );
-    } else if (isUnproven(error)) {
-      this.#sayOnce(id, () =>
-        log.error(facts, 'an allocation that was lost cannot be stored: its wallet has no right seal'),
-      );
-    } else if (error instanceof ApiError && error.code === 'wallet_too_low') {
-      this.#sayOnce(id, () =>
-        log.error(
-          facts,
-          'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
-        ),
-      );
-    } else throw error;
   }
 
   /**
@@ -247,33 +226,19 @@ export class Recovery {
    * database cannot prove that it is not, because it may be older than the key.
    */
   async #mayBeOurs(id: string): Promise<boolean> {
-    const { isShared, lackedKeys, log } = this.options;
+    const { isShared, lackedKeys } = this.options;
     const keyIds = await lackedKeys();
     if (isShared && keyIds.length === 0) return false;
-    this.#sayOnce(id, () =>
-      log.error(
-        { objectId: id, keyIds },
-        'what was lost cannot be restored: no key of MARINA_SECRET_KEY opens its note',
-      ),
-    );
+    this.#logOnce(id, { keyIds }, 'what was lost cannot be restored: no key of MARINA_SECRET_KEY opens its note');
     return true;
   }
 
-  #sayOtherVersion(id: string, error: unknown): void {
-    this.#sayOnce(id, () =>
-      this.options.log.error(
-        { objectId: id, err: error },
-        'what was lost cannot be stored from the note of another version: start a replica of that version',
-      ),
-    );
-  }
-
   /**
-   * Says once why an object cannot be restored. It waits for what it lacks, and new ones like it are held, because a partner
+   * Logs once why an object cannot be restored. It waits for what it lacks, and new ones like it are held, because a partner
    * who repeats the request meanwhile would have it sent again.
    */
-  #sayOnce(id: string, say: () => void): void {
-    if (!this.#held.has(id)) say();
+  #logOnce(objectId: string, facts: object, message: string): void {
+    if (!this.#held.has(objectId)) this.options.log.error({ objectId, ...facts }, message);
   }
 }
 
@@ -281,6 +246,22 @@ export class Recovery {
 function without(taken: readonly Taken[], rows: readonly SqlRow[][]): Taken[] {
   const known = new Set(rows.flat().map(({ id }) => String(id)));
   return taken.filter(({ clientId }) => !known.has(clientId));
+}
+
+/**
+ * Why one partner's rows do not let its object be stored: that must not keep the start-up gate shut for everybody. Undefined if
+ * the database cannot serve now.
+ */
+function obstacleIn(error: unknown): string | undefined {
+  if (error instanceof UnreadableNote || isMisfit(error)) return noteOfOtherVersion;
+  if (!(error instanceof Refusal)) {
+    return 'what was lost cannot be stored: rows of its partner are damaged, or contradict it';
+  }
+  if (isUnproven(error)) return 'an allocation that was lost cannot be stored: its wallet has no right seal';
+  if (error instanceof ApiError && error.code === 'wallet_too_low') {
+    return 'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too';
+  }
+  return undefined;
 }
 
 /** The row of a restored object, with an unknown outcome for the reconciler to settle. */

@@ -18,7 +18,7 @@ export interface Unapplied<Report> {
 /** How often reports that failed together are halved. A partner of which most fail is passed over sooner. */
 const maxHalvings = 64;
 
-export interface ReportApplierParts<Row extends Submission, Report extends { readonly number: bigint }> {
+export interface PartnerReportsParts<Row extends Submission, Report extends { readonly number: bigint }> {
   readonly kind: Kind<Row, Report> & { objectIdOf(report: Report): string };
   readonly recorder: Recorder;
   readonly clock: Clock;
@@ -28,44 +28,42 @@ export interface ReportApplierParts<Row extends Submission, Report extends { rea
   readonly signal: AbortSignal;
 }
 
-/** What one call of `apply` has come to. */
-interface Progress<Report> {
-  halvings: number;
-  /** Objects that could not even be noted as behind: none of their later reports is applied. */
-  readonly failed: Set<string>;
-  readonly unapplied: Report[];
-  error: unknown;
-}
-
 /**
  * Applies reports about a partner's objects in one transaction. If that fails because of the reports or the rows, it applies
  * the first half and then the second, until the report that fails is alone. That one is passed over: its object is noted as
  * behind and looked up, and its later reports are not applied before it.
  */
-export class ReportApplier<Row extends Submission, Report extends { readonly number: bigint }> {
-  constructor(private readonly parts: ReportApplierParts<Row, Report>) {}
+export class PartnerReports<Row extends Submission, Report extends { readonly number: bigint }> {
+  #halvings = 0;
+  /** Objects that could not even be noted as behind: none of their later reports is applied. */
+  readonly #failed = new Set<string>();
+  readonly #unapplied = new Set<Report>();
+  #error: unknown;
+
+  constructor(
+    private readonly parts: PartnerReportsParts<Row, Report>,
+    private readonly partnerId: string,
+  ) {}
 
   /**
-   * Applies reports in the order of their numbers. Returns those that remain. Throws if the database cannot serve, has lost
-   * what it had, or the partner is locked: then some are applied, and all can be applied again.
+   * Applies reports in the order of their numbers, once. Returns those that remain. Throws if the database cannot serve, has
+   * lost what it had, or the partner is locked: then some are applied, and all can be applied again.
    */
-  async apply(partnerId: string, reports: readonly Report[]): Promise<Unapplied<Report> | undefined> {
-    const progress: Progress<Report> = { halvings: 0, failed: new Set(), unapplied: [], error: undefined };
-    await this.#applyPart(partnerId, reports, progress);
-    if (progress.unapplied.length === 0) return undefined;
+  async apply(reports: readonly Report[]): Promise<Unapplied<Report> | undefined> {
+    await this.#applyPart(reports);
+    if (this.#unapplied.size === 0) return undefined;
     // A failed object's reports were found in another order than their numbers'.
-    const left = new Set(progress.unapplied);
-    return { reports: reports.filter((report) => left.has(report)), error: progress.error };
+    return { reports: reports.filter((report) => this.#unapplied.has(report)), error: this.#error };
   }
 
-  async #applyPart(partnerId: string, part: readonly Report[], progress: Progress<Report>): Promise<void> {
+  async #applyPart(part: readonly Report[]): Promise<void> {
     const { kind, clock } = this.parts;
-    const isFailed = (report: Report) => progress.failed.has(kind.objectIdOf(report));
-    progress.unapplied.push(...part.filter(isFailed));
+    const isFailed = (report: Report) => this.#failed.has(kind.objectIdOf(report));
+    for (const report of part.filter(isFailed)) this.#unapplied.add(report);
     const reports = part.filter((report) => !isFailed(report));
     if (reports.length === 0) return;
     try {
-      await this.#change(partnerId, reports, (row, own) => {
+      await this.#change(reports, (row, own) => {
         // Reports are applied in the order of their numbers: first the ones that were not applied before.
         if (isBehind(row)) return this.#lookUpLater(row, own);
         const change = new Change(kind, row, clock.now()).reports(own);
@@ -73,35 +71,28 @@ export class ReportApplier<Row extends Submission, Report extends { readonly num
       });
     } catch (error) {
       if (error instanceof Refusal || error instanceof DatabaseDiffersError) throw error;
-      if (reports.length === 1 || progress.halvings >= maxHalvings) {
-        return this.#passOver(partnerId, reports, error, progress);
-      }
-      progress.halvings += 1;
+      if (reports.length === 1 || this.#halvings >= maxHalvings) return this.#passOver(reports, error);
+      this.#halvings += 1;
       const half = Math.ceil(reports.length / 2);
-      await this.#applyPart(partnerId, reports.slice(0, half), progress);
-      await this.#applyPart(partnerId, reports.slice(half), progress);
+      await this.#applyPart(reports.slice(0, half));
+      await this.#applyPart(reports.slice(half));
     }
   }
 
   /** A damaged row must not hold up other reports: these are looked up once it is repaired. */
-  async #passOver(
-    partnerId: string,
-    reports: readonly Report[],
-    error: unknown,
-    progress: Progress<Report>,
-  ): Promise<void> {
-    const ids = [...new Set(reports.map((report) => this.parts.kind.objectIdOf(report)))];
+  async #passOver(reports: readonly Report[], error: unknown): Promise<void> {
+    const { kind, stuck } = this.parts;
+    const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     // A guard that fails under the lock is no damage: another partner's transaction came first, and the look-up decides anew.
-    if (!isGuardFalse(error)) this.parts.stuck.note(partnerId, ids, error);
-    for (const id of ids) {
-      const own = reports.filter((report) => this.parts.kind.objectIdOf(report) === id);
+    if (!isGuardFalse(error)) stuck.note(this.partnerId, [...byObject.keys()], error);
+    for (const [id, own] of byObject) {
       try {
-        await this.#change(partnerId, own, (row) => this.#lookUpLater(row, own));
+        await this.#change(own, (row) => this.#lookUpLater(row, own));
       } catch (failure) {
         if (failure instanceof Refusal || failure instanceof DatabaseDiffersError) throw failure;
-        progress.failed.add(id);
-        progress.unapplied.push(...own);
-        progress.error = failure;
+        this.#failed.add(id);
+        for (const report of own) this.#unapplied.add(report);
+        this.#error = failure;
       }
     }
   }
@@ -112,7 +103,6 @@ export class ReportApplier<Row extends Submission, Report extends { readonly num
   }
 
   #change(
-    partnerId: string,
     reports: readonly Report[],
     decide: (row: Row, own: readonly Report[]) => Change<Row, Report> | undefined,
   ): Promise<Row[]> {
@@ -120,7 +110,7 @@ export class ReportApplier<Row extends Submission, Report extends { readonly num
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     const own = (row: Row) => byObject.get(row.id) ?? [];
     return recorder.changeMany(kind, {
-      partnerId,
+      partnerId: this.partnerId,
       ids: [...byObject.keys()],
       extra: position.factFor([...byObject.keys()]),
       decide: (row, stored) => {

@@ -13,7 +13,7 @@ import type { BrokerId } from '../broker/broker.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import type { LaneSlots } from './lane-slots.ts';
 import type { Recorder } from './record.ts';
-import { ReportApplier, type Unapplied } from './report-applier.ts';
+import { PartnerReports, type Unapplied } from './report-applier.ts';
 import { ReportLanes } from './report-lanes.ts';
 import { DatabaseDiffersError, type ReportPosition } from './report-position.ts';
 import type { StuckPartners } from './stuck-partners.ts';
@@ -73,36 +73,31 @@ export class ReportsLeftOutError extends Error {
   override readonly name = 'ReportsLeftOutError';
 }
 
-export interface ReportSessionParts<Row extends Submission, Report extends Numbered> {
-  readonly options: ReportConsumerOptions<Row, Report>;
-  readonly position: ReportPosition;
-  readonly lease: Lease;
-  readonly slots: LaneSlots;
-  /** Ends the session: what is under way writes nothing more. */
-  readonly signal: AbortSignal;
-  /** Called when reports must be read again from the stored position. */
-  readonly fail: (error: unknown) => void;
-}
-
 /**
  * The reports of one stream on their way: each goes to its partner's lane, and the position follows the first that is not
  * applied.
  */
 export class ReportSession<Row extends Submission, Report extends Numbered> {
   readonly #lanes: ReportLanes<Report>;
-  readonly #applier: ReportApplier<Row, Report>;
   /** The number of the last report that is on its way. */
   #read: bigint;
   readonly #from: bigint;
   /** The last report on its way about each object that was not found. Later ones wait behind it. */
   readonly #unfound = new Map<string, bigint>();
 
-  constructor(private readonly parts: ReportSessionParts<Row, Report>) {
-    const { options, position, signal, slots } = parts;
+  constructor(
+    private readonly options: ReportConsumerOptions<Row, Report>,
+    private readonly position: ReportPosition,
+    private readonly lease: Lease,
+    /** Ends the session: what is under way writes nothing more. */
+    private readonly signal: AbortSignal,
+    slots: LaneSlots,
+    /** Called when reports must be read again from the stored position. */
+    private readonly fail: (error: unknown) => void,
+  ) {
     const { kind, log } = options;
     this.#read = position.number;
     this.#from = position.number;
-    this.#applier = new ReportApplier({ ...options, position, signal });
     this.#lanes = new ReportLanes<Report>({
       signal,
       slots,
@@ -110,10 +105,9 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
         partnerId === unfound ? this.#applyUnfound(reports) : this.#apply(partnerId, reports),
       applied: () => this.#moved(),
       canLeaveOut: (partnerId) => partnerId !== unfound,
-      readAgain: (from) =>
-        parts.fail(new ReportsLeftOutError(`reports from ${from} were left out, and are read again`)),
+      readAgain: (from) => fail(new ReportsLeftOutError(`reports from ${from} were left out, and are read again`)),
       failed: (partnerId, error, failures) => {
-        if (error instanceof DatabaseDiffersError) parts.fail(error);
+        if (error instanceof DatabaseDiffersError) fail(error);
         else if (failures === noteworthy)
           log.warn({ err: error, ...named(partnerId, error), kind: kind.name }, "a partner's reports wait");
       },
@@ -145,8 +139,7 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
 
   /** Takes the next reports, in the order of their numbers. Waits while too many are on their way. */
   async add(reports: readonly Report[]): Promise<void> {
-    const { options } = this.parts;
-    const { kind, database } = options;
+    const { kind, database } = this.options;
     await this.#room();
     crash(`${kind.name}-report.before-apply`);
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
@@ -172,7 +165,7 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   }
 
   async #room(): Promise<void> {
-    const { position, lease, signal } = this.parts;
+    const { position, lease, signal } = this;
     await this.#lanes.room();
     while (position.isFull && !signal.aborted) {
       await position.store(lease, false);
@@ -181,8 +174,8 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   }
 
   async #apply(partnerId: string, reports: readonly Report[]) {
-    const { options, signal } = this.parts;
-    const unapplied = await this.#applier.apply(partnerId, reports);
+    const { options, position, signal } = this;
+    const unapplied = await new PartnerReports({ ...options, position, signal }, partnerId).apply(reports);
     crash(`${options.kind.name}-report.applied`);
     if (signal.aborted) return unapplied;
     const left = new Set(unapplied?.reports);
@@ -192,15 +185,15 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
 
   /** Notes reports that are applied. */
   #claim(reports: readonly Report[]): void {
-    const { kind, clock, onApplied } = this.parts.options;
-    this.parts.position.applied(reports.map((report) => [kind.objectIdOf(report), report.number] as const));
+    const { kind, clock, onApplied } = this.options;
+    this.position.applied(reports.map((report) => [kind.objectIdOf(report), report.number] as const));
     const at = reports.findLast((report) => report.at !== undefined)?.at;
     if (at !== undefined) onApplied?.(kind.name, Math.max(0, clock.now() - timestampMs(at)) / 1_000);
   }
 
   /** Moves the position to before the first report that is not applied. */
   #moved(): void {
-    const { position, lease, signal, fail } = this.parts;
+    const { position, lease, signal, fail } = this;
     if (signal.aborted) return;
     const first = this.#lanes.firstWaiting;
     position.moveTo(first === undefined ? this.#read : first - 1n);
@@ -213,8 +206,8 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
    * partners, and reports about the others are noted. Reports about known objects do not wait for it.
    */
   async #applyUnfound(reports: readonly Report[]): Promise<Unapplied<Report> | undefined> {
-    const { position, signal, options } = this.parts;
-    const { kind, database, findLost } = options;
+    const { position, signal } = this;
+    const { kind, database, findLost } = this.options;
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     // Before a report is passed over: an object that is restored a moment later would lack it.
     await findLost();
@@ -238,7 +231,7 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
 
   /** A person must find out whose object it is. Returns what is stored of it with the position. */
   #noteUnclaimed(id: string, reports: readonly Report[]): readonly Statement[] {
-    const { broker, kind, log, clock, onUnclaimed } = this.parts.options;
+    const { broker, kind, log, clock, onUnclaimed } = this.options;
     const numbers = reports.map(({ number }) => Number(number));
     log.error(
       { objectId: id, numbers: numbers.slice(0, 10) },

@@ -76,11 +76,6 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     return this.#position.number;
   }
 
-  /** Whether a person should look (`problem`). */
-  get isBroken(): boolean {
-    return this.problem !== undefined;
-  }
-
   /**
    * Why a person should look: the stream broke several times in a row and no report was read, or some reports cannot be
    * applied again and again. Undefined: all is well.
@@ -147,9 +142,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
       leaving.abort();
     };
     const sessionSignal = AbortSignal.any([lease.signal, ended.signal]);
-    const { options } = this;
-    const shared = { options, position: this.#position, slots: this.#slots };
-    const session = new ReportSession({ ...shared, lease, signal: sessionSignal, fail });
+    const session = new ReportSession(this.options, this.#position, lease, sessionSignal, this.#slots, fail);
     this.#session = session;
     const stream = kind.streamReports(session.read, signal);
     const watching = this.#watchPosition(lease, signal).catch(fail);
