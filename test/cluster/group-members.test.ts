@@ -45,7 +45,7 @@ describe('a gateway and the members of a group of MySQL servers', { timeout: 240
     return openDatabase({ url: url.href.replace(url.host, host), environment: 'sandbox', poolSize: 2 });
   }
 
-  it('that is led to one which is not the primary answers 503, stores nothing, is not ready, and works again when it is led back', async (t) => {
+  it('a gateway led to a member that is not the primary answers 503, stores nothing, is not ready, and works again when it is led back', async (t) => {
     const there = group(t);
     if (there === undefined) return;
     const [first, second] = there.nodes;

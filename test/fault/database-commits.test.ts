@@ -76,7 +76,7 @@ describe('a COMMIT of a gateway', () => {
 
   describe('whose answer is lost', { concurrency: true }, () => {
     for (const { name, lose, isDone } of losses) {
-      it(`that stores an order and ${name}: it is not sent, and the same key settles it`, async () => {
+      it(`an order whose COMMIT ${name} is not sent, and the same key settles it`, async () => {
         const owner = await newPartner();
         const key = randomUUID();
         meetCommit(owner, store, lose);
@@ -92,7 +92,7 @@ describe('a COMMIT of a gateway', () => {
         assert.deepEqual([replayed.status, replayed.body.id], [200, again.body.id]);
       });
 
-      it(`that records what the exchange said and ${name}: the client is told where to look`, async () => {
+      it(`an exchange's answer whose COMMIT ${name} leads the client to where to look`, async () => {
         const owner = await newPartner();
         const key = randomUUID();
         meetCommit(owner, record, lose);
@@ -109,7 +109,7 @@ describe('a COMMIT of a gateway', () => {
         assert.deepEqual([replayed.status, replayed.body.id], [200, location.slice('/v1/orders/'.length)]);
       });
 
-      it(`that notes a cancel and ${name}: sending it again cancels the order`, async () => {
+      it(`a cancel whose COMMIT ${name} cancels the order when it is sent again`, async () => {
         const owner = await newPartner();
         const { body } = await healthy.place(owner, { symbol: 'SIM-REST' });
         meetCommit(owner, record, lose);

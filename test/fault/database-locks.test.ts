@@ -78,7 +78,7 @@ describe('a gateway whose rows another connection holds', { concurrency: true },
     });
   }
 
-  it('for too long: requests are refused in bounded time, and go through once they are let go', async () => {
+  it('requests behind a lock held for too long are refused in bounded time, and go through once it is released', async () => {
     const partner = await newPartner();
     const other = await begin();
     await other.query('SELECT * FROM partners WHERE id = ? FOR UPDATE', [partner.id]);
@@ -97,7 +97,7 @@ describe('a gateway whose rows another connection holds', { concurrency: true },
     for (const { key, body } of placing) assert.equal((await gateway.place(partner, body, key)).status, 201);
   });
 
-  it('and that meets it in a deadlock: the order goes through all the same', async () => {
+  it('an order that meets a lock in a deadlock goes through all the same', async () => {
     const partner = await newPartner();
     const other = await begin();
     // The server undoes the lighter of the two, so this one is made the heavier.

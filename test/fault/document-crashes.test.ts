@@ -40,7 +40,7 @@ describe('a gateway killed while it sends a document', () => {
 
   for (const { point, receipts, isUnconfirmed } of points) {
     for (const [protocol, open] of Object.entries(protocols)) {
-      it(`at ${point} over ${protocol}: the same file goes through, and again to the broker only if it was unconfirmed`, async () => {
+      it(`killed at ${point} over ${protocol}, the same file goes through, and again to the broker only if it was unconfirmed`, async () => {
         const [file, other] = await Promise.all([noiseJpeg(), noiseJpeg()]);
         const dying = await cluster.startGateway({ MARINA_CRASH_POINT: point });
         const id = await apply(dying.request, partner.key, { last_name: 'SIM-WAIT' });
@@ -72,7 +72,7 @@ describe('a gateway killed while it sends a document', () => {
     }
   }
 
-  it('with all four on their way, at the last of them: the application still becomes submitted, once', async () => {
+  it('killed at the last of four documents on their way, the application still becomes submitted, once', async () => {
     const file = await noiseJpeg();
     const before = await cluster.startGateway();
     const id = await apply(before.request, partner.key, { last_name: 'SIM-WAIT' });

@@ -52,7 +52,7 @@ describe('a full disk', () => {
     }, 60_000);
   }
 
-  it('at the database: not ready for as long as it lasts, the metric names the disk, and ready by itself afterwards', async (test) => {
+  it('a full disk of the database makes the gateway not ready, the metric names the disk, and it is ready by itself afterwards', async (test) => {
     const disk = await smallDisk(test, databaseMiB);
     if (disk === undefined) return;
     // The server's own log must not be on the disk that is full.
@@ -86,7 +86,7 @@ describe('a full disk', () => {
     await checkEverything(cluster, gateway, [partner]);
   });
 
-  it('at NATS: events are stored and read on, and the limits stay shared', async (test) => {
+  it('a full disk of NATS leaves events stored and read, and the limits shared', async (test) => {
     const disk = await smallDisk(test, natsMiB);
     if (disk === undefined) return;
     const nats = await startNatsOn(disk);

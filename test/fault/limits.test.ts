@@ -89,7 +89,7 @@ describe('limits across replicas', () => {
     }
   });
 
-  it('of requests in progress go on without NATS, each replica with its share', async () => {
+  it('limits of requests in progress go on without NATS, each replica with its share', async () => {
     const partner = await partnerOfFive();
     const [, kept] = gateways as [GatewayProcess, GatewayProcess];
     await nats.kill();

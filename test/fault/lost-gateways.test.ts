@@ -72,7 +72,7 @@ describe('gateways that share a database', () => {
     return performance.now() - startedAt;
   }
 
-  it('and all get the same key with other orders: one of them counts', async () => {
+  it('one key sent to all of them with other orders counts for one order', async () => {
     const partner = partners[1] ?? assert.fail('no partner');
     for (let round = 0; round < 10; round += 1) {
       const key = randomUUID();
@@ -85,7 +85,7 @@ describe('gateways that share a database', () => {
     await checkEverything(cluster, one(), partners);
   });
 
-  it('and are asked to cancel the same order at once: it ends once', async () => {
+  it('one order cancelled through all of them at once ends once', async () => {
     const partner = partners[2] ?? assert.fail('no partner');
     for (let round = 0; round < 5; round += 1) {
       const { body } = await one().place(partner, { symbol: 'SIM-HALF', quantity: 900 + round });
@@ -102,7 +102,7 @@ describe('gateways that share a database', () => {
     await checkEverything(cluster, one(), partners);
   });
 
-  it('and are killed one after another under load: every key is settled, every event comes in order', async () => {
+  it('when they are killed one after another under load, every key is settled and every event comes in order', async () => {
     const load = Load.start({
       gateways: () => gateways,
       partners,
@@ -119,7 +119,7 @@ describe('gateways that share a database', () => {
     await checkEverything(cluster, one(), partners);
   });
 
-  it('and one that does background work is killed: others do all of it in seconds', async () => {
+  it('when one that does background work is killed, others do all of it in seconds', async () => {
     const victim = await holderOf('order-reports');
     const before = await readLeases();
     const held = leases.filter((lease) => before.get(lease)?.pid === victim.pid);
@@ -138,7 +138,7 @@ describe('gateways that share a database', () => {
   });
 
   for (const lease of leases) {
-    it(`and the one that does the work of ${lease} is frozen: another does it, and the thawed one does no harm`, async () => {
+    it(`when the one that does the work of ${lease} is frozen, another does it, and the thawed one does no harm`, async () => {
       const holder = await holderOf(lease);
       const before = await readLeases();
       const others = gateways.filter((gateway) => gateway !== holder);
@@ -170,7 +170,7 @@ describe('gateways that share a database', () => {
     });
   }
 
-  it('and one is frozen that holds messages of the feed: events can be read within 5 seconds of being carried', async () => {
+  it('when one that holds messages of the feed is frozen, events can be read within 5 seconds of being carried', async () => {
     const others = gateways;
     // The other replicas already hold the leases, so that only the frozen one's messages are missing.
     for (const lease of leases) await holderOf(lease);
@@ -187,7 +187,7 @@ describe('gateways that share a database', () => {
     await frozen.stop();
   });
 
-  it('and are stopped in order under load, one after another: nothing is refused by those that stay', async () => {
+  it('when they are stopped in order under load, one after another, those that stay refuse nothing', async () => {
     const load = Load.start({ gateways: () => gateways, partners, restMs: 20 });
     for (let round = 0; round < 3; round += 1) {
       await delay(400);

@@ -46,7 +46,7 @@ describe('the last kobo, raced for from several gateways', () => {
     await checkMoney(cluster, gateway, partners);
   }
 
-  it('of the wallet goes to one', async () => {
+  it('the last kobo of the wallet goes to one allocation', async () => {
     const partner = await newPartner(10_999n);
     const answers = await race(partner);
     assert.equal(answers.filter(({ status }) => status === 201).length, 10);
@@ -54,7 +54,7 @@ describe('the last kobo, raced for from several gateways', () => {
     await check();
   });
 
-  it("of the day's limit goes to one", async () => {
+  it("the last kobo of the day's limit goes to one order", async () => {
     const partner = await newPartner(1_000_000n);
     await cluster.database.write(
       statement('UPDATE partners SET allocations_kobo_per_day = 10000 WHERE id = ?', partner.id),
@@ -65,7 +65,7 @@ describe('the last kobo, raced for from several gateways', () => {
     await check();
   });
 
-  it('of each key goes once', async () => {
+  it('sends each Idempotency-Key once', async () => {
     const partner = await newPartner(1_000_000n);
     const key = randomUUID();
     const answers = await race(partner, (count) => `${key} ${Math.floor(count / 3)}`);
@@ -75,7 +75,7 @@ describe('the last kobo, raced for from several gateways', () => {
     await check();
   });
 
-  it('of a payment comes once, while allocations take from the same wallet', async () => {
+  it('credits each payment once, while allocations take from the same wallet', async () => {
     const partner = await newPartner(0n);
     const other = await newPartner(0n);
     const admins = gateways.map(({ adminPort }) => adminClient(adminPort));

@@ -76,7 +76,7 @@ describe("a gateway that is killed while it compares a day with the broker's sta
 
   for (const [at, { point, hasPeer }] of inPart([...cases.entries()])) {
     const next = hasPeer ? 'the other gateway' : 'the next one';
-    it(`at ${point}: ${next} goes on, keeps each break once, and sends the broker nothing`, async () => {
+    it(`killed at ${point}, ${next} goes on, keeps each break once, and sends the broker nothing`, async () => {
       const brokersBefore = await brokersSide();
       const runsBefore = await runs();
       await cluster.controls.clearDirectives({}, callTimeout);

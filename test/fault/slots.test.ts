@@ -123,7 +123,7 @@ describe('slots across processes', () => {
     await own.kill();
   });
 
-  it('of a process killed while it holds all of them come back after its lease and not before', async () => {
+  it('slots of a process killed while it holds all of them come back after its lease and not before', async () => {
     const judge = await newJudge();
     const prefix = newPrefix();
     const other = await startSharing({ url: nats.url, prefix, leaseMs: 2_000 });
@@ -141,7 +141,7 @@ describe('slots across processes', () => {
     assert.equal(await other.acquire('documents.0', 2), undefined);
   });
 
-  it('of a process frozen for long are taken by others, and when it wakes it takes no more than are free', async () => {
+  it('slots of a process frozen for long are taken by others, and when it wakes it takes no more than are free', async () => {
     const judge = await newJudge();
     const prefix = newPrefix();
     const other = await startSharing({ url: nats.url, prefix, leaseMs: 2_000 });

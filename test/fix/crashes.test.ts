@@ -44,7 +44,7 @@ describe('an adapter that is killed', { concurrency: 3 }, () => {
     'fix-report.applied',
   ];
   for (const point of points) {
-    it(`at ${point}: the order is sent at most once, and what became of it is known afterwards`, async (context) => {
+    it(`killed at ${point}, it sends the order at most once, and what became of it is known afterwards`, async (context) => {
       const { exchange, variables } = await begin(context);
       const first = await startAdapterProcess({ ...variables, MARINA_FIX_CRASH_POINT: point });
       const { orders } = await first.active();
@@ -83,7 +83,7 @@ describe('an adapter that is killed', { concurrency: 3 }, () => {
   }
 
   for (const point of ['fix-cancel.stored', 'fix-cancel.sent']) {
-    it(`at ${point}: the cancel can be asked for again, and the order is cancelled once`, async (context) => {
+    it(`killed at ${point}, it lets the cancel be asked for again, and the order is cancelled once`, async (context) => {
       const { variables } = await begin(context);
       const first = await startAdapterProcess({ ...variables, MARINA_FIX_CRASH_POINT: point });
       const { orders } = await first.active();
@@ -123,7 +123,7 @@ describe('an adapter that is killed', { concurrency: 3 }, () => {
     await second.kept.stop();
   });
 
-  it('or frozen before it writes an order writes it not when it goes on, if another has the session', async (context) => {
+  it('killed or frozen before it writes an order, it does not write it when it goes on, if another has the session', async (context) => {
     const { exchange, variables, ownerUrl } = await begin(context);
     const first = await startAdapterProcess({
       ...variables,

@@ -11,7 +11,7 @@ import { begin, MemoryRecord, ofType, textMessage, textsOf } from './support/ses
 describe('an adapter that is stopped', { concurrency: 2 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     for (const answers of [true, false]) {
-      it(`by ${signal} writes a Logout, ${answers ? 'which is answered' : 'also if nobody answers'}`, async (context) => {
+      it(`an adapter stopped by ${signal} writes a Logout, ${answers ? 'which is answered' : 'also if nobody answers'}`, async (context) => {
         const database = await createFixDatabase();
         const exchange = await Exchange.start();
         context.after(async () => {

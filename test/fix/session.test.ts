@@ -21,7 +21,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     );
   });
 
-  it('that is refused tries again, and says so', async (context) => {
+  it('a session that is refused tries again, and says so', async (context) => {
     const { exchange, troubles, up } = await begin(context);
     let refused = 0;
     exchange.intercept = (message) => {
@@ -35,7 +35,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     assert.equal(troubles.filter((what) => what === 'logon_refused').length, 2);
   });
 
-  it('whose Logon is not answered gives up the connection', async (context) => {
+  it('a session whose Logon is not answered gives up the connection', async (context) => {
     const { exchange, up } = await begin(context);
     exchange.answersLogon = false;
     await eventually(() => assert.ok(exchange.connections >= 2));

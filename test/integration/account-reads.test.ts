@@ -102,7 +102,7 @@ describe('a read of the broker', () => {
     assert.deepEqual(statuses, new Array(40).fill(200));
   });
 
-  it('of a slow broker is answered if its turn comes in time, and one of another partner comes between', async () => {
+  it('a read of a slow broker is answered if its turn comes in time, and one of another partner comes between', async () => {
     const [greedy, modest] = await Promise.all([gateway.newPartner(), gateway.newPartner()]);
     await inject(Call.GET_BALANCE, WireFault.LATE_ANSWER, 100, 250);
     const asked = Array.from({ length: 40 }, () => get(greedy, `/v1/accounts/${greedy.account}/balance`));
@@ -118,7 +118,7 @@ describe('a read of the broker', () => {
     assert.equal(statuses.filter((status) => status === 503).length, 40 - served);
   });
 
-  it('that hangs stands in no order’s way', async () => {
+  it('a read that hangs delays no order', async () => {
     const partner = await gateway.newPartner();
     await inject(Call.GET_BALANCE, WireFault.HANG, 10);
     const hanging = Promise.all([1, 2, 3, 4].map(() => get(partner, `/v1/accounts/${partner.account}/balance`)));
@@ -135,7 +135,7 @@ describe('a read of the broker', () => {
     await gateway.controls.clearDirectives({}, callTimeout);
   });
 
-  it('of a range of days follows Lagos midnight, and a walk that began before it keeps its days', async () => {
+  it('a read of a range of days follows Lagos midnight, and a walk that began before it keeps its days', async () => {
     const partner = await gateway.newPartner();
     const admin = adminClient(gateway.app.adminPort);
     try {

@@ -61,7 +61,7 @@ function watching(gateway: () => TestGateway) {
 function settles(gateway: () => TestGateway, ...unclear: readonly [lastName: string, state: string][]): void {
   const { idsOf, submissions, inState, eventsUntil } = watching(gateway);
   for (const [lastName, settled] of unclear) {
-    it(`with ${lastName} it is uncertain, settled as ${settled} and never sent again`, async () => {
+    it(`an application of ${lastName} is uncertain, settled as ${settled} and never sent again`, async () => {
       const partner = await gateway().newPartner();
       const key = randomUUID();
       const answer = await apply(gateway(), partner, { last_name: lastName }, key);

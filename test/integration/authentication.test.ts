@@ -355,7 +355,7 @@ describe('refused credentials', () => {
     });
   }
 
-  it('of a suspended partner take nothing of its rate either', async () => {
+  it('credentials of a suspended partner take nothing of its rate either', async () => {
     const partner = await gateway.newPartner({ limits: { requestsBurst: 1, requestsPerSecond: 0 } });
     const operators = createGrpcClient(Partners, `127.0.0.1:${gateway.app.adminPort}`);
     await operators.suspendPartner({ partnerId: partner.id }, admin.options);

@@ -115,7 +115,7 @@ describe('a wrong clock at the broker', { concurrency: 3 }, () => {
       });
     }));
 
-  it('that jumps behind: whatever is not there stays uncertain, and settles by itself once the clock is right', () =>
+  it('when the clock jumps back, a missing order stays uncertain, and settles by itself once the clock is right', () =>
     withGateway(async (gateway, partner, admin) => {
       await gateway.fund(partner, 2_000_000n);
       const wanting = await eventually(async () => {
@@ -163,7 +163,7 @@ describe('a wrong clock at the broker', { concurrency: 3 }, () => {
       assert.equal(shown.has('marina_part_trouble_seconds', { part: 'broker-clock' }), false);
     }));
 
-  it('that the broker does not state: what is not there stays uncertain until it states it', () =>
+  it('when the broker does not state its clock, a missing order stays uncertain until it states it', () =>
     withGateway(async (gateway, partner, admin) => {
       await setClock(gateway, 0n, StatedTime.NONE);
       // The watch forgets earlier measurements; until then an answer without a time proves nothing either.
@@ -194,7 +194,7 @@ describe('a wrong clock at the broker', { concurrency: 3 }, () => {
       });
     }));
 
-  it('that its answers hide and its reports show: the reports count, on every replica', () =>
+  it('when answers hide the wrong clock and reports show it, the reports count, on every replica', () =>
     withGateway(async (gateway, partner) => {
       await setClock(gateway, -twoMinutesMs, StatedTime.RIGHT);
       const { body: filled } = await gateway.place(partner, { symbol: 'SIM-FILL' });
@@ -220,7 +220,7 @@ describe('a wrong clock at the broker', { concurrency: 3 }, () => {
       }
     }));
 
-  it('that nothing showed: a refused order that the exchange has is corrected, told, not counted, and alerted', () =>
+  it('when nothing showed the wrong clock, a refused order that the exchange has is corrected, told, not counted, and alerted', () =>
     withGateway(async (gateway, partner) => {
       await setClock(gateway, -anHourMs, StatedTime.RIGHT);
       const placed = await placeHanging(gateway, partner);

@@ -100,7 +100,7 @@ describe('a cancel', () => {
     ['was taken', cancelled],
     ['came too late', (): Cancelled => ({ outcome: 'too-late' })],
   ] as const) {
-    it(`that ${name} stays unconfirmed while the order's record cannot be read`, async () => {
+    it(`a cancel that ${name} stays unconfirmed while the order's record cannot be read`, async () => {
       exchangeAnswers(answer);
       recordIsUnreadable();
       assert.equal(await cancel(), 'cancel_unconfirmed');
@@ -112,7 +112,7 @@ describe('a cancel', () => {
     });
   }
 
-  it('that is taken ends the order with the trades its record has from before', async () => {
+  it('a cancel that is taken ends the order with the trades its record has from before', async () => {
     exchangeAnswers(cancelled);
     recordSays(report(2n, ReportKind.TRADE, 30n), report(3n, ReportKind.CANCELLED));
     assert.equal(await cancel(), 'cancelled');
@@ -121,7 +121,7 @@ describe('a cancel', () => {
     assert.equal(await openCancels(), 0);
   });
 
-  it('that came too late shows the order as its record has it, and nothing is unclear of it', async () => {
+  it('a cancel that came too late shows the order as its record has it, and leaves nothing uncertain', async () => {
     exchangeAnswers(() => ({ outcome: 'too-late' }));
     recordSays(report(2n, ReportKind.TRADE, 100n));
     assert.equal(await cancel(), 'order_not_cancelable');
@@ -161,7 +161,7 @@ describe('a cancel', () => {
     assert.deepEqual([now.state, now.cancelUntil], ['cancelled', null], 'the late end of the first changes nothing');
   });
 
-  it('that ends late leaves a newer one under way', async () => {
+  it('a cancel that ends late leaves a newer one under way', async () => {
     const unclear: Cancelled = { outcome: 'unclear', evidence: 'no answer' };
     const ends: ((answer: Cancelled) => void)[] = [];
     const sent = [heldCancel(ends), heldCancel(ends)];
@@ -256,7 +256,7 @@ describe('a cancel', () => {
     });
   });
 
-  it('that is unclear since a clock was an hour ahead can be sent again', async () => {
+  it('a cancel that is unclear since a clock was an hour ahead can be sent again', async () => {
     const cancelUntil = settling.clock.realNow() + 3_600_000;
     const { partnerId } = order;
     order = await settling.storeOrder({

@@ -130,7 +130,7 @@ describe('what is counted by day', () => {
     }
   }
 
-  it('of orders equals what the contract’s table makes of them, after every step of any course over several days', async () => {
+  it('the count of orders equals what the contract’s table makes of them, after every step of any course over several days', async () => {
     const course = fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 40 }), async (steps) => {
       const partner = await gateway.newPartner();
       const placed: string[] = [];
@@ -173,7 +173,7 @@ describe('what is counted by day', () => {
     return { used, expected };
   }
 
-  it('of allocations equals every one of the day but those rejected and refused, after every step of any course', async () => {
+  it('the count of allocations equals every one of the day but those rejected and refused, after every step of any course', async () => {
     const course = fc.asyncProperty(fc.array(moneyStep, { minLength: 10, maxLength: 20 }), async (steps) => {
       const partner = await gateway.newPartner();
       await gateway.fund(partner, 100_000_000n);

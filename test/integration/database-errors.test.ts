@@ -87,7 +87,7 @@ describe('an error of the database in a transaction that writes', () => {
     }
   });
 
-  it('at the COMMIT of work whose reads are known is not tried again in the other way', async () => {
+  it('an error at the COMMIT of work whose reads are known is not tried again in the other way', async () => {
     const work = (write: () => Statement) => {
       const decide = () => ({ writes: [write()], result: undefined });
       return database.inPartner(partnerId, { touches: [], fact: noFact, decide });

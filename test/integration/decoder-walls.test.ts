@@ -284,7 +284,7 @@ describe('a gateway', () => {
     }
   });
 
-  it('that must have all walls starts only where they hold', {
+  it('a decoder that requires all walls starts only where they hold', {
     skip: isWhole ? false : 'not offered here',
   }, async () => {
     const log = createLogger({ name: 'test', level: 'silent' });

@@ -29,7 +29,7 @@ describe('files of documents', () => {
   const newApplication = (owner = partner, firstName = 'Adaeze') =>
     apply(gateway.rest, owner.key, { first_name: firstName, last_name: 'SIM-WAIT' });
 
-  it('as cameras, phones and scanners write them reach the broker byte by byte', async () => {
+  it('files as cameras, phones and scanners write them reach the broker byte by byte', async () => {
     let application = '';
     const sent: Buffer[] = [];
     for (const [name, make] of [...selection(goodJpegs), ...selection(goodPngs)]) {
@@ -47,7 +47,7 @@ describe('files of documents', () => {
     assert.ok(sent.length >= 75, `${sent.length} files were sent`);
   });
 
-  it('that are no whole image, or have something behind it, are refused, and the broker gets none of them', async () => {
+  it('files that are no whole image, or have something behind it, are refused, and the broker gets none of them', async () => {
     const application = await newApplication();
     for (const [mediaType, files] of [
       ['image/jpeg', badJpegs],
@@ -70,7 +70,7 @@ describe('files of documents', () => {
     assert.equal((await overGrpc(gateway.app.grpcPort)(wanted)).outcome, 'delivered');
   });
 
-  it('of a partner with two on their way are refused before they are decoded', async () => {
+  it('files of a partner with two on their way are refused before they are decoded', async () => {
     const owner = await gateway.newPartner();
     const [hanging, other] = [await newApplication(owner, 'SIM-HANG-DOCUMENTS'), await newApplication(owner)];
     const file = await noiseJpeg();
@@ -92,7 +92,7 @@ describe('files of documents', () => {
     assert.equal((await send(wanted)).outcome, 'invalid_document');
   });
 
-  it('that take long to decode do not stop the uploads of another partner', async () => {
+  it('files that take long to decode do not stop the uploads of another partner', async () => {
     const [greedy, modest] = await Promise.all([gateway.newPartner(), gateway.newPartner()]);
     const theirs = await Promise.all(Array.from({ length: 10 }, () => newApplication(greedy)));
     const own = await Promise.all(Array.from({ length: 3 }, () => newApplication(modest)));

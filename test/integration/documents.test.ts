@@ -224,7 +224,7 @@ describe('documents', () => {
         assert.equal(rows.length, 0, 'nothing was stored');
       });
 
-      it('at most two of a partner are on their way at once', async () => {
+      it('a partner has at most two on their way at once', async () => {
         const [first, second] = [await newApplication('SIM-HANG-DOCUMENTS'), await newApplication()];
         const underWay = [send(first, 'photo'), send(first, 'signature')];
         await eventually(async () => {
@@ -296,7 +296,7 @@ describe('documents', () => {
     });
   }
 
-  it('at most two of a partner are on their way, though four applications ask in the same moment', async () => {
+  it('a partner has at most two on their way, though four applications ask in the same moment', async () => {
     const owner = await gateway.newPartner();
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) {

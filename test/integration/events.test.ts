@@ -218,7 +218,7 @@ describe('the event feed over time', () => {
     }
   });
 
-  it('of one object ends where events were removed: a cursor before them is refused, and the list begins at the oldest held', async () => {
+  it('the list of one object ends where events were removed: a cursor before them is refused, and the list begins at the oldest held', async () => {
     const gateway = await startGateway();
     const admin = adminClient(gateway.app.adminPort);
     try {

@@ -117,7 +117,7 @@ describe("several partners' work at the same time", () => {
     );
   });
 
-  it('of a partner that another process works for too, is each done once', async () => {
+  it('work of a partner that another process works for too is done once each', async () => {
     const before = await versions();
     const rounds = 15;
     for (let round = 0; round < rounds; round += 1) {

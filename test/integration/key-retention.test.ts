@@ -51,7 +51,7 @@ describe('idempotency keys', () => {
     assert.deepEqual(await keys(), ['just within']);
   });
 
-  it('of more orders than one round passes are all free, the second time as the first', async () => {
+  it('keys of more orders than one round passes are all free, the second time as the first', async () => {
     const count = 1_100;
     for (let at = 0; at < count; at += 1) await store(`key ${at}`);
     await store('resting', { state: 'pending' });
@@ -68,7 +68,7 @@ describe('idempotency keys', () => {
     await eventually(async () => assert.deepEqual(await keys(), ['resting']));
   });
 
-  it('that were kept because their order was not final go with the change that ends it', async () => {
+  it('keys that were kept because their order was not final go with the change that ends it', async () => {
     const order = await store('resting', { state: 'pending' });
     settling.clock.advanceBusiness(31 * dayMs);
     const cancel = (row: StoredOrder) => settling.order.begin(row).move('cancelled', 'The order was cancelled.');

@@ -86,7 +86,7 @@ describe('leases', () => {
     await other.stop();
   });
 
-  it('that was lost is not held, also while the process stops', async () => {
+  it('a lost lease is not held, also while the process stops', async () => {
     const held: Lease[] = [];
     let end = () => {};
     const ended = new Promise<void>((resolve) => {

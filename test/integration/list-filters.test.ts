@@ -41,7 +41,7 @@ describe('any filters of a list can be given together', () => {
     }
   }
 
-  it('of orders', async () => {
+  it('lists of orders take them', async () => {
     const order = { symbol: 'SIM-REST', client_reference: 'mine' };
     const ids: string[] = [];
     for (const quantity of [100, 200]) {
@@ -53,7 +53,7 @@ describe('any filters of a list can be given together', () => {
     await listed('/v1/orders', { ...order, account: partner.account, state: 'pending', updated_since: since }, ids);
   });
 
-  it('of allocations', async () => {
+  it('lists of allocations take them', async () => {
     await gateway.fund(partner, 10_000n);
     const ids: string[] = [];
     for (const amount of [1_000, 2_000]) {
@@ -65,7 +65,7 @@ describe('any filters of a list can be given together', () => {
     await listed('/v1/allocations', { ...filters, state: 'booked' }, ids);
   });
 
-  it('of deliveries, for operators', async () => {
+  it("operators' lists of deliveries take them", async () => {
     const call = { ...callTimeout, ...admin.options };
     const url = 'https://partner.invalid/';
     await admin.webhooks.registerEndpoint({ partnerId: partner.id, url }, call);

@@ -156,7 +156,7 @@ describe('a key ring that lacks a key', () => {
     await stop();
   });
 
-  it('that is destroyed for good holds nothing once its row is deleted and what no key opens is passed over', async () => {
+  it('a key destroyed for good holds nothing once its row is deleted and what no key opens is passed over', async () => {
     await start(old, next);
     const key = randomUUID();
     const placed = await post('/v1/orders', key, orderOf(partner, 9));
@@ -175,7 +175,7 @@ describe('a key ring that lacks a key', () => {
     await stop();
   });
 
-  it('that was current a moment ago stops the start, and one of the last 30 days is logged', async () => {
+  it('a missing key that was current a moment ago stops the start, and one of the last 30 days is logged', async () => {
     await start(old, next);
     await stop();
     await assert.rejects(start(next), new RegExp(`MARINA_SECRET_KEY lacks the key ${oldId}, which was current until`));

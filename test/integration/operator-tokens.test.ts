@@ -55,7 +55,7 @@ describe("operators' tokens in a file", () => {
     for (const line of gateway.logged) assert.doesNotMatch(line, /canary/);
   });
 
-  it('that are wrong degrade the gateway and have a metric, until the file is good again', async () => {
+  it('wrong tokens degrade the gateway and have a metric, until the file is good again', async () => {
     const refused = async () => ({
       metric: (await scrape(gateway.app.opsPort)).value('marina_changed_files_refused', { link: 'operator tokens' }),
       health: await (await fetch(`http://127.0.0.1:${gateway.app.opsPort}/readyz`)).json(),

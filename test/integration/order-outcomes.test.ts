@@ -223,7 +223,7 @@ describe('an order that was placed', { concurrency: 4 }, () => {
     }
   });
 
-  it("without a fence, an order the exchange never had is refused once the exchange's record of its day is complete", async () => {
+  it("an order without a fence that the exchange never had is refused once the exchange's record of its day is complete", async () => {
     const own = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '500' });
     const admin = adminClient(own.app.adminPort);
     try {

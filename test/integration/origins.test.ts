@@ -206,7 +206,7 @@ describe("a request's id and its place in a trace", () => {
     assert.equal(linesOf(documentRequest, 'request')[0]?.objectId, application.id);
   });
 
-  it('of an order that is unclear come with the look-ups that settle it', async () => {
+  it('the id and trace of an order that is unclear come with the look-ups that settle it', async () => {
     const traceparent = newTraceParent();
     const answer = await gateway.rest('POST', '/v1/orders', {
       key: partner.key,

@@ -78,7 +78,7 @@ describe('a lost order whose note another version wrote', () => {
     assert.deepEqual([row?.request_id, row?.trace_parent], [null, null]);
   });
 
-  it('with names this version does not know is stored with them and left to the version that does', async () => {
+  it('a note with names this version does not know is stored with them and left to the version that does', async () => {
     const partner = await gateway.newPartner();
     const id = await send(partner, { ...factsOf(partner), type: 'stop' });
     await eventually(async () => {
@@ -87,7 +87,7 @@ describe('a lost order whose note another version wrote', () => {
     });
   });
 
-  it('that cannot be stored is not made up: nothing new is taken until another version has stored it', async () => {
+  it('an order that cannot be stored is not made up: nothing new is taken until another version has stored it', async () => {
     const partner = await gateway.newPartner();
     const unreadable = [
       { account: undefined },

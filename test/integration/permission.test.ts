@@ -246,7 +246,7 @@ describe('a caller whose request waits before it is stored', () => {
     }
   }
 
-  it('for the broker is answered 401 when the key is revoked meanwhile, and nothing is stored', async () => {
+  it('a request that waits for the broker is answered 401 when the key is revoked meanwhile, and nothing is stored', async () => {
     const proxy = await FaultProxy.start(`127.0.0.1:${gateway.simulatorPort}`);
     const behind = await startGateway({
       MARINA_BROKER_ADDRESS: proxy.address,
@@ -278,7 +278,7 @@ describe('a caller whose request waits before it is stored', () => {
     }
   });
 
-  it('for its partner is answered 401 when the key is revoked meanwhile, and nothing is stored', async () => {
+  it('a request that waits for its partner is answered 401 when the key is revoked meanwhile, and nothing is stored', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 1_000_000n);
     // The first of a partner is stored the slow way, and those after it in one round trip.
@@ -294,7 +294,7 @@ describe('a caller whose request waits before it is stored', () => {
     assert.deepEqual([await countRows('orders', partner), await countRows('allocations', partner)], [1, 0]);
   });
 
-  it('for its partner is served when something was heard of its key meanwhile, and the key is good', async () => {
+  it('a request that waits for its partner is served when something was heard of its key meanwhile, and the key is good', async () => {
     const partner = await gateway.newPartner();
     const send = () => gateway.place(partner, { symbol: 'SIM-REST' });
     // A revocation on another replica makes this one forget the key, which is as good as before.
@@ -307,7 +307,7 @@ describe('a caller whose request waits before it is stored', () => {
     assert.equal(await countRows('orders', partner), 1);
   });
 
-  it('to cancel an order is answered 401 when the key is revoked meanwhile, and no cancel is sent', async () => {
+  it('a waiting request to cancel an order is answered 401 when the key is revoked meanwhile, and no cancel is sent', async () => {
     const partner = await gateway.newPartner();
     const { body: order } = await gateway.place(partner, { symbol: 'SIM-REST' });
     const send = () => gateway.rest('DELETE', `/v1/orders/${order.id}`, { key: partner.key });

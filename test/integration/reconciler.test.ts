@@ -237,7 +237,7 @@ describe('an outcome that is unknown', () => {
     }
   });
 
-  it('without a fence needs a record that is complete for an hour after the order was made', async () => {
+  it('an order without a fence needs a record that is complete for an hour after the order was made', async () => {
     const order = await missingOrder();
     settling.clock.moveTo(order.notAfter + 10 * hourMs);
     for (const [completeUntil, state] of [
@@ -254,7 +254,7 @@ describe('an outcome that is unknown', () => {
     }
   });
 
-  it('without a fence needs a record that is complete for an hour after it was first asked for, whatever clock made the order', async () => {
+  it('an order without a fence needs a record that is complete for an hour after it was first asked for, whatever clock made the order', async () => {
     const { clock } = settling;
     // Made now by a replica whose clock was two hours behind. The order may arrive for an hour.
     const [behind, realBehind] = [clock.now() - 2 * hourMs, clock.realNow() - 2 * hourMs];
@@ -266,7 +266,7 @@ describe('an outcome that is unknown', () => {
     assert.equal((await ask(order, 'no fence')).after.state, 'refused');
   });
 
-  it('without a fence is not settled by a complete record before the time of the order is over', async () => {
+  it('a complete record before the time of the order is over does not settle an order without a fence', async () => {
     const order = await missingOrder();
     settling.clock.moveTo(order.notAfter + clockSkewMs);
     recordSays(notFound(order.createdAt + 24 * hourMs));
@@ -288,7 +288,7 @@ describe('an outcome that is unknown', () => {
     assert.deepEqual([outcome, errorClass], ['unanswered', 'exchange_unavailable']);
   });
 
-  it('of an allocation whose wallet has a wrong seal is noted as answered, and the allocation stays as it is', async () => {
+  it('the outcome of an allocation whose wallet has a wrong seal is noted as answered, and the allocation stays as it is', async () => {
     const { allocation: kind, database, clock } = settling;
     await creditWallet(database, { partnerId, amountKobo: 5_000n, bankReference: `seal ${partnerId}` });
     await database.write(statement('UPDATE wallets SET available_kobo = 9000 WHERE partner_id = ?', partnerId));
@@ -376,7 +376,7 @@ describe('an outcome that is unknown', () => {
     ['for the first time', null],
     ['again', 1],
   ] as const) {
-    it(`that a report settles while the record is read, and lacks it ${name}, stays as the report left it`, async () => {
+    it(`an order that a report settles while the record is read, and lacks it ${name}, stays as the report left it`, async () => {
       const missingSince = missingFor === null ? null : settling.clock.realNow() - missingFor;
       const order = await settling.storeOrder({ partnerId, missingSince, checks: 1 });
       settling.clock.moveTo(order.notAfter + hourMs);
@@ -395,7 +395,7 @@ describe('an outcome that is unknown', () => {
     });
   }
 
-  it('that stays missing says so once in its history, and since when', async () => {
+  it('an order that stays missing says so once in its history, and since when', async () => {
     const order = await settling.storeOrder({ partnerId });
     const since = settling.clock.realNow();
     recordSays(notFound(), 100);
@@ -405,7 +405,7 @@ describe('an outcome that is unknown', () => {
     assert.deepEqual([missingSince, checks], [since, 3]);
   });
 
-  it('that the record has, without anything new to say of it, is asked about again later', async () => {
+  it('an order that the record has, without anything new to say of it, is asked about again later', async () => {
     const order = await missingOrder();
     settling.clock.moveTo(order.notAfter + hourMs);
     recordSays({ found: true, answer: [] });
@@ -414,7 +414,7 @@ describe('an outcome that is unknown', () => {
     assert.ok((asked.checkAt ?? 0) > settling.clock.realNow(), 'it is asked about again');
   });
 
-  it('that a failover takes reports from while the record is read is asked about again, from the report it has', async () => {
+  it('an order that a failover takes reports from while the record is read is asked about again, from the report it has', async () => {
     const order = await settling.storeOrder({ partnerId, lastReport: 4n });
     settling.clock.moveTo(order.notAfter + hourMs);
     settling.broker.lookUpOrder = async () => {
@@ -432,7 +432,7 @@ describe('an outcome that is unknown', () => {
     assert.ok((asked.checkAt ?? 0) > settling.clock.realNow(), 'it is asked about again');
   });
 
-  it('that the record has is settled with all its reports, and counted for its day', async () => {
+  it('an order that the record has is settled with all its reports, and counted for its day', async () => {
     const order = await missingOrder();
     const realCreatedAt = settling.clock.realNow();
     settling.clock.moveTo(order.notAfter + 1);
@@ -464,7 +464,7 @@ describe('an outcome that is unknown', () => {
     );
   });
 
-  it('that the record has tells by its reports that a clock is wrong, also on an order that was refused', async () => {
+  it('an order that the record has tells by its reports that a clock is wrong, also if it was refused', async () => {
     const order = await settling.storeOrder({ partnerId });
     const before = { at: timestampFromMs(order.createdAt - 120_000) };
     const accepted = { ...reportOf(order, 1n, ReportKind.ACCEPTED), ...before };
@@ -495,7 +495,7 @@ describe('an outcome that is unknown', () => {
     assert.deepEqual([asked, lastAt - firstAt], [9, 8], 'each look-up is counted, and the first keeps its time');
   });
 
-  it('of an application that stays missing is said once in its history, and since when', async () => {
+  it('an application that stays missing says so once in its history, and since when', async () => {
     const { id } = await settling.storeApplication({ partnerId });
     const since = settling.clock.realNow();
     settling.broker.lookUpApplication = async () => {
@@ -513,7 +513,7 @@ describe('an outcome that is unknown', () => {
     assert.deepEqual([missingSince, checks], [since, 3]);
   });
 
-  it('that is missing is asked about again as soon as absence can be proof, and not before', async () => {
+  it('an order that is missing is asked about again as soon as absence can be proof, and not before', async () => {
     const order = await missingOrder();
     settling.clock.moveTo(order.notAfter);
     recordSays(notFound());
@@ -521,7 +521,7 @@ describe('an outcome that is unknown', () => {
     assert.equal(asked.checkAt, order.notAfter + clockSkewMs + 1);
   });
 
-  it('of one hundred and twenty orders that are due is found out for all, each once', async () => {
+  it('one hundred and twenty orders that are due are all found out, each once', async () => {
     await settling.database.write(statement('DELETE FROM orders'));
     const orders: StoredOrder[] = [];
     for (let count = 0; count < 120; count += 1) orders.push(await settling.storeOrder({ partnerId }));
@@ -544,7 +544,7 @@ describe('an outcome that is unknown', () => {
     assert.deepEqual([asked.length, new Set(asked).size], [120, 120], 'each is asked about once');
   });
 
-  it("of an application is not settled with another partner's account, when a look-up tells of it", async () => {
+  it("an application is not settled with another partner's account, when a look-up tells of it", async () => {
     const other = await settling.newPartner();
     const account = `F${partnerId.slice(-8).toUpperCase()}`;
     await linkAccount(settling.database, { partnerId: other, account });

@@ -181,7 +181,7 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     }
   });
 
-  it('that lost exactly one submission tells its events under versions that were never told', async () => {
+  it('a database that lost exactly one submission tells its events under versions that were never told', async () => {
     const own = await startGateway();
     let next: App | undefined;
     try {

@@ -64,7 +64,7 @@ describe('a document whose file nobody has any more', () => {
     return entries.map(({ kind, detail, by }) => `${kind} ${detail} ${by}`).join('\n');
   };
 
-  it('and the broker does not have: it is released, and another file of its type is delivered', async () => {
+  it('a document that the broker does not have is released, and another file of its type is delivered', async () => {
     const id = await newApplication();
     await loseRequest(id);
     assert.deepEqual(await unsettled(id), ['photo']);
@@ -81,7 +81,7 @@ describe('a document whose file nobody has any more', () => {
     assert.deepEqual([again.outcome, again.changed], [ReleaseOutcome.DELIVERED, false]);
   });
 
-  it('and the broker has: it is recorded as delivered, and with the fourth the application is submitted', async () => {
+  it('a document that the broker has is recorded as delivered, and with the fourth the application is submitted', async () => {
     const id = await newApplication();
     for (const type of fourTypes.slice(1)) assert.equal((await send(id, type)).outcome, 'delivered');
     await fault(Call.SEND_DOCUMENT, WireFault.RESET_AFTER, id);
@@ -122,7 +122,7 @@ describe('a document whose file nobody has any more', () => {
     ['gives no answer', WireFault.UNAVAILABLE_BEFORE],
     ['gives an answer that makes no sense', WireFault.NONSENSE],
   ] as const) {
-    it(`and the broker ${what}: nothing is changed`, async () => {
+    it(`nothing is changed if the broker ${what}`, async () => {
       const id = await newApplication();
       await loseRequest(id);
       await fault(Call.LOOK_UP_DOCUMENT, wireFault, id);
@@ -132,7 +132,7 @@ describe('a document whose file nobody has any more', () => {
     });
   }
 
-  it('and the broker does not have, which may get it yet for all it says: nothing is changed', async () => {
+  it('nothing is changed if the broker does not have the document, and may get it yet for all it says', async () => {
     const id = await newApplication();
     await loseRequest(id);
     await gateway.controls.setCapabilities({ honoursNotAfter: false }, callTimeout);
@@ -146,7 +146,7 @@ describe('a document whose file nobody has any more', () => {
     assert.equal((await releaseInTime(id)).outcome, ReleaseOutcome.RELEASED);
   });
 
-  it('of an application there is not, or of no type there is, is refused', async () => {
+  it('an unknown application or type is refused', async () => {
     await assert.rejects(release('app_22222222222222222222'), /NOT_FOUND/);
     await assert.rejects(release('app_1'), /INVALID_ARGUMENT/);
     await assert.rejects(release(await newApplication(), 'passport'), /INVALID_ARGUMENT/);

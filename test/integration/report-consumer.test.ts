@@ -233,7 +233,7 @@ describe('reports of the exchange', () => {
     assert.equal(await filledOf(order), 2n);
   });
 
-  it('of more partners than are worked on at once are all applied', async () => {
+  it('reports of more partners than are worked on at once are all applied', async () => {
     const orders: StoredOrder[] = [];
     for (let count = 0; count < 9; count += 1) {
       orders.push(await storePending({ partnerId: await settling.newPartner() }));
@@ -438,7 +438,7 @@ describe('reports of the exchange', () => {
     }
   });
 
-  it('of one order are applied up to the one that cannot be, and none after it', async () => {
+  it('reports of one order are applied up to the one that cannot be, and none after it', async () => {
     const order = await storePending();
     const repair = await damage(order, 'NEW.last_report >= 4');
     try {
@@ -452,7 +452,7 @@ describe('reports of the exchange', () => {
     }
   });
 
-  it('of other orders are applied although one order can be neither changed nor noted as behind', async () => {
+  it('reports of other orders are applied although one order can be neither changed nor noted as behind', async () => {
     const [poisoned, ...others] = [await storePending(), await storePending(), await storePending()];
     const stranger = await storePending({ partnerId: await settling.newPartner() });
     const repair = await damage(poisoned, 'TRUE');
@@ -473,7 +473,7 @@ describe('reports of the exchange', () => {
     assert.deepEqual([await filledOf(poisoned), consumer.problem !== undefined], [2n, false]);
   });
 
-  it('which failed in a replica put it in trouble only while it has the lease', async () => {
+  it('reports that failed in a replica put it in trouble only while it has the lease', async () => {
     const poisoned = await storePending();
     const repair = await damage(poisoned, 'TRUE');
     const lease = (fence: number, seconds: number) =>
@@ -532,7 +532,7 @@ describe('reports of the exchange', () => {
     assert.equal(await filledOf(locked), 1n);
   });
 
-  it('that wait for a locked partner are read again by the process that follows, and applied once', async () => {
+  it('reports that wait for a locked partner are read again by the process that follows, and applied once', async () => {
     const [locked, free] = [await storePending(), await storePending({ partnerId: await settling.newPartner() })];
     const lock = await lockPartnerRow(settling.url, locked.partnerId);
     try {

@@ -72,7 +72,7 @@ describe("the rights of the gateway's database account", () => {
     });
   }
 
-  it('that were given before and are no longer needed are taken back', async () => {
+  it('takes back rights that were given before and are not needed', async () => {
     const root = await createConnection(server.url);
     try {
       await root.query("GRANT DELETE, ALTER ON marina.orders TO 'marina'@'127.0.0.1'");
@@ -90,7 +90,7 @@ describe("the rights of the gateway's database account", () => {
     await connection.query("UPDATE orders SET symbol = 'NONE'");
   });
 
-  it('on the whole database are taken back too', async () => {
+  it('takes back rights on the whole database too', async () => {
     const root = await createConnection(server.url);
     try {
       await root.query("GRANT ALL PRIVILEGES ON marina.* TO 'marina'@'127.0.0.1'");

@@ -114,7 +114,7 @@ function givenInTypeScript(code: string): string {
 describe('the code of the reference', () => {
   const placed: Record<string, string> = {};
 
-  it('in TypeScript compiles, all of it', async () => {
+  it('all TypeScript code compiles', async () => {
     write('TypeScript', 'mts');
     const settings = {
       extends: join(root, 'tsconfig.json'),
@@ -135,7 +135,7 @@ describe('the code of the reference', () => {
     assert.equal(stdout, '');
   });
 
-  it('in TypeScript does what it says, against a gateway', async () => {
+  it('TypeScript code does what it says, against a gateway', async () => {
     const said: string[] = [];
     const log = console.log;
     process.env.MARINA_KEY = partner.key;
@@ -157,7 +157,7 @@ describe('the code of the reference', () => {
     assert.deepEqual(said, run, 'each prints one answer, of a list one page');
   });
 
-  it('of the guide that handles errors meets a rejected order', async (context) => {
+  it("the guide's code that handles errors meets a rejected order", async (context) => {
     const code = guideBlocks('js').find((block) => block.includes("'order_rejected'")) ?? '';
     const client = pathToFileURL(join(root, 'clients/typescript/src/index.ts')).href;
     const path = join(folder, 'run-errors.mts');
@@ -175,7 +175,7 @@ describe('the code of the reference', () => {
   });
 
   const noPython = !has('python3') && process.env.CI !== 'true' && 'there is no Python here';
-  it('in Python compiles, and does what it says', { skip: noPython }, async () => {
+  it('Python code compiles, and does what it says', { skip: noPython }, async () => {
     const paths = write('Python', 'py');
     for (const [at, code] of guideBlocks('python').entries()) {
       paths.push(join(folder, `guide-${at}.py`));
@@ -197,7 +197,7 @@ for name in sys.argv[1:]:
     for (const [, name, id = ''] of stdout.matchAll(/^id (\w+) (\w+)$/gm)) placed[`Python ${name}`] = id;
   });
 
-  it('as commands can be read by a shell, and curl does what it says', {
+  it('commands can be read by a shell, and curl does what it says', {
     skip: !has('curl') && 'there is no curl',
   }, async () => {
     for (const path of [...write('curl', 'sh'), ...write('grpcurl', 'sh')]) await execute('bash', ['-n', path]);
@@ -215,7 +215,7 @@ for name in sys.argv[1:]:
     }
   });
 
-  it('for gRPC has a message that means the same as the request of REST', () => {
+  it('code for gRPC has a message that means the same as the request of REST', () => {
     for (const { method, input, http } of operations) {
       const text = sampleOf('grpcurl', method.localName);
       assert.match(text, new RegExp(` ${method.parent.typeName}/${method.name}(?: <<JSON)?$`, 'm'));
@@ -231,13 +231,13 @@ for name in sys.argv[1:]:
     }
   });
 
-  it('in Go, and in the guides too, is indented with tabs as gofmt does it', () => {
+  it('Go code, in the guides too, is indented with tabs as gofmt does it', () => {
     for (const path of [...write('Go', 'go'), ...guidesGo]) {
       assert.deepEqual(badlyIndented(readFileSync(path, 'utf8')), [], path);
     }
   });
 
-  it('in Go is formatted as gofmt does it', { skip: !has('gofmt') && 'there is no gofmt here' }, async () => {
+  it('Go code is formatted as gofmt does it', { skip: !has('gofmt') && 'there is no gofmt here' }, async () => {
     const { stdout, stderr } = await execute('gofmt', ['-e', '-l', ...write('Go', 'go'), ...guidesGo]);
     assert.deepEqual([stdout, stderr], ['', '']);
   });

@@ -123,7 +123,7 @@ describe('a fault that waits', () => {
     assert.notEqual(await exchangeOrder(simulator, accepted.clientOrderId), undefined);
   });
 
-  it('of a partner never makes a query hang, because the queries of all partners share a few slots', async () => {
+  it("a partner's fault never makes a query hang, because the queries of all partners share a few slots", async () => {
     const { controls, orders } = simulator;
     const order = newOrder();
     await orders.submitOrder(order, soon);

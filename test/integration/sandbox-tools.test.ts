@@ -60,7 +60,7 @@ describe('what a sandbox shows its partners', { concurrency: 4 }, () => {
       assert.deepEqual((await get(partner, '/v1/sandbox/webhook/deliveries')).data, []);
     });
 
-    it('without an endpoint there is nothing to test or to list, and the error says who registers one', async () => {
+    it('there is nothing to test or to list without an endpoint, and the error says who registers one', async () => {
       const partner = await gateway.newPartner();
       const lists = await gateway.rest('GET', '/v1/sandbox/webhook/deliveries', { key: partner.key });
       for (const { status, body } of [await test(partner), lists]) {

@@ -57,7 +57,7 @@ describe('an order at the simulated exchange', () => {
     assert.deepEqual(later.reports, reports.slice(2));
   });
 
-  it('of a real symbol fills when it crosses the quoted price, never through its limit, and rests when it does not', async () => {
+  it('an order of a real symbol fills when it crosses the quoted price, never through its limit, and rests when it does not', async () => {
     const { instrument } = await orders.getTradingContext({ account, symbol: 'UBA' }, soon);
     assert.ok(instrument);
     const crossing = newOrder({ symbol: 'UBA', priceKobo: instrument.upperPriceKobo, quantity: 1_000n });
@@ -77,7 +77,7 @@ describe('an order at the simulated exchange', () => {
     assert.equal((await exchangeOrder(simulator, resting.clientOrderId))?.endedBy, ReportKind.UNSPECIFIED);
   });
 
-  it('that is immediate or cancel, or fill or kill, never waits', async () => {
+  it('an order that is immediate or cancel, or fill or kill, never waits', async () => {
     const { instrument } = await orders.getTradingContext({ account, symbol: 'UBA' }, soon);
     for (const timeInForce of [TimeInForce.IOC, TimeInForce.FOK]) {
       const away = newOrder({ symbol: 'UBA', timeInForce, priceKobo: instrument?.lowerPriceKobo });
@@ -123,7 +123,7 @@ describe('an order at the simulated exchange', () => {
     }
   });
 
-  it('that makes no sense is an invalid argument, is on the record and is not taken', async () => {
+  it('an order that makes no sense is an invalid argument, is on the record and is not taken', async () => {
     for (const fields of [{ quantity: 0n }, { quantity: 2n ** 60n }, { priceKobo: undefined }, { side: 0 }]) {
       const order = newOrder(fields);
       await assert.rejects(orders.submitOrder(order, soon), fails(status.INVALID_ARGUMENT));
@@ -163,7 +163,7 @@ describe('an order at the simulated exchange', () => {
     assert.equal((await orders.submitOrder(inTime, soon)).report?.kind, ACCEPTED);
   });
 
-  it('that was refused as too late is never taken, also after a restart and with a fresh time', async () => {
+  it('an order refused as too late is never taken, also after a restart and with a fresh time', async () => {
     const refused = newOrder({ notAfter: timestampFromMs(Date.now() - 1_000) });
     await assert.rejects(orders.submitOrder(refused, soon), fails(status.FAILED_PRECONDITION));
     const again = { ...refused, notAfter: timestampFromMs(Date.now() + 60_000) };
@@ -209,7 +209,7 @@ describe('magic symbols', () => {
     }
   });
 
-  it('that reject do so with their reason', async () => {
+  it('symbols that reject do so with their reason', async () => {
     const rejecting = magicSymbols.filter((each) => each.outcome === Outcome.REJECT);
     assert.equal(new Set(rejecting.map((each) => each.rejectReason)).size, 8);
     for (const { symbol, rejectReason } of rejecting) {
@@ -219,7 +219,7 @@ describe('magic symbols', () => {
     }
   });
 
-  it('that accept then do what they say', async () => {
+  it('symbols that accept then do what they say', async () => {
     const cases = [
       ['SIM-FILL', [ACCEPTED, TRADE], TRADE],
       ['SIM-PARTS', [ACCEPTED, TRADE, TRADE, TRADE], TRADE],

@@ -34,7 +34,7 @@ describe('slots across replicas', () => {
     assert.equal(await one.acquire('documents.a', 2), undefined);
   });
 
-  it('that nobody uses go to the caller that needs them, at once', async () => {
+  it('slots that nobody uses go to the caller that needs them, at once', async () => {
     const prefix = newPrefix();
     const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     for (let round = 0; round < 20; round += 1) {
@@ -62,7 +62,7 @@ describe('slots across replicas', () => {
     for (const slot of slots) slot.release();
   });
 
-  it('of a replica that stopped in order are there at once', async () => {
+  it('slots of a replica that stopped in order are free at once', async () => {
     const prefix = newPrefix();
     const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     for (const slot of [await taken(one, 'orders', 2), await taken(one, 'orders', 2)]) slot.release();

@@ -170,7 +170,7 @@ describe('a pause of trading', () => {
   });
 
   for (const [table, start] of Object.entries(starts)) {
-    it(`that a replica hears of between the store of ${table} and the send keeps it from being sent`, async () => {
+    it(`a pause that a replica hears of between the store of ${table} and the send keeps it from being sent`, async () => {
       const [stored, sent] = [await countStored(), await countSent()];
       let held: Link | undefined;
       proxy.onBytes = (link, direction, bytes) => {

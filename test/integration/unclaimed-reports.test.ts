@@ -51,7 +51,7 @@ describe("the broker's reports about an order that is not stored here", () => {
     assert.ok(!second.next_cursor);
   });
 
-  it('of applications are another list, and a kind must be named', async () => {
+  it('reports of applications are another list, and a kind must be named', async () => {
     const others = await list({ kind: 'UNCLAIMED_KIND_APPLICATION' });
     assert.equal(others.reports?.length ?? 0, 0);
     const refused = await operator.refused('Diagnostics.ListUnclaimedReports', {});

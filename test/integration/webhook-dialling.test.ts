@@ -24,7 +24,7 @@ import {
 prepareSending();
 
 describe('an endpoint that leads elsewhere', () => {
-  it('by a redirect is not followed', async () => {
+  it('a redirect is not followed', async () => {
     const target = await startEndpoint((socket) => socket.write(ok));
     for (const location of ['https://169.254.169.254/latest/meta-data/', `https://127.0.0.1:${target.port}/`]) {
       const { port } = await startEndpoint((socket) => {
@@ -44,7 +44,7 @@ describe('an endpoint that leads elsewhere', () => {
     'https://0x7f.1/',
     'https://localhost/',
   ]) {
-    it(`by an address that is not public is not dialled: ${url}`, async () => {
+    it(`an address that is not public is not dialled: ${url}`, async () => {
       const startedAt = performance.now();
       const attempt = await newSender({ allowLoopback: false }).send(delivery(443, { url: new URL(url).href }));
       assert.deepEqual(outcomeOf(attempt), failed('blocked_address'));
@@ -53,7 +53,7 @@ describe('an endpoint that leads elsewhere', () => {
   }
 
   for (const url of ['not a URL', 'http://127.0.0.1:1/hooks', 'amqps://queue.partner.test/events', '']) {
-    it(`by a URL that another version stored and this one cannot use fails, and the process goes on: '${url}'`, async () => {
+    it(`a URL that another version stored and this one cannot use fails, and the process goes on: '${url}'`, async () => {
       const endpoint = await startEndpoint((socket) => socket.write(ok));
       const sender = newSender();
       assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), delivered);
@@ -69,7 +69,7 @@ describe('an endpoint that leads elsewhere', () => {
     'a mapped private address': ['::ffff:10.0.0.1'],
     'loopback of the other family': ['8.8.8.8', '::1'],
   })) {
-    it(`by a name of ${what} is not dialled`, async () => {
+    it(`a name of ${what} is not dialled`, async () => {
       const names = await startNameServer(() => addresses);
       closing.push(() => names.close());
       const sender = newSender({ allowLoopback: false, nameServers: [names.address] });
@@ -78,7 +78,7 @@ describe('an endpoint that leads elsewhere', () => {
     });
   }
 
-  it('by a name that means another address each time is dialled where it was checked', async () => {
+  it('a name that means another address each time is dialled where it was checked', async () => {
     const endpoint = await startEndpoint((socket) => socket.end(ok));
     let times = 0;
     const names = await startNameServer(() => {

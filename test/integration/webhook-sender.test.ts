@@ -95,7 +95,7 @@ describe('an attempt to deliver an event', () => {
     'closed after a while': (socket) => setTimeout(() => socket.end(), 300),
   };
   for (const [what, breaks] of Object.entries(breakings)) {
-    it(`by a connection that was kept and is ${what} under it goes on by a new one, and is one attempt`, async () => {
+    it(`a kept connection that is ${what} under the attempt is replaced by a new one, and it counts as one attempt`, async () => {
       const answered = new Set<TLSSocket>();
       const endpoint = await startEndpoint((socket) => {
         if (answered.has(socket)) breaks(socket);

@@ -43,7 +43,7 @@ describe(`with ${orders} orders, replicas read and write while a migration chang
 
   // The newest first, because an index of a newer one can be of an older one's column.
   for (const { name, statements } of changes.filter((each) => each.statements.length > 0).reverse()) {
-    it(`by ${name}`, async () => {
+    it(`${name} lets them go on`, async () => {
       for (const sql of [...statements].reverse()) await takeBack(database.connection, sql);
       const watch = watchTables(others, [...new Set(statements.map(tableOf))]);
       const done: string[] = [];

@@ -22,7 +22,7 @@ describe(`with ${orders} orders, no statement reads more rows than it may`, () =
   after(() => database?.close());
 
   for (const { name, set } of statistics) {
-    it(`by statistics ${name}`, async () => {
+    it(`each statement stays within its bound with statistics ${name}`, async () => {
       const { connection } = database;
       await set(connection, database.name);
       const found: Measured[] = [];

@@ -231,7 +231,7 @@ describe('what the broker does not have', () => {
     );
   });
 
-  it('by our clock alone would be (so that the model can tell)', () => {
+  it('our clock alone would call it refused and the broker take it afterwards (so that the model can tell)', () => {
     const byOurs: typeof isProven = ({ askedAt, notAfter, clockSkewMs }) => askedAt > notAfter + clockSkewMs;
     const found = fc.check(
       fc.property(story, (each) => !tell(each, byOurs).takenLater),

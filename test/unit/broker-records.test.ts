@@ -116,13 +116,13 @@ describe('a record', () => {
     return isTradesPage(create(ListTradesResponseSchema, { account, trades: [trade], inRange: 1 }), range);
   };
 
-  it('of a day that was not asked for is not believed; the first and the last day are asked for', () => {
+  it('a record of a day that was not asked for is not believed; the first and the last day are asked for', () => {
     const days = ['2026-02-28', '2026-03-01', '2026-03-03', '2026-03-04'];
     const believed = days.map((day) => isTrade({ executedAt: timestampFromMs(Date.parse(`${day}T12:00:00+01:00`)) }));
     assert.deepEqual(believed, [false, true, true, false], `which of ${days} were believed`);
   });
 
-  it('whose amount is not its quantity times its price, or that has no quantity or price, is not believed', () => {
+  it('a record whose amount is not its quantity times its price, or that has no quantity or price, is not believed', () => {
     assert.equal(isTrade({}), true);
     for (const change of [
       { amountKobo: 3_001n },

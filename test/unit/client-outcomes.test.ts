@@ -239,7 +239,7 @@ describe('a signal in the client for TypeScript', () => {
     }
   });
 
-  it('that was aborted before sends nothing, and nothing is unknown', async () => {
+  it('a signal that was aborted before sends nothing, and nothing is unknown', async () => {
     const { sent, marina } = answering([json(201, { id: 'ord_1' })]);
     const signal = AbortSignal.abort(new Error('enough'));
     for (const call of [marina.createOrder(buy, { signal }), marina.getWallet({ signal })]) {

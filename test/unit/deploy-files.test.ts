@@ -123,7 +123,7 @@ describe('the images of docs/deploy', () => {
     ),
   );
 
-  it('of others are named by a digest, the same one wherever the image is used', () => {
+  it('images of others are named by a digest, the same one wherever the image is used', () => {
     const compose: Data = parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), { merge: true });
     const ofCompose = Object.values<Data>(compose.services).flatMap(({ image: name }) => (name ? [name] : []));
     const stages = readDockerfile(join(deploy, 'Dockerfile')).map(({ from }) => from);
@@ -135,7 +135,7 @@ describe('the images of docs/deploy', () => {
     for (const name of names) assert.ok(page.includes(String(name)), `the page has ${name}`);
   });
 
-  it('of ours is named in one place, which starts no pod until a digest is set there', () => {
+  it('our image is named in one place, which starts no pod until a digest is set there', () => {
     const folders = readdirSync(join(deploy, 'kubernetes')).map((name) => `kubernetes/${name}`);
     assert.deepEqual(kustomization.resources.toSorted(), folders.toSorted());
     assert.deepEqual([...new Set(ofPods.filter((name) => !digest.test(name)))], ['marina']);
@@ -144,7 +144,7 @@ describe('the images of docs/deploy', () => {
     assert.doesNotMatch(unset, /^sha256:[0-9a-f]{64}$/);
   });
 
-  it('of ours has the digest that the page’s command sets', () => {
+  it('our image has the digest that the page’s command sets', () => {
     const [command = ''] = /^sed -i -E .*kustomization\.yaml$/m.exec(page) ?? [];
     const own = join(folder, 'docs/deploy');
     mkdirSync(own, { recursive: true });

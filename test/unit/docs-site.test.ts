@@ -30,14 +30,14 @@ function requestFor(path: string, accept: string | undefined, method = 'GET'): H
 }
 
 describe('the site', () => {
-  it('of a live gateway says so, and asks for no key', async () => {
+  it("a live gateway's site says so, and asks for no key", async () => {
     const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/reference/orders'))?.body);
     assert.ok(text.includes('data-environment="live"'), 'it says live');
     assert.ok(!/id="key"|class="try"/.test(text), 'there is nothing to try');
     assert.ok(text.includes('https://marina.example/v1/orders '), 'its examples are for this gateway');
   });
 
-  it('of a gateway that is reached below a path has it in every link', async () => {
+  it('the site of a gateway that is reached below a path has it in every link', async () => {
     const baseUrl = () => 'https://bank.example/marina';
     const site = new Site({ ...options, baseUrl, environment: 'sandbox' });
     const text = String((await site.find('/docs/reference'))?.body);
@@ -49,7 +49,7 @@ describe('the site', () => {
     );
   });
 
-  it('of a gateway with TLS shows programs for gRPC how to use it', async () => {
+  it('the site of a gateway with TLS shows programs for gRPC how to use it', async () => {
     const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/grpc'))?.body);
     const shown = text.replaceAll(/<[^>]*>/g, '');
     assert.ok(shown.includes('MARINA_GRPC=marina.example:50051'), 'the address is set');

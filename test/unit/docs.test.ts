@@ -252,7 +252,7 @@ describe('docs/ARCHITECTURE.md', () => {
     );
   });
 
-  it('and the other pages about the code name no file by its folder that is not there', () => {
+  it('the other pages about the code name no file by its folder that is not there', () => {
     const decisions = readdirSync(join(root, 'docs/decisions')).map((name) => `docs/decisions/${name}`);
     const pages = ['docs/ARCHITECTURE.md', 'docs/PERFORMANCE.md', 'CONTRIBUTING.md', ...decisions];
     const places = pages.flatMap((name) => {

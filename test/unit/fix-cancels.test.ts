@@ -135,7 +135,7 @@ describe('a request to cancel an order', () => {
     assert.deepEqual(desk.lost, ['ord_a.c1']);
   });
 
-  it('that the exchange refuses leaves the order to be cancelled again if the order has not ended', async () => {
+  it('a request that the exchange refuses leaves the order to be cancelled again if the order has not ended', async () => {
     const desk = new Desk();
     const cancelling = desk.cancels.cancel('ord_a', 10_000);
     await desk.requested(1);
@@ -143,7 +143,7 @@ describe('a request to cancel an order', () => {
     await assert.rejects(cancelling, /refused to cancel it/);
   });
 
-  it('that was not written is an error, and nobody waits for its answer', async () => {
+  it('a request that was not written is an error, and nobody waits for its answer', async () => {
     const desk = new Desk();
     desk.outcome = 'unwritten';
     await assert.rejects(desk.cancels.cancel('ord_a', 10_000), /not written/);

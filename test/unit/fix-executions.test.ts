@@ -470,14 +470,14 @@ describe('what an ExecutionReport says of an order', () => {
   const found = (order: FixOrder, ...received: readonly ExchangeMessage[]) =>
     applyMessages(received, known(order), about);
 
-  it('that says a decisive field twice is found, and not applied', () => {
+  it('a report that says a decisive field twice is found, and not applied', () => {
     const one = trade('40', '1.00');
     const fields = [[tags.LastQty, '40'] as const, [tags.LastQty, '4'] as const];
     const { changes } = found(order({ state: 'open' }), { ...one, fields });
     assert.deepEqual([changes.reports, changes.findings.map(({ what }) => what)], [[], ['not_understood']]);
   });
 
-  it('that names an order in any form makes it one that the exchange has seen, and an unknown order does not', () => {
+  it('a report that names an order in any form makes it one that the exchange has seen, and an unknown order does not', () => {
     const acknowledged = (message: ExchangeMessage) =>
       found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
     assert.ok(acknowledged(report('A')));
@@ -489,7 +489,7 @@ describe('what an ExecutionReport says of an order', () => {
   const acknowledgedBy = (message: ExchangeMessage) =>
     found(order(), message).changes.orders[0]?.after.acknowledged ?? false;
 
-  it('that contradicts an unknown order shows that the exchange has seen it', () => {
+  it('a report that contradicts an unknown order shows that the exchange has seen it', () => {
     for (const [tag, value] of [
       ...([[tags.Side, '2'] as const, [tags.LeavesQty, '100'] as const, [tags.OrderID, 'X1'] as const] as const),
       ...([[tags.OrderQty, '70'] as const, [tags.CumQty, '40'] as const] as const),
@@ -498,7 +498,7 @@ describe('what an ExecutionReport says of an order', () => {
     }
   });
 
-  it('of a cancel that is refused shows that the exchange has the order, unless it does not know it', () => {
+  it('a report of a cancel that is refused shows that the exchange has the order, unless it does not know it', () => {
     const refusal = (more: Record<number, string>) =>
       message({ [tags.ClOrdID]: 'ord_a.c1', [tags.OrigClOrdID]: 'ord_a', ...more }, '9');
     const unknown = { [tags.OrderID]: 'NONE', [tags.OrdStatus]: '8', [tags.CxlRejReason]: '1' };
@@ -512,7 +512,7 @@ describe('what an ExecutionReport says of an order', () => {
     );
   });
 
-  it('of a type that is not supported shows that the exchange has each order that it names, in any of its groups', () => {
+  it('a message of a type that is not supported shows that the exchange has each order that it names, in any of its groups', () => {
     const grouped = (...fields: (readonly [number, string])[]): ExchangeMessage => ({
       ...{ type: 'AE', fields },
       get: (tag) => fields.find(([each]) => each === tag)?.[1],
@@ -527,7 +527,7 @@ describe('what an ExecutionReport says of an order', () => {
     );
   });
 
-  it('that names no order of ours may be about those in doubt, if it can be about an order at all', () => {
+  it('a report that names no order of ours may be about those in doubt, if it can be about an order at all', () => {
     const unmatched = (received: ExchangeMessage) => found(order(), received).changes.unmatched ?? [];
     const cut = (more = {}) => report('0', { [tags.ClOrdID]: 'ord_', ...more });
     assert.deepEqual(unmatched(cut()), [{}]);
@@ -542,7 +542,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(unmatched(cut({ ...none, [tags.MassStatusReqID]: 'm' })), []);
   });
 
-  it('that names an order of ours and is about another one has those of its account and side asked about', () => {
+  it('a report that names an order of ours and is about another one has those of its account and side asked about', () => {
     const misnamed = (received: ExchangeMessage) => found(order({ state: 'open' }), received).changes.misnamed ?? [];
     const trade = { [tags.LastQty]: '40', [tags.CumQty]: '40', [tags.LeavesQty]: '60', [tags.OrdStatus]: '1' };
     assert.deepEqual(misnamed(report('F', { ...trade, [tags.Side]: '2', [tags.Account]: 'NG-1' })), [
@@ -554,7 +554,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(misnamed(report('0')), []);
   });
 
-  it('that answers a question about another order, or names two orders, is applied to none', () => {
+  it('a report that answers a question about another order, or names two orders, is applied to none', () => {
     const known = { startedAt: 7, orders: [order(), order({ id: 'ord_b' })], cancels: [], executed: new Map() };
     const asking = { ...about, askedAbout: (id: string) => (id === 'q' ? 'ord_b' : undefined) };
     const finds = (received: ExchangeMessage) => {
@@ -619,14 +619,14 @@ describe('what an ExecutionReport says of an order', () => {
     ]);
   });
 
-  it('that lives ends the wait for trades of an end', () => {
+  it('a report that the order lives ends the wait for trades of an end', () => {
     const live = status('1', '40', { [tags.OrdStatusReqID]: 'q' });
     const { changes } = found(order({ state: 'open', filled: 40n }), ended('4', '60'), live);
     assert.equal(changes.orders[0]?.after.endedAs, null);
     assert.ok(changes.findings.some(({ what }) => what === 'end_contradicted'));
   });
 
-  it('with a known ExecID is found if what it says differs, of whatever kind it is', () => {
+  it('a report with a known ExecID is found if what it says differs, of whatever kind it is', () => {
     const open = order({ state: 'open', filled: 30n });
     const first = { kind: 'trade', quantity: 30n, priceKobo: 100n, counted: 30n, execRefId: null } as const;
     const executed = new Map([
@@ -649,7 +649,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.ok(run(fix('20'), fix('3')).includes('exec_id_reused'));
   });
 
-  it('that comes again without its CumQty is a repetition, and of a trade one that is found once', () => {
+  it('a report that comes again without its CumQty is a repetition, and of a trade one that is found once', () => {
     const plain = { quantity: null, priceKobo: null, execRefId: null };
     const executed = new Map([
       [
@@ -671,7 +671,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(run(last('40', { [tags.ExecID]: 't1' })), [0, 0, 'exec_id_reused']);
   });
 
-  it('that rejects an order proves nothing while a request to cancel it may be what is answered', () => {
+  it('a report that rejects an order proves nothing while a request to cancel it may be what is answered', () => {
     const row = { ...{ id: 'ord_a.c1', orderId: 'ord_a', requestedAt: 1, startedAt: 7, number: 13n }, ...saidNothing };
     const run = (state: 'sending' | 'lost' | 'done' | 'refused' | 'unsent') =>
       applyMessages([ended('8')], { ...known(order({ state: 'open' })), cancels: [{ ...row, state }] }, about).changes;
@@ -691,7 +691,7 @@ describe('what an ExecutionReport says of an order', () => {
     }
   });
 
-  it('with an ExecID of the version before is a new trade if the count has risen', () => {
+  it('a report with an ExecID of the version before is a new trade if the count has risen', () => {
     const first = { kind: 'trade', quantity: 40n, priceKobo: 100n, counted: null, execRefId: null } as const;
     const executed = new Map([['ord_a', new Map<string, Executed>([['e1', first]])]]);
     const run = (cumQty: string) =>
@@ -701,7 +701,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.equal(run('80').reports.length, 1);
   });
 
-  it('that takes back a trade which was corrected twice takes back what was left of it', () => {
+  it('a report that takes back a trade which was corrected twice takes back what was left of it', () => {
     const first = last('30', { [tags.ExecID]: 'e1', [tags.CumQty]: '30' });
     const change = (type: string, execId: string, ref: string, quantity: string, count: string) =>
       report(type, {
@@ -722,7 +722,7 @@ describe('what an ExecutionReport says of an order', () => {
     );
   });
 
-  it('of a cancel that is refused is matched by its name, by OrigClOrdID with the last one, and never undoes one that is done', () => {
+  it('a report of a cancel that is refused is matched by its name, by OrigClOrdID with the last one, and never undoes one that is done', () => {
     const row = (nth: number, state: 'sending' | 'done') =>
       ({
         orderId: 'ord_a',
@@ -748,13 +748,13 @@ describe('what an ExecutionReport says of an order', () => {
     );
   });
 
-  it('as a reject of an order that was acknowledged rejects nothing, and is found', () => {
+  it('a report that rejects an order that was acknowledged rejects nothing, and is found', () => {
     const received = message({ [tags.RefSeqNum]: '12', [tags.RefMsgType]: 'D' }, '3');
     const { changes } = found(order({ acknowledged: true }), received);
     assert.deepEqual([changes.reports, changes.findings.map(({ what }) => what)], [[], ['not_understood']]);
   });
 
-  it('with a known ExecID and other shares is found and not counted if the exchange does not count it', () => {
+  it('a report with a known ExecID and other shares is found and not counted if the exchange does not count it', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open', filled: 40n })], cancels: [] };
     const trades = { quantity: 40n, priceKobo: 100n, counted: 40n, execRefId: null };
     const executed = new Map([['ord_a', new Map<string, Executed>([['e1', { kind: 'trade', ...trades }]])]]);
@@ -762,7 +762,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual([changes.reports, changes.findings.map(({ what }) => what)], [[], ['exec_id_reused']]);
   });
 
-  it('that shows a missing trade as large as an earlier one, which came late, is found again', () => {
+  it('a report that shows a missing trade as large as an earlier one, which came late, is found again', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
     const late = last('10', { [tags.ExecID]: 'e1', [tags.CumQty]: '10' });
     const agreed = applyMessages([status('1', '10'), late], known, about).changes;
@@ -775,7 +775,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(kinds, ['trades_missing', 'trades_missing'], 'once for each trade');
   });
 
-  it('that rejects an order while another question about it is open is found and rejects nothing', () => {
+  it('a report that rejects an order while another question about it is open is found and rejects nothing', () => {
     const open = order({ state: 'open', asked: true });
     const rejection = ended('8', '0', { [tags.OrdRejReason]: '99', [tags.ExecID]: 'e2' });
     const after = (answer: ExchangeMessage, leavesNone: boolean) => {
@@ -790,7 +790,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(after(again, true), ['', 'rejection_unproven'], 'an answer of an earlier connection');
   });
 
-  it('that does not know an order of this day is found, also if a numbering has begun since it was sent', () => {
+  it('a report that does not know an order of this day is found, also if a numbering has begun since it was sent', () => {
     const known = {
       startedAt: 2_000,
       orders: [order({ state: 'open', receivedAt: 1_000 })],
@@ -803,7 +803,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(foundOn(1_500), [], 'its day is over, and it is asked about until its end is known');
   });
 
-  it('that ends an order with trades that did not come ends it when they come', () => {
+  it('a report that ends an order with trades that did not come ends it when they come', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open', filled: 40n })], cancels: [], executed: new Map() };
     const late = last('20', { [tags.ExecID]: 'e2', [tags.CumQty]: '60' });
     const { changes } = applyMessages([ended('4', '60'), late], known, about);
@@ -814,7 +814,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.equal(changes.orders[0]?.after.state, 'final');
   });
 
-  it('that takes a trade back is a fact with which later counts agree', () => {
+  it('a report that takes a trade back is a fact with which later counts agree', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
     const first = last('30', { [tags.ExecID]: 'e1', [tags.CumQty]: '30' });
     const bust = report('H', {
@@ -834,7 +834,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.equal(changes.tradeChanges.length, 1);
   });
 
-  it('that corrects a trade twice counts its last shares', () => {
+  it('a report that corrects a trade twice counts its last shares', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
     const first = last('30', { [tags.ExecID]: 'e1', [tags.CumQty]: '30' });
     const correction = (execId: string, execRefId: string, quantity: string) =>
@@ -850,7 +850,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.equal(changes.orders[0]?.after.adjusted, -5n);
   });
 
-  it('of which a part cannot be read is found with its bytes', () => {
+  it('a report of which a part cannot be read is found with its bytes', () => {
     const received = { ...report('F'), isWhole: false, bytes: Buffer.from('8=FIX.4.4|…') };
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
     const { changes } = applyMessages([received], known, about);
@@ -890,7 +890,7 @@ describe('what an ExecutionReport says of an order', () => {
     );
   });
 
-  it('that rejects a request to cancel rejects no order', () => {
+  it('a report that rejects a request to cancel rejects no order', () => {
     const row = { orderId: 'ord_a', requestedAt: 0, startedAt: 7, number: 13n, ...saidNothing } as const;
     const cancel = { ...row, id: cancelIdOf(1), state: 'sending' } as const;
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], executed: new Map() };
@@ -922,7 +922,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(applyMessages([report('I', { [tags.MassStatusReqID]: 'm' })], known, about).changes.findings, []);
   });
 
-  it('as a reject of our message rejects the order with that number, of this numbering alone', () => {
+  it('a reject of our message rejects the order with that number, of this numbering alone', () => {
     const received = message({ [tags.RefSeqNum]: '12', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, '3');
     const about = { ...context, timeOf: () => 5, now: 9 };
     const of = (startedAt: number) =>
@@ -935,7 +935,7 @@ describe('what an ExecutionReport says of an order', () => {
     assert.deepEqual(of(8), []);
   });
 
-  it('as a BusinessMessageReject rejects the order that it names, if it has no number', () => {
+  it('a BusinessMessageReject rejects the order that it names, if it has no number', () => {
     const received = message({ [tags.BusinessRejectRefID]: 'ord_a', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, 'j');
     const known = { startedAt: 7, orders: [order()], cancels: [], executed: new Map() };
     const { reports } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes;
@@ -951,7 +951,7 @@ describe('what an ExecutionReport says of an order', () => {
     ['H', '3'],
     [undefined, 'j'],
   ] as const) {
-    it(`as a ${type} of a ${of ?? 'message whose type it does not name'}, leaves the order as it is`, () => {
+    it(`a ${type} of a ${of ?? 'message whose type it does not name'} leaves the order as it is`, () => {
       const named = { [tags.BusinessRejectRefID]: 'ord_a', [tags.Text]: 'no' };
       const refused: Record<number, string> = type === 'j' ? named : { [tags.RefSeqNum]: '12' };
       if (of !== undefined) refused[tags.RefMsgType] = of;
@@ -966,7 +966,7 @@ describe('what an ExecutionReport says of an order', () => {
     });
   }
 
-  it('as a reject speaks of the later of two orders, if an operator has set our numbers back between them', () => {
+  it('a reject speaks of the later of two orders, if an operator has set our numbers back between them', () => {
     const received = message({ [tags.RefSeqNum]: '12', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, '3');
     const orders = [order({ id: 'ord_b', receivedAt: 2 }), order({ id: 'ord_a', receivedAt: 1 })];
     const known = { startedAt: 7, orders, cancels: [], executed: new Map() };

@@ -218,7 +218,7 @@ describe('a message of the session', () => {
     assert.deepEqual(askedAgain(message('2', 1, [7, '3'])), { from: 3, to: Number.MAX_SAFE_INTEGER });
   });
 
-  it('that is a Reject says of what type the rejected message was, if it was one of the session', () => {
+  it('a Reject says of what type the rejected message was, if it was one of the session', () => {
     const typeOf = (number: number) => (number === 7 ? '4' : undefined);
     const typesOf = (...fields: readonly Field[]) => withRefMsgType(message('3', 1, ...fields), typeOf).get(372);
     assert.equal(typesOf([45, '7']), '4');

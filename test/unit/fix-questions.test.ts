@@ -156,7 +156,7 @@ describe('a question about an order', () => {
     assert.equal(desk.asked.length, 1);
   });
 
-  it('that timed out over the connection before is asked again over the present one', async () => {
+  it('a question that timed out over the connection before is asked again over the present one', async () => {
     const desk = new Desk();
     desk.add('ord_a', { state: 'open', mustAsk: true, timeInForce: 'gtc' });
     const first = desk.questions.askAboutPassedOver();
@@ -169,7 +169,7 @@ describe('a question about an order', () => {
     await desk.askedTimes(2);
   });
 
-  it('without an answer is asked once a connection, and an order whose day is over is found all the same', async () => {
+  it('a question without an answer is asked once a connection, and an order whose day is over is found all the same', async () => {
     const desk = new Desk();
     desk.add('ord_a', { state: 'open', receivedAt: 100 });
     await desk.questions.askAboutEnded();

@@ -23,7 +23,7 @@ describe('the price of a trade', () => {
     );
   });
 
-  it('of a limit order is held against its limit, whatever the reference price was', () => {
+  it('the price of a limit order is held against its limit, whatever the reference price was', () => {
     const order = fixOrder({ priceKobo: 100n, referenceKobo: 5_000n });
     assert.equal(wrongPrice(order, 99n), undefined);
     assert.equal(wrongPrice({ ...order, side: 'sell', referenceKobo: 1n }, 101n), undefined);

@@ -98,7 +98,7 @@ describe('a FIX message', () => {
     assert.ok(msOf(Buffer.concat(Array.from({ length: 20 }, () => long)), 16) < 5_000);
   });
 
-  it('that is longer than those that are kept passes by, and its first fields are known', () => {
+  it('a message longer than those that are kept passes by, and its first fields are known', () => {
     const long = encode('FIX.4.4', [
       [35, '8'],
       [34, '7'],
@@ -123,7 +123,7 @@ describe('a FIX message', () => {
     }
   });
 
-  it('of 8 MB passes by without being kept in memory', () => {
+  it('a message of 8 MB passes by without being kept in memory', () => {
     const framing = new Framing();
     const some = Buffer.alloc(65_536, 'x');
     const body = 8_000_000;
@@ -134,7 +134,7 @@ describe('a FIX message', () => {
     assert.ok(process.memoryUsage().arrayBuffers - before < 1_000_000);
   });
 
-  it('whose length no message has makes all behind it worthless', () => {
+  it('a length that no message has makes all behind it worthless', () => {
     for (const length of ['8388609', '99999999', '9'.repeat(25)]) {
       const [found] = new Framing().push(
         Buffer.from(`8=FIX.4.4\x019=${length}\x0135=8\x01${'x'.repeat(60)}`, 'latin1'),
@@ -145,7 +145,7 @@ describe('a FIX message', () => {
     assert.ok(found !== undefined && 'garbage' in found);
   });
 
-  it('of a long length with a wrong sum is none, and what follows is read', () => {
+  it('a message of a long length with a wrong sum is none, and what follows is read', () => {
     const long = encode('FIX.4.4', [
       [35, '8'],
       [58, 'x'.repeat(70_000)],
@@ -166,7 +166,7 @@ describe('a FIX message', () => {
     assert.equal(found.message.type, '0');
   });
 
-  it('without MsgType in its place is none', () => {
+  it('a message without MsgType in its place is none', () => {
     const found = new Framing().push(
       Buffer.concat([
         encode('FIX.4.4', [
@@ -239,7 +239,7 @@ describe('a FIX message', () => {
     assert.deepEqual([message.isWhole, message.get(58), message.get(148)], [true, undefined, 'news']);
   });
 
-  it('with a wrong sum or length is passed over', () => {
+  it('a message with a wrong sum or length is passed over', () => {
     const good = encode('FIX.4.4', [[35, '0']]).toString('latin1');
     for (const wrong of [
       good.replace('35=0', '35=1'),
@@ -326,7 +326,7 @@ describe('a price of the session', () => {
     );
   });
 
-  it('that is no whole number of kobo is none', () => {
+  it('a price that is no whole number of kobo is none', () => {
     const read = (text: string) => toKobo(text, 'naira');
     assert.deepEqual(['12.3', '12.30000', '0012.34', '12', '12.'].map(read), [1_230n, 1_230n, 1_234n, 1_200n, 1_200n]);
     for (const wrong of ['12.345', '-1', '0', '0.00', '1e3', '', ' 1', '.5', '1,2', '100000000.01', 'NaN']) {

@@ -112,7 +112,7 @@ describe('the requests that a sandbox keeps', () => {
     );
   });
 
-  it('of one partner are the last ones, of all only as much as fits, and none is older than it may be', async () => {
+  it('requests of one partner are the last ones, of all only as much as fits, and none is older than it may be', async () => {
     const requests = Array.from({ length: 10 }, () => ({}));
     const few = await keptAfter(requests, { mostEach: 3 });
     assert.deepEqual(

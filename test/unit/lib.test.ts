@@ -126,7 +126,7 @@ describe('API keys', () => {
     assert.match(id, /^key_abcdefghijklmn[a-z2-7]{6}$/);
   });
 
-  it('of the other environment, cut, or with any character changed are no keys', () => {
+  it('keys of the other environment, cut, or with any character changed are no keys', () => {
     assert.equal(parseKey('live', mac, key), 'other_environment');
     for (let place = 0; place < key.length; place += 1) {
       const changed = `${key.slice(0, place)}${key[place] === 'a' ? 'b' : 'a'}${key.slice(place + 1)}`;
@@ -136,7 +136,7 @@ describe('API keys', () => {
     assert.equal(parseKey('sandbox', mac, `${key}a`), 'malformed');
   });
 
-  it('that were made without our secret are told from ours, whatever is taken from one of ours', () => {
+  it('keys that were made without our secret are told from ours, whatever is taken from one of ours', () => {
     const hasMac = (text: string, secret = mac) => {
       const parts = parseKey('sandbox', secret, text);
       assert.ok(typeof parts === 'object', 'its checksum is right');

@@ -67,7 +67,7 @@ describe('log lines of clients without a key', () => {
       assert.equal(summary?.mostFrom[0]?.clientAddress, 'others');
     }));
 
-  it('of one IPv6 /64 count together', () =>
+  it('clients of one IPv6 /64 count together', () =>
     sampling(({ sampler }) => {
       let at = 0;
       assert.equal(

@@ -18,7 +18,7 @@ const row = {
 const orderOf = (referenceLength: number) => ({ ...row, clientReference: 'x'.repeat(referenceLength) });
 
 describe('the notes that go out with submissions', () => {
-  it('that are as long as may be fit what a broker keeps, and a longer one is refused before anything is stored', () => {
+  it('notes that are as long as may be fit what a broker keeps, and a longer one is refused before anything is stored', () => {
     let length = 2_048;
     const fits = () => {
       try {
@@ -52,13 +52,13 @@ describe('the notes that go out with submissions', () => {
     assert.deepEqual([none, neither], [null, null]);
   });
 
-  it('of others are none of ours: too long, or not sealed for the object', () => {
+  it('notes of others are none of ours: too long, or not sealed for the object', () => {
     assert.equal(notes.read(row.id, Buffer.alloc(2_049, 1)), undefined);
     assert.equal(notes.read(row.id, Buffer.from('their own')), undefined);
     assert.equal(notes.read('ord_33333333333333333333', notes.write(orderKind, row)), undefined);
   });
 
-  it('of another version say what is missing, and a null or an absent member is no text', () => {
+  it('notes of another version say what is missing, and a null or an absent member is no text', () => {
     const facts = new FactReader({ nothing: null, number: 5, text: 'abc', amount: '12' });
     assert.equal(facts.optionalText('nothing'), null);
     assert.equal(facts.optionalText('absent'), null);

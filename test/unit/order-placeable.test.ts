@@ -43,7 +43,7 @@ describe('what the instrument makes certain of an order', () => {
 });
 
 describe('a reject reason', () => {
-  it('that release 0.2.0 stored as the general one is shown by its sentence', () => {
+  it('a reason that release 0.2.0 stored as the general one is shown by its sentence', () => {
     for (const name of ['price_off_tick', 'price_outside_band', 'quantity_off_lot'] as const) {
       const row = { rejectReason: 'rejected_by_exchange', reason: rejectSentences[name] };
       assert.equal(shownRejectReason(row), name);

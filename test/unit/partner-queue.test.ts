@@ -43,7 +43,7 @@ describe("a partner's work", () => {
     assert.equal(queue.waiting, 0);
   });
 
-  it('that touches the same goes in different transactions, in order, also behind work that had to wait', async () => {
+  it('work that touches the same goes in different transactions, in order, also behind work that had to wait', async () => {
     const { transactions, run, endOne } = startQueue();
     const asked: [string, string[]][] = [
       ['first', ['x']],
@@ -100,7 +100,7 @@ describe("a partner's work", () => {
     );
   });
 
-  it('that waited for more than 8 seconds is refused when its turn comes, and the rest is done', async () => {
+  it('work that waited for more than 8 seconds is refused when its turn comes, and the rest is done', async () => {
     const began = Math.ceil(performance.now()); // Sums of whole numbers are exact.
     let passedMs = 0;
     const now = mock.method(performance, 'now', () => began + passedMs);

@@ -25,12 +25,12 @@ const clusterTables: Readonly<Record<string, string>> = {
 };
 
 describe('partners are apart in the database', () => {
-  it('in every statement that the tests recorded, but those that are listed with a reason', () => {
+  it('every recorded statement is bound to one partner, but those that are listed with a reason', () => {
     const unlisted = knownShapes().filter((shape) => across(shape).length > 0 && !isListed(shape));
     assert.ok(unlisted.length === 0, `\n${explainUnlisted(unlisted)}`);
   });
 
-  it('and the list has only statements that are recorded and reach several partners', () => {
+  it('the list has only statements that are recorded and reach several partners', () => {
     const recorded = new Map(knownShapes().map((shape) => [brief(shape), shape]));
     const lines = groups().flatMap(({ statements }) => statements);
     assert.equal(new Set(lines).size, lines.length, 'each is there once');
@@ -43,13 +43,13 @@ describe('partners are apart in the database', () => {
     assert.deepEqual(needless, [], 'remove these lines from test/scale/statements-of-several-partners.txt');
   });
 
-  it('and each group of the list says why, and what it does over several clusters', () => {
+  it('each group of the list says why, and what it does over several clusters', () => {
     for (const { name, why, clusters, statements } of groups()) {
       assert.ok(why.length > 20 && clusters.length > 20 && statements.length > 0, name);
     }
   });
 
-  it('in every table, but those of the cluster', () => {
+  it('every table belongs to partners, but those of the cluster', () => {
     const names = tables.map(({ tableName }) => String(tableName));
     assert.deepEqual(names.filter((name) => !known.has(name)).sort(), Object.keys(clusterTables).sort());
   });
@@ -145,18 +145,18 @@ describe('what is sent is noted if several partners stand in it', () => {
     return [...partners.several];
   };
 
-  it('in one statement', () => {
+  it('two partners in one statement are noted', () => {
     assert.deepEqual(noted([insert(one, other)]), ['INSERT INTO orders (partner_id, id) VALUES ?']);
     assert.deepEqual(noted([insert(one)], [insert(other)]), []);
   });
 
-  it('in one transaction, also of two round trips, by its first statement', () => {
+  it('two partners in one transaction are noted, also of two round trips, by its first statement', () => {
     const [start, commit, read] = [bare('START TRANSACTION'), bare('COMMIT'), bare('SELECT fence FROM leases')];
     assert.deepEqual(noted([start, read, insert(one)], [insert(other), commit]), [`${transactionStart}${read.sql}`]);
     assert.deepEqual(noted([start, read, insert(one), commit], [start, read, insert(other), commit]), []);
   });
 
-  it('and a group commit is known by its locks: a partner that is named without one is no part of it', () => {
+  it('a group commit is known by its locks: a partner that is named without one is no part of it', () => {
     const group = [bare('START TRANSACTION'), locked(one), locked(other), insert(one, other), bare('COMMIT')];
     assert.deepEqual(noted(group), [ofLocked]);
     const wrong = [bare('START TRANSACTION'), locked(one), insert(one), insert(other), bare('COMMIT')];

@@ -55,7 +55,7 @@ describe('work in the name of a caller', () => {
     assert.equal(counts.stored, 0);
   });
 
-  it('that fails by itself is not begun again', async () => {
+  it('work that fails by itself is not begun again', async () => {
     const { permission, counts } = heardOf(0);
     await assert.rejects(
       whilePermitted(permission, async () => {

@@ -105,7 +105,7 @@ describe('reads of the broker', () => {
     assert.deepEqual(await Promise.all([...reads.values()].map(({ done }) => done)), names);
   });
 
-  it('that have no turn in their time are unavailable, and are not begun later', async () => {
+  it('reads that have no turn in their time are unavailable, and are not begun later', async () => {
     const { queue, begun, read } = startQueue(300);
     const hanging = held();
     const stuck = ['one', 'two'].map(() => queue.read(of('a'), () => hanging.ended));
@@ -118,7 +118,7 @@ describe('reads of the broker', () => {
     assert.deepEqual(begun, ['a4']);
   });
 
-  it('of one partner never fill the queue: others are still begun next', async () => {
+  it('reads of one partner never fill the queue: others are still begun next', async () => {
     const { queue, begun, read } = startQueue();
     const reads = Array.from({ length: 2_500 }, (_, at) => read(`a${at}`));
     const settled = Promise.allSettled(reads.map(({ done }) => done));
@@ -146,7 +146,7 @@ describe('reads of the broker', () => {
     assert.equal(await queue.read(of('a'), async () => 'done'), 'done');
   });
 
-  it('that ran out of time while their slots were asked for leave none of them in use', async () => {
+  it('reads that ran out of time while their slots were asked for leave none of them in use', async () => {
     const slots = new SlowSlots();
     const queue = new ReadQueue(firstBroker, slots, 20, 1, 1);
     await assert.rejects(

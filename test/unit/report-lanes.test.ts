@@ -96,7 +96,7 @@ describe('the reports that wait for their partners', () => {
     await eventually(() => assert.equal(scene.lanes.firstWaiting, undefined));
   });
 
-  it('of one partner are applied together with those that came while it was locked', async () => {
+  it('reports of one partner are applied together with those that came while it was locked', async () => {
     const scene = new Scene();
     const free = scene.lock('a');
     scene.lanes.add('a', numbered(1));
@@ -179,7 +179,7 @@ describe('the reports that wait for their partners', () => {
     await lanes.idle();
   });
 
-  it('of a partner that is stuck are left out, so that others go on, and are read again when it has what came before', async () => {
+  it('reports of a partner that is stuck are left out, so that others go on, and are read again when it has what came before', async () => {
     const scene = new Scene();
     scene.fail('a', true);
     scene.lanes.add('a', numbered(...Array.from({ length: maxWaiting }, (_, at) => at + 1)));
@@ -200,7 +200,7 @@ describe('the reports that wait for their partners', () => {
     assert.equal(scene.lanes.firstWaiting, scene.readAgain[0], 'the position would pass what was left out');
   });
 
-  it('from before others of their partner are not passed by the position', async () => {
+  it('the position does not pass reports from before others of their partner', async () => {
     const scene = new Scene();
     const free = scene.lock('a');
     scene.lanes.add('a', numbered(5, 9));
@@ -214,7 +214,7 @@ describe('the reports that wait for their partners', () => {
     ]);
   });
 
-  it('of a new stream wait for the work of an earlier one that is still under way', async () => {
+  it('reports of a new stream wait for the work of an earlier one that is still under way', async () => {
     const slots = new LaneSlots();
     const [earlier, later] = [new Scene(slots), new Scene(slots)];
     const locked = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];

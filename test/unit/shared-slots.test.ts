@@ -60,7 +60,7 @@ describe('slots that replicas share', () => {
     }
   });
 
-  it("of a replica that died are the others' after five seconds and not before, and never are too many in use", async () => {
+  it("slots of a replica that died are the others' after five seconds and not before, and never are too many in use", async () => {
     for (const seed of seeds) {
       const limit = 2 + (seed % 6);
       const world = await World.of(seed, 3);
@@ -99,7 +99,7 @@ describe('slots that replicas share', () => {
     }
   });
 
-  it('that a replica took by share alone count against what the others take when it is back', async () => {
+  it('slots that a replica took by share alone count against what the others take when it is back', async () => {
     for (const seed of seeds) {
       const world = await World.of(seed, 2);
       const [alone, other] = world.replicas;

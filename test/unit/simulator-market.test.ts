@@ -47,7 +47,7 @@ describe('the listings', () => {
 });
 
 describe('charges', () => {
-  it('on ₦100,000 are ₦1,857.75 for a buy and ₦2,180.25 for a sale', () => {
+  it('charges on ₦100,000 are ₦1,857.75 for a buy and ₦2,180.25 for a sale', () => {
     const bought = chargesOn(10_000_000n, Side.BUY, '2026-01-02');
     assert.equal(bought.commission, '135000.0');
     assert.equal(bought.statutory, '50375.0'); // 300 + 80 + 123.75 naira.

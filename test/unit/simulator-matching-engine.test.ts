@@ -466,7 +466,7 @@ describe('the charges of an order', () => {
     );
   });
 
-  it('on ₦100,000 are ₦1,857.75 in the note of a buy and ₦2,180.25 in that of a sale', () => {
+  it('charges on ₦100,000 are ₦1,857.75 in the note of a buy and ₦2,180.25 in that of a sale', () => {
     const note = (side: Side) =>
       toDeal(
         1,

@@ -115,7 +115,7 @@ describe('the bound of waiting directives', () => {
     assert.throws(() => addMany(directives, '', 1), /1000 directives wait already/);
   });
 
-  it('of all together refuses a partner with none, and lets it in when one was used', () => {
+  it('the bound of all together refuses a partner with none, and lets it in when one was used', () => {
     const directives = new Directives();
     for (let partner = 0; partner < 100; partner += 1) addMany(directives, `par_${partner}`, 200);
     assert.throws(() => addMany(directives, 'par_new', 1), /20000 directives wait already/);

@@ -22,7 +22,7 @@ describe('the shape of a statement', () => {
     assert.deepEqual(shapesOf('UPDATE t SET a = a + ? WHERE id = ?'), ['UPDATE t SET a = a + ? WHERE id = ?']);
   });
 
-  it('of a guard is one for each condition', () => {
+  it('the shape of a guard is one for each condition', () => {
     const guard = 'INSERT INTO guards (ok) SELECT 0 FROM DUAL WHERE ((a = (SELECT 1)) AND (b = ?)) IS NOT TRUE';
     assert.deepEqual(shapesOf(guard), ['GUARD a = (SELECT 1)', 'GUARD b = ?']);
   });

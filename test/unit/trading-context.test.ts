@@ -12,7 +12,7 @@ const origin = { partnerId: 'par_a', requestId: null, traceParent: null };
 const instrument = { symbol: 'SIM-REST', upperPriceKobo: 1_000n };
 
 describe('the trading context of an account', () => {
-  it('that was asked for earlier and is answered later does not replace the newer one', async () => {
+  it('a context asked for earlier and answered later does not replace the newer one', async () => {
     const asked: ((answer: GetTradingContextResponse) => void)[] = [];
     const contexts = new TradingContexts({ tradingContext: () => new Promise((resolve) => asked.push(resolve)) });
     const first = contexts.instrument(origin, 'A1', 'SIM-REST');

@@ -63,7 +63,7 @@ describe('turns', () => {
     assert.equal(turns.peek(), 'a1');
   });
 
-  it('of an item that was given up go to the next', () => {
+  it('turns of an item that was given up go to the next', () => {
     const turns = lined('a1', 'a2', 'b1');
     assert.equal(turns.remove('a', 'a1'), true);
     assert.equal(turns.remove('a', 'a1'), false);

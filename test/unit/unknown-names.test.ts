@@ -40,7 +40,7 @@ describe('names of another version', () => {
     assert.match(lines.at(-1) ?? '', /"isLast":true/);
   });
 
-  it('of a state are neither final nor unclear, and count whole', () => {
+  it('names of a state are neither final nor unclear, and count whole', () => {
     assert.deepEqual([orderStates.isFinal(onHold), isUnsettled(onHold)], [false, false]);
     const order = { state: onHold, quantity: 5n, filledQuantity: 1n, countedPriceKobo: 100n } as OrderFacts;
     assert.equal(countedKobo(order), 500n);
@@ -71,7 +71,7 @@ describe("a later broker's numbers", () => {
     assert.deepEqual([side(9 as Side), side(Side.UNSPECIFIED), side(undefined)], [0, 0, 0]);
   });
 
-  it('of a side are no reason to refuse a page of trades', () => {
+  it('numbers of a side are no reason to refuse a page of trades', () => {
     const trade = {
       id: 'T-1',
       symbol: 'GTCO',
@@ -96,7 +96,7 @@ describe("a later broker's numbers", () => {
     assert.equal(isTradesPage(none, range), false, 'no side at all makes no sense');
   });
 
-  it('of a report keep the state, and the next report is applied', () => {
+  it('numbers of a report keep the state, and the next report is applied', () => {
     const order: OrderFacts = {
       state: 'pending',
       quantity: 5n,
@@ -119,7 +119,7 @@ describe("a later broker's numbers", () => {
 });
 
 describe('what another version wrote in the shared counter store', () => {
-  it('and this one cannot read counts as nothing', () => {
+  it('a value that this version cannot read counts as nothing', () => {
     for (const text of ['', 'v2;level=3', '{"level":1', '[]', 'null', '{"v":2}']) {
       assert.equal(bucketFrom(parse(text)), undefined, text);
     }

@@ -45,7 +45,7 @@ function start(
 }
 
 describe('an attempt', () => {
-  it('that cannot be signed fails because of the endpoint, so that operators see the endpoint paused', async () => {
+  it('an attempt that cannot be signed fails because of the endpoint, so that operators see the endpoint paused', async () => {
     const { begin, ended } = start({ partnerId: 'par_2' });
     begin();
     const [attempt] = await eventually(() => {
@@ -82,7 +82,7 @@ describe('an attempt', () => {
     });
   }
 
-  it('of a probe that is too old leaves the probe to another event', () => {
+  it('an attempt of a probe that is too old leaves the probe to another event', () => {
     const now = Date.now();
     const health = { streak: 3, pausedAt: now - 120_000, probeAt: now - 1, probedVersion: 0n, failingSince: now };
     const queue = new EndpointQueue(endpoint({ partnerId: 'par_1', secret, ...health }), performance.now());
@@ -94,7 +94,7 @@ describe('an attempt', () => {
     assert.deepEqual(read(), ['probe']);
   });
 
-  it('of an event that is gone fails because of the event, and others go on', async () => {
+  it('an attempt of an event that is gone fails because of the event, and others go on', async () => {
     const { begin, ended } = start({ body: null });
     begin();
     await eventually(() =>

@@ -191,13 +191,13 @@ describe('what the pages show to verify an event with', () => {
   ];
 
   for (const [what, sent, bytes, clock, isOurs] of tries) {
-    it(`in JavaScript ${isOurs ? 'accepts' : 'refuses'} ${what}`, async () => {
+    it(`the JavaScript code ${isOurs ? 'accepts' : 'refuses'} ${what}`, async () => {
       const { verify } = await import(join(snippets, 'verify.mjs'));
       if (isOurs) assert.deepEqual(verify(secret, sent, bytes, clock), { test: 2432232314 });
       else assert.throws(() => verify(secret, sent, bytes, clock));
     });
 
-    it(`in Python ${isOurs ? 'accepts' : 'refuses'} ${what}`, {
+    it(`the Python code ${isOurs ? 'accepts' : 'refuses'} ${what}`, {
       skip: !hasPython && 'there is no python3 here',
     }, () => {
       const program =
@@ -211,7 +211,7 @@ describe('what the pages show to verify an event with', () => {
     });
   }
 
-  it('in JavaScript reads the headers and the body of every kind of server', async () => {
+  it('the JavaScript code reads the headers and the body of every kind of server', async () => {
     const { verify } = await import(join(snippets, 'verify.mjs'));
     const entries = Object.entries(headers());
     const named = (change: (name: string) => string) =>
@@ -259,12 +259,14 @@ describe('what the pages show to verify an event with', () => {
   for (const empty of ['', 'whsec_']) {
     const named = empty === '' ? 'an empty secret' : 'a secret of its prefix alone';
 
-    it(`in JavaScript refuses ${named}, with which anybody can sign`, async () => {
+    it(`the JavaScript code refuses ${named}, with which anybody can sign`, async () => {
       const { verify } = await import(join(snippets, 'verify.mjs'));
       assert.throws(() => verify(empty, signedByNobody, body, now), /there is no secret/);
     });
 
-    it(`in Python refuses ${named}, with which anybody can sign`, { skip: !hasPython && 'there is no python3' }, () => {
+    it(`the Python code refuses ${named}, with which anybody can sign`, {
+      skip: !hasPython && 'there is no python3',
+    }, () => {
       const program = 'import json,sys,verify; a=json.load(sys.stdin); verify.verify(a[0],a[1],a[2].encode(),a[3])';
       const input = JSON.stringify([empty, signedByNobody, body.toString(), now]);
       const { status, stderr } = spawnSync('python3', ['-B', '-c', program], {
@@ -276,7 +278,7 @@ describe('what the pages show to verify an event with', () => {
       assert.match(stderr, /there is no secret/);
     });
 
-    it(`in PHP refuses ${named}, with which anybody can sign`, {
+    it(`the PHP code refuses ${named}, with which anybody can sign`, {
       skip: !hasProgram('php') && 'there is no php',
     }, () => {
       const program =
@@ -291,7 +293,7 @@ describe('what the pages show to verify an event with', () => {
     });
   }
 
-  it('in Go refuses an empty secret, with which anybody can sign, and reads every line of signatures', {
+  it('the Go code refuses an empty secret, with which anybody can sign, and reads every line of signatures', {
     skip: !hasProgram('go') && 'there is no go',
   }, () => {
     const folder = temporaryFolder();
