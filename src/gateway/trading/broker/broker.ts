@@ -10,9 +10,13 @@ import type { ApplicationFields, ApplicationReport } from '../../../gen/marina/b
 import type {
   EstimateOrderResponse,
   GetTradingContextResponse,
+  OrderType,
   Report,
+  Side,
+  TimeInForce,
 } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import type { Lga, ListedInstrument, MarketDay, State } from '../../../gen/marina/broker/v1/reference_pb.ts';
+import type { EnumName } from '../../../kit/enums.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { BrokerClock } from './clock.ts';
 import type { ContractNotePlace, PositionsRange, ReadTime, RecordRange, TradePlace } from './records.ts';
@@ -133,10 +137,10 @@ export interface OrderToSend {
   readonly id: string;
   readonly account: string;
   readonly symbol: string;
-  readonly side: 'buy' | 'sell';
+  readonly side: EnumName<typeof Side>;
   readonly quantity: bigint;
-  readonly type: 'limit' | 'market';
-  readonly timeInForce: 'day' | 'gtc' | 'ioc' | 'fok';
+  readonly type: EnumName<typeof OrderType>;
+  readonly timeInForce: EnumName<typeof TimeInForce>;
   readonly priceKobo: bigint | null;
   readonly origin: Origin;
 }

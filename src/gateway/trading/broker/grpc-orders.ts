@@ -4,12 +4,16 @@ import {
   CancelOutcome,
   type EstimateOrderResponse,
   Orders,
-  OrderType,
+  type OrderType,
+  OrderTypeSchema,
   type Report,
   ReportKind,
-  Side,
-  TimeInForce,
+  type Side,
+  SideSchema,
+  type TimeInForce,
+  TimeInForceSchema,
 } from '../../../gen/marina/broker/v1/orders_pb.ts';
+import { enumWords } from '../../../kit/enums.ts';
 import { isKoboDecimal } from '../../../kit/money.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
@@ -20,14 +24,9 @@ import { isReportNumber, isUpstreamId, reportsOf } from './rules.ts';
 /** How many pages of reports a query reads, of at most 1,000 each. */
 const maxLookUpPages = 100;
 
-const sides = { buy: Side.BUY, sell: Side.SELL } as const;
-const types = { limit: OrderType.LIMIT, market: OrderType.MARKET } as const;
-const timesInForce = {
-  day: TimeInForce.DAY,
-  gtc: TimeInForce.GTC,
-  ioc: TimeInForce.IOC,
-  fok: TimeInForce.FOK,
-} as const;
+const sides = enumWords<typeof Side>(SideSchema);
+const types = enumWords<typeof OrderType>(OrderTypeSchema);
+const timesInForce = enumWords<typeof TimeInForce>(TimeInForceSchema);
 
 /** Orders over gRPC. Submissions, reads and the stream have a connection each. */
 export function grpcOrders(options: BrokerOptions): BrokerOrders & Closable {
@@ -55,7 +54,7 @@ export function grpcOrders(options: BrokerOptions): BrokerOrders & Closable {
       const { id, origin, note } = order;
       const request = {
         clientOrderId: id,
-        timeInForce: timesInForce[order.timeInForce],
+        timeInForce: timesInForce.value(order.timeInForce),
         notAfter: timestampFromMs(notAfterMs),
         note,
         partner: origin.partnerId,
@@ -127,7 +126,14 @@ async function lookUpOrder(
 
 function toRequest(order: OrderToEstimate) {
   const { account, symbol, side, quantity, type, priceKobo } = order;
-  return { account, symbol, side: sides[side], quantity, type: types[type], priceKobo: priceKobo ?? undefined };
+  return {
+    account,
+    symbol,
+    side: sides.value(side),
+    quantity,
+    type: types.value(type),
+    priceKobo: priceKobo ?? undefined,
+  };
 }
 
 /**
