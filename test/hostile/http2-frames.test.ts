@@ -8,7 +8,7 @@ const forMs = 1_500;
 const thrownOut = { options: { ...options, untilThrownOut: true }, forMs, closedWithinMs: 25_000 };
 /** An amount below the limit costs no connection. */
 const tolerated = { options, forMs };
-/** A stranger that sends nothing more may stay this long. */
+/** A client without a key that sends nothing more may stay this long. */
 const silent = { options, forMs, closedWithinMs: 40_000 };
 
 describe('hostile HTTP/2 frames on the gRPC port', () => {

@@ -16,7 +16,7 @@ async function operatorCalls(gateway: GatewayProcess, { id: partnerId }: Partner
   return [['ListKeys of an operator', async () => void (await admin.keys.listKeys({ partnerId }, admin.options))]];
 }
 
-describe("strangers on the operators' port", () => {
+describe("unauthenticated callers on the operators' port", () => {
   const attack = underAttack({
     attacks: new URL('./support/attacks/operator-port.ts', import.meta.url),
     honest: operatorCalls,

@@ -38,7 +38,7 @@ describe('connections', () => {
     assert.equal(limits.total, 10);
   });
 
-  it('strangers of many addresses leave room for addresses from which good keys came', () => {
+  it('unauthenticated callers of many addresses leave room for addresses from which good keys came', () => {
     const limits = new ConnectionLimits(bounds);
     limits.note('198.51.100.7');
     for (let last = 1; last <= 20; last += 1) openAll(limits, `192.0.2.${last}`);

@@ -135,7 +135,7 @@ for (const [protocol, ask] of Object.entries(everyProtocol)) {
       assert.equal(places, 0, 'the place was given back');
     });
 
-    test('takes a place among the files in memory, and is refused without one', async () => {
+    test('takes a slot among the files in memory, and is refused without one', async () => {
       taken = [];
       assert.equal(await ask({}), 'ok');
       assert.deepEqual(taken, [1], `${taken[0]} places were taken while the file was handled`);

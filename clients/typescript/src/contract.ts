@@ -2,7 +2,7 @@
 
 /** One account the partner can trade for. */
 export interface Account {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'account';
   /** The account's code, upper-case. */
   readonly account: string;
@@ -14,7 +14,7 @@ export interface Account {
 
 /** One movement of money from the wallet to an account. */
 export interface Allocation {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'allocation';
   /** The allocation's id: `alc_` and 20 characters from a-z and 2-7. */
   readonly id: string;
@@ -77,7 +77,7 @@ export interface Allowance {
 
 /** One application for a customer's account. It never has the customer's data of the request. */
 export interface Application {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'application';
   /** The application's id: `app_` and 20 characters from a-z and 2-7. */
   readonly id: string;
@@ -129,17 +129,17 @@ export type ApplicationState = 'sending' | 'documents_required' | 'submitted' | 
 
 /** The money of an account, as the broker reports it. */
 export interface Balance {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'balance';
   /** The account's code, upper-case. */
   readonly account: string;
   /** Always `NGN`. */
   readonly currency: string;
-  /** What was there when the day began, in kobo; can be negative. */
+  /** The money that was there when the day began, in kobo; can be negative. */
   readonly opening_kobo: bigint;
-  /** What is still to be paid, in kobo; never negative. A broker may count what waiting orders may cost. */
+  /** The money still to be paid, in kobo; never negative. A broker may count what waiting orders may cost. */
   readonly pending_debits_kobo: bigint;
-  /** What can be used now, in kobo; negative when the account owes money. */
+  /** The money that can be used now, in kobo; negative when the account owes money. */
   readonly available_kobo: bigint;
 }
 
@@ -158,7 +158,7 @@ export type Board = 'main' | 'premium' | 'growth' | 'asem' | 'etf' | (string & {
 
 /** One settled trade with its charges. */
 export interface ContractNote {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'contract_note';
   /** The note's number at the broker. */
   readonly ticket: string;
@@ -176,11 +176,11 @@ export interface ContractNote {
   readonly amount_kobo: bigint;
   /** The broker's commission in kobo. */
   readonly commission_kobo: bigint;
-  /** What the exchange and the state charge, in kobo. */
+  /** The charges of the exchange and the state, in kobo. */
   readonly statutory_fees_kobo: bigint;
   /** Other charges in kobo. */
   readonly other_fees_kobo: bigint;
-  /** What the trade cost or brought with its charges, in kobo. */
+  /** The cost or proceeds of the trade with its charges, in kobo. */
   readonly consideration_kobo: bigint;
   /** The day it was executed, in Lagos: YYYY-MM-DD. */
   readonly trade_date: string;
@@ -201,7 +201,7 @@ export interface CreateAllocationRequest {
   readonly client_reference?: string | null | undefined;
 }
 
-/** What an account is to be opened with. Every value is at most 200 bytes of UTF-8. */
+/** The personal data that an account is to be opened with. Every value is at most 200 bytes of UTF-8. */
 export interface CreateApplicationRequest {
   /** The customer's first name. */
   readonly first_name: string;
@@ -231,7 +231,7 @@ export interface CreateApplicationRequest {
   readonly next_of_kin_name: string;
   /** The phone number of the customer's next of kin, as `phone`. */
   readonly next_of_kin_phone: string;
-  /** What the next of kin is to the customer. */
+  /** The next of kin's relation to the customer. */
   readonly next_of_kin_relationship: string;
   /** How the customer is addressed. */
   readonly title?: string | null | undefined;
@@ -239,7 +239,7 @@ export interface CreateApplicationRequest {
   readonly middle_name?: string | null | undefined;
   /** The customer's National Identification Number (NIN): 11 digits. */
   readonly nin?: string | null | undefined;
-  /** What the customer works as. */
+  /** The customer's occupation. */
   readonly occupation?: string | null | undefined;
   /** The code of the customer's bank: 3 digits, the Central Bank's, as in 058, or the 6 digits for instant payments. */
   readonly bank_code?: string | null | undefined;
@@ -251,7 +251,7 @@ export interface CreateApplicationRequest {
 
 /** A key to make. */
 export interface CreateKeyRequest {
-  /** What the key may do: one or more of the scopes the calling key has. A scope that occurs twice counts once. */
+  /** The scopes of the key: one or more of those the calling key has. A scope that occurs twice counts once. */
   readonly scopes: readonly ('read' | 'trade' | 'apply' | 'fund' | 'keys')[];
   /**
    * The addresses and ranges the key works from, at most 20, such as `192.0.2.1`, `192.0.2.0/24` and `2001:db8::/32`. A range
@@ -311,17 +311,17 @@ export type CreateOrderRequest = {
 
 /** An application to decide. */
 export interface DecideApplicationRequest {
-  /** What is decided. */
+  /** The decision. */
   readonly outcome: 'open' | 'decline';
 }
 
-/** What the broker decided of an application. The application shows it a moment later. */
+/** The broker's decision on an application. The application shows it a moment later. */
 export interface Decision {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_decision';
   /** The application's id. */
   readonly id: string;
-  /** What was decided. */
+  /** The decision. */
   readonly outcome: SandboxApplicationOutcome;
   /** The code of the account that was opened; null when none was. */
   readonly account: string | null;
@@ -329,7 +329,7 @@ export interface Decision {
 
 /** A directive that waits for what it is about. */
 export interface Directive {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_directive';
   /** The account it waits on; null when it is about one object. */
   readonly account: string | null;
@@ -341,11 +341,11 @@ export interface Directive {
 
 /** One document of an application, as the broker has it. The gateway keeps no copy of the file. */
 export interface Document {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'document';
   /** The application's id. */
   readonly application: string;
-  /** What the document shows. */
+  /** The subject of the document. */
   readonly type: DocumentType;
   /** Where the document stands. */
   readonly state: DocumentState;
@@ -365,7 +365,7 @@ export interface Document {
 export type DocumentState = 'delivered' | (string & {});
 
 /**
- * What a document of an application shows. The list can grow.
+ * The subject of a document of an application. The list can grow.
  *
  * - `photo`: A passport photograph.
  * - `government_id`: A government-issued ID.
@@ -421,7 +421,7 @@ export type EstimateOrderRequest = {
 
 /** One change to one object. */
 export interface Event {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'event';
   /**
    * The event's id: `msg_` and 24 lower-case hex characters. A webhook carries it as
@@ -459,13 +459,13 @@ export interface Event {
   readonly data: Order | Application | Allocation;
 }
 
-/** What the exchange reported about an order. The order shows it a moment later. */
+/** A report of the exchange about an order. The order shows it a moment later. */
 export interface ExchangeReport {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_report';
   /** The order's id. */
   readonly id: string;
-  /** What was reported. */
+  /** The kind of the report. */
   readonly kind: ExchangeReportKind;
   /** How many shares traded; null when none did. */
   readonly quantity: bigint | null;
@@ -474,13 +474,13 @@ export interface ExchangeReport {
 }
 
 /**
- * What an exchange reported about an order.
+ * A kind of report of an exchange about an order.
  *
  * - `accepted`: It has the order.
  * - `rejected`: It does not take the order, or gave it up.
  * - `trade`: Shares traded.
- * - `cancelled`: What had not traded was cancelled.
- * - `expired`: What had not traded expired.
+ * - `cancelled`: The rest that had not traded was cancelled.
+ * - `expired`: The rest that had not traded expired.
  *
  * The list can grow: accept a value you do not know.
  */
@@ -498,11 +498,11 @@ export interface FillOrderRequest {
   readonly price_kobo?: number | bigint | null | undefined;
 }
 
-/** What becomes of the next allocations to an account. */
+/** The fate of the next allocations to an account. */
 export interface ForceAllocationRequest {
   /** The account's code, one of the partner's. Case does not matter. */
   readonly account: string;
-  /** What becomes of them. */
+  /** Their fate. */
   readonly outcome: 'booked' | 'rejected';
   /** Why they are rejected; `rejected_by_broker` when absent. Of no use when they are booked. */
   readonly reject_reason?: 'account_not_at_broker' | 'account_restricted' | 'amount_not_accepted' | 'rejected_by_broker' | null | undefined;
@@ -510,23 +510,23 @@ export interface ForceAllocationRequest {
   readonly times?: number | bigint | null | undefined;
 }
 
-/** What becomes of the next documents of an application. */
+/** The fate of the next documents of an application. */
 export interface ForceDocumentRequest {
   /** Only documents of this type; absent: any. */
   readonly type?: 'photo' | 'government_id' | 'utility_bill' | 'signature' | null | undefined;
-  /** What becomes of them. */
+  /** Their fate. */
   readonly outcome: 'delivered' | 'refused';
   /** How many documents, 1 to 100; 1 when absent. */
   readonly times?: number | bigint | null | undefined;
 }
 
-/** What becomes of the next orders on an account. */
+/** The fate of the next orders on an account. */
 export interface ForceOrderRequest {
   /** The account's code, one of the partner's. Case does not matter. */
   readonly account: string;
   /** Only orders for this symbol; absent: any. */
   readonly symbol?: string | null | undefined;
-  /** What becomes of them. */
+  /** Their fate. */
   readonly outcome: 'rest' | 'fill' | 'fill_half' | 'reject' | 'expire' | 'accept_then_reject';
   /** Why they are rejected; `rejected_by_exchange` when absent. Of no use with outcomes that reject nothing. */
   readonly reject_reason?: 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | 'price_off_tick' | 'price_outside_band' | 'quantity_off_lot' | null | undefined;
@@ -543,11 +543,11 @@ export interface ForceOrderRequest {
 
 /** A page of an order's history. */
 export interface GetOrderHistoryResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More steps follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The steps, oldest first. */
   readonly data: readonly OrderStep[];
@@ -555,9 +555,9 @@ export interface GetOrderHistoryResponse {
 
 /** Something to go wrong. */
 export interface InjectFaultRequest {
-  /** What is asked when it strikes. */
+  /** The call that it strikes. */
   readonly call: 'submit_order' | 'cancel_order' | 'look_up_order' | 'submit_allocation' | 'look_up_allocation' | 'look_up_application' | 'send_document';
-  /** What goes wrong. */
+  /** The fault. */
   readonly fault: 'hang' | 'lose_answer' | 'late_answer' | 'late_receipt' | 'reset_before' | 'reset_after' | 'unavailable_before' | 'unavailable_after' | 'nonsense' | 'too_late';
   /** Only on behalf of this account, one of the partner's. Needed unless `id` is there. Case does not matter. */
   readonly account?: string | null | undefined;
@@ -569,15 +569,15 @@ export interface InjectFaultRequest {
   readonly times?: number | bigint | null | undefined;
 }
 
-/** What an order for a symbol needs to know. Prices are those of one share, in kobo. */
+/** The facts about a symbol that an order needs. Prices are those of one share, in kobo. */
 export interface Instrument {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'instrument';
   /** The symbol, upper-case. */
   readonly symbol: string;
   /** The name of the company or fund. */
   readonly name: string;
-  /** What kind it is. */
+  /** The kind of the instrument. */
   readonly kind: InstrumentKind;
   /** The board it is listed on. */
   readonly board: Board;
@@ -602,7 +602,7 @@ export interface Instrument {
 }
 
 /**
- * What kind of instrument a symbol is. The list can grow.
+ * The kind of instrument of a symbol. The list can grow.
  *
  * - `equity`: A share of a company.
  * - `etf`: A share of an exchange-traded fund. It takes limit orders only.
@@ -613,11 +613,11 @@ export type InstrumentKind = 'equity' | 'etf' | (string & {});
 
 /** An API key, without its secret. */
 export interface Key {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'key';
   /** The key's id: `key_` and 20 characters from a-z and 2-7. */
   readonly id: string;
-  /** What the key may do. */
+  /** The scopes of the key. */
   readonly scopes: readonly Scope[];
   /** The addresses and ranges it works from, such as `192.0.2.1` and `2001:db8::/32`. Empty: it works from everywhere. */
   readonly addresses: readonly string[];
@@ -633,7 +633,7 @@ export interface Key {
 
 /** One local government area. */
 export interface Lga {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'bank';
   /** Its code, upper-case, unique over all states. */
   readonly code: string;
@@ -643,11 +643,11 @@ export interface Lga {
 
 /** A page of accounts. */
 export interface ListAccountsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The accounts, newest first. */
   readonly data: readonly Account[];
@@ -655,11 +655,11 @@ export interface ListAccountsResponse {
 
 /** A page of allocations. */
 export interface ListAllocationsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More allocations follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The allocations, newest first. */
   readonly data: readonly Allocation[];
@@ -667,11 +667,11 @@ export interface ListAllocationsResponse {
 
 /** A page of applications. */
 export interface ListApplicationsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More applications follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The applications, newest first. */
   readonly data: readonly Application[];
@@ -679,11 +679,11 @@ export interface ListApplicationsResponse {
 
 /** A page of contract notes. */
 export interface ListContractNotesResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The notes, newest trade date first; of the same date, the greatest ticket first. */
   readonly data: readonly ContractNote[];
@@ -691,7 +691,7 @@ export interface ListContractNotesResponse {
 
 /** All documents of an application that the broker has, in the order in which they were first sent. */
 export interface ListDocumentsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** Never true: an application has at most four documents, which come in one page. */
   readonly has_more: boolean;
@@ -703,11 +703,11 @@ export interface ListDocumentsResponse {
 
 /** A page of events. */
 export interface ListEventsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More events follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for what follows this page: always there, also where nothing follows yet. */
+  /** The value to pass as `cursor` for what follows this page: always there, also where nothing follows yet. */
   readonly next_cursor: string;
   /** The events, oldest first. */
   readonly data: readonly Event[];
@@ -715,11 +715,11 @@ export interface ListEventsResponse {
 
 /** A page of instruments. */
 export interface ListInstrumentsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More instruments follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The instruments, by symbol. */
   readonly data: readonly Instrument[];
@@ -727,11 +727,11 @@ export interface ListInstrumentsResponse {
 
 /** A page of the partner's keys. */
 export interface ListKeysResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More keys follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The keys, newest first. */
   readonly data: readonly Key[];
@@ -739,28 +739,28 @@ export interface ListKeysResponse {
 
 /** A page of the last events, and where the feed goes on. */
 export interface ListLatestEventsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** Earlier events follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The events, newest first. */
   readonly data: readonly Event[];
   /**
-   * What to pass as `cursor` to ListEvents or WatchEvents to get what comes after the newest event of this page; null when the page
-   * has none: then begin without a cursor.
+   * The value to pass as `cursor` to ListEvents or WatchEvents to get the events after the newest one of this page; null
+   * when the page has none: then begin without a cursor.
    */
   readonly feed_cursor: string | null;
 }
 
 /** A page of a state's local government areas: all of them. */
 export interface ListLgasResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The areas, by name. */
   readonly data: readonly Lga[];
@@ -768,11 +768,11 @@ export interface ListLgasResponse {
 
 /** A page of the exchange's calendar. */
 export interface ListMarketDaysResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More days follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The days, oldest first, without a gap. */
   readonly data: readonly MarketDay[];
@@ -780,11 +780,11 @@ export interface ListMarketDaysResponse {
 
 /** A page of the events of one object. */
 export interface ListObjectEventsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More events follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The events, oldest first. */
   readonly data: readonly Event[];
@@ -792,11 +792,11 @@ export interface ListObjectEventsResponse {
 
 /** A page of orders. */
 export interface ListOrdersResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More orders follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The orders, newest first. */
   readonly data: readonly Order[];
@@ -804,11 +804,11 @@ export interface ListOrdersResponse {
 
 /** A page of stocks an account holds. */
 export interface ListPositionsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The positions, by symbol. */
   readonly data: readonly Position[];
@@ -816,11 +816,11 @@ export interface ListPositionsResponse {
 
 /** A page of requests. */
 export interface ListRequestsResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More requests follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The requests, newest first. */
   readonly data: readonly RequestRecord[];
@@ -828,11 +828,11 @@ export interface ListRequestsResponse {
 
 /** A page of states: all of them. */
 export interface ListStatesResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The states, by name. */
   readonly data: readonly State[];
@@ -840,11 +840,11 @@ export interface ListStatesResponse {
 
 /** A page of trades. */
 export interface ListTradesResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The trades, newest first; of the same time, the greatest id first. */
   readonly data: readonly Trade[];
@@ -852,11 +852,11 @@ export interface ListTradesResponse {
 
 /** A page of a wallet's ledger. */
 export interface ListTransfersResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More entries follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The entries, newest first. */
   readonly data: readonly WalletTransfer[];
@@ -864,11 +864,11 @@ export interface ListTransfersResponse {
 
 /** A page of deliveries. */
 export interface ListWebhookDeliveriesResponse {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'list';
   /** More deliveries follow this page. */
   readonly has_more: boolean;
-  /** What to pass as `cursor` for the next page; null when there is none. */
+  /** The value to pass as `cursor` for the next page; null when there is none. */
   readonly next_cursor: string | null;
   /** The deliveries, newest first. */
   readonly data: readonly WebhookDelivery[];
@@ -876,9 +876,9 @@ export interface ListWebhookDeliveriesResponse {
 
 /** The exchange's session, and whether this service accepts orders. */
 export interface Market {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'market';
-  /** What it does now. */
+  /** The phase that it is in. */
   readonly session: MarketSession;
   /** When it opens next, UTC, to the second; null when that is not known, or it never closes. */
   readonly next_open_at: string | null;
@@ -893,11 +893,11 @@ export interface Market {
 
 /** One day of the exchange's calendar. */
 export interface MarketDay {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'market_day';
   /** The day, in Lagos: YYYY-MM-DD. */
   readonly date: string;
-  /** What it is. */
+  /** The kind of the day. */
   readonly kind: MarketDayKind;
   /** The holiday's name, or the occasion of a half day; null on any other day, or when it has none. */
   readonly name: string | null;
@@ -910,7 +910,7 @@ export interface MarketDay {
 }
 
 /**
- * What a day is in the exchange's calendar. The list can grow.
+ * The kind of a day in the exchange's calendar. The list can grow.
  *
  * - `trading_day`: The exchange trades at its usual hours.
  * - `half_day`: It trades, and closes earlier than usual.
@@ -922,7 +922,7 @@ export interface MarketDay {
 export type MarketDayKind = 'trading_day' | 'half_day' | 'weekend' | 'holiday' | (string & {});
 
 /**
- * What the exchange does now. The list can grow.
+ * The phase that the exchange is in. The list can grow.
  *
  * - `open`: It trades.
  * - `closed`: Its day is over, or has not begun.
@@ -935,11 +935,11 @@ export type MarketSession = 'open' | 'closed' | 'paused' | 'halted' | (string & 
 
 /** An API key that was just made. */
 export interface NewKey {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'key';
   /** The key's id: `key_` and 20 characters from a-z and 2-7. */
   readonly id: string;
-  /** What the key may do. */
+  /** The scopes of the key. */
   readonly scopes: readonly Scope[];
   /** The addresses and ranges it works from. Empty: it works from everywhere. */
   readonly addresses: readonly string[];
@@ -957,7 +957,7 @@ export interface NewKey {
 
 /** One order to buy or sell shares. */
 export interface Order {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'order';
   /** The order's id: `ord_` and 20 characters from a-z and 2-7. */
   readonly id: string;
@@ -1001,14 +1001,14 @@ export interface Order {
 }
 
 /**
- * What an order would cost or bring. The broker computes it, and the gateway passes on every digit.
+ * The cost or the proceeds of an order. The broker computes it, and the gateway passes on every digit.
  *
  * Every decimal is exact: digits, a decimal point and 1 to 12 places, a minus in front where it is below zero, and
  * never an exponent. Commission, statutory and other fees together are all charges, which `fees` lists one by one. A
  * buy's total is the amount plus the charges, a sale's the amount less them. Rounding happens once, on the total.
  */
 export interface OrderEstimate {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'order_estimate';
   /** The account's code, upper-case. */
   readonly account: string;
@@ -1032,7 +1032,7 @@ export interface OrderEstimate {
   readonly other_fees_kobo_decimal: string;
   /** Each charge on its own, whichever of the three it belongs to. */
   readonly fees: readonly OrderFee[];
-  /** What the order costs (a buy) or brings (a sale) in kobo, charges included, a decimal. */
+  /** The order's cost (a buy) or proceeds (a sale) in kobo, charges included, a decimal. */
   readonly total_kobo_decimal: string;
   /** The same in whole kobo: a buy's cost rounded up, a sale's proceeds rounded down. */
   readonly total_kobo: bigint;
@@ -1094,17 +1094,17 @@ export type OrderState = 'sending' | 'pending' | 'partially_filled' | 'filled' |
 
 /** One step of an order's history. */
 export interface OrderStep {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'order_step';
   /** The step's place in the history: 1, 2, 3 … */
   readonly sequence: bigint;
-  /** What the step is. */
+  /** The kind of the step. */
   readonly kind: OrderStepKind;
   /** When it was recorded, UTC, to the second. */
   readonly at: string;
   /** The order's state after it. */
   readonly state: OrderState;
-  /** What happened, in a sentence for people. */
+  /** The step, in a sentence for people. */
   readonly detail: string;
   /** The number of the exchange's report, when the step is one: a report or a contradiction. */
   readonly report_number: bigint | null;
@@ -1120,7 +1120,7 @@ export interface OrderStep {
 }
 
 /**
- * What a step of an order's history is. The list can grow.
+ * The kind of a step of an order's history. The list can grow.
  *
  * - `stored`: The order was stored.
  * - `sent`: The result of sending it to the exchange: accepted, rejected, unknown, or never sent.
@@ -1144,9 +1144,9 @@ export type OrderStepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'c
  */
 export type OrderType = 'limit' | 'market' | (string & {});
 
-/** What a partner may use. All of the partner's keys count together. */
+/** A partner's limits. All of the partner's keys count together. */
 export interface PartnerLimits {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'limits';
   /** The day the daily limits count, in West Africa Time, as YYYY-MM-DD. */
   readonly day: string;
@@ -1165,9 +1165,9 @@ export interface PartnerLimits {
   readonly per_request: RequestBounds;
 }
 
-/** What an account holds of one stock. */
+/** An account's shares of one stock. */
 export interface Position {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'position';
   /** The account's code, upper-case. */
   readonly account: string;
@@ -1177,7 +1177,7 @@ export interface Position {
   readonly name: string;
   /** How many shares. */
   readonly quantity: bigint;
-  /** What one share cost on average, as an exact decimal of kobo. */
+  /** The average cost of one share, as an exact decimal of kobo. */
   readonly average_cost_kobo_decimal: string;
   /** The price of one share now, in kobo. */
   readonly price_kobo: bigint;
@@ -1226,7 +1226,7 @@ export interface RequestRate {
 
 /** A request, and how it was answered. */
 export interface RequestRecord {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_request';
   /** The request's id: the `x-request-id` of its answer. */
   readonly id: string;
@@ -1268,7 +1268,7 @@ export type SandboxApplicationOutcome = 'open' | 'decline' | (string & {});
 
 /** The sandbox's time. */
 export interface SandboxClock {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_clock';
   /** The time now. */
   readonly now: string;
@@ -1278,9 +1278,9 @@ export interface SandboxClock {
   readonly day: string;
 }
 
-/** What an account has now. */
+/** The present money and shares of an account. */
 export interface SandboxFunds {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_funds';
   /** The account's code, upper-case. */
   readonly account: string;
@@ -1294,7 +1294,7 @@ export interface SandboxFunds {
 }
 
 /**
- * What a key may be allowed to do. Every operation needs exactly one scope.
+ * A right that a key may have. Every operation needs exactly one scope.
  *
  * - `read`: Every read.
  * - `trade`: Create, estimate and cancel orders.
@@ -1310,7 +1310,7 @@ export type Scope = 'read' | 'trade' | 'apply' | 'fund' | 'keys' | (string & {})
 export interface SendWebhookTestRequest {
 }
 
-/** What an account has. */
+/** The money and shares of an account. */
 export interface SetFundsRequest {
   /** The account's code, one of the partner's. Case does not matter. */
   readonly account: string;
@@ -1322,7 +1322,7 @@ export interface SetFundsRequest {
 
 /** One state. */
 export interface State {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'state';
   /** Its code, upper-case. */
   readonly code: string;
@@ -1352,7 +1352,7 @@ export type TimeInForce = 'day' | 'gtc' | 'ioc' | 'fok' | (string & {});
 
 /** One trade of an account. */
 export interface Trade {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'trade';
   /** The broker's id of the trade. */
   readonly id: string;
@@ -1401,23 +1401,23 @@ export type TradingStatus = 'trading' | 'market_closed' | 'market_paused' | 'mar
 
 /** The balances of a wallet. Every kobo that ever came in is in exactly one of the three. */
 export interface WalletTotals {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'wallet';
-  /** What allocations can use, in kobo; never negative. */
+  /** The amount that allocations can use, in kobo; never negative. */
   readonly available_kobo: bigint;
-  /** What allocations hold that are neither booked nor refused nor rejected yet, in kobo. */
+  /** The amount held by allocations that are neither booked nor refused nor rejected yet, in kobo. */
   readonly reserved_kobo: bigint;
-  /** What was booked to accounts so far, in kobo. */
+  /** The amount booked to accounts so far, in kobo. */
   readonly posted_kobo: bigint;
 }
 
 /** One entry of a wallet's ledger. */
 export interface WalletTransfer {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'wallet_transfer';
   /** The entry's id: `wtr_` and 20 characters from a-z and 2-7. */
   readonly id: string;
-  /** What the entry does. */
+  /** The effect of the entry. */
   readonly type: WalletTransferType;
   /** The amount in kobo, always positive. */
   readonly amount_kobo: bigint;
@@ -1437,7 +1437,7 @@ export interface WalletTransfer {
 }
 
 /**
- * What an entry of the ledger does. The list can grow.
+ * The effect of an entry of the ledger. The list can grow.
  *
  * - `credit`: A payment came in: the amount is available.
  * - `reserve`: An allocation began: the amount is no longer available, and not yet booked.
@@ -1450,7 +1450,7 @@ export type WalletTransferType = 'credit' | 'reserve' | 'post' | 'return' | (str
 
 /** An event on its way to an endpoint. */
 export interface WebhookDelivery {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_webhook_delivery';
   /** The event's id, which is its `webhook-id`. */
   readonly event: string;
@@ -1478,7 +1478,7 @@ export interface WebhookDeliveryAttempt {
   readonly at: string;
   /** Whether it was made to find out if a paused endpoint is back. */
   readonly is_probe: boolean;
-  /** What came of it. */
+  /** The outcome. */
   readonly outcome: WebhookOutcome;
   /** The HTTP status the endpoint answered with; null when no answer came. */
   readonly status: bigint | null;
@@ -1500,7 +1500,7 @@ export interface WebhookDeliveryAttempt {
 export type WebhookDeliveryState = 'waiting' | 'delivered' | 'expired' | (string & {});
 
 /**
- * What came of one attempt to reach an endpoint.
+ * The outcome of one attempt to reach an endpoint.
  *
  * - `delivered`: The endpoint answered with a 2xx in time.
  * - `endpoint_failed`: No answer in time, unreachable, a redirect, 408, 429 or 5xx: it counts against the endpoint.
@@ -1510,13 +1510,13 @@ export type WebhookDeliveryState = 'waiting' | 'delivered' | 'expired' | (string
  */
 export type WebhookOutcome = 'delivered' | 'endpoint_failed' | 'event_failed' | (string & {});
 
-/** What an endpoint made of a test event. */
+/** An endpoint's answer to a test event. */
 export interface WebhookTest {
-  /** What this is. */
+  /** The kind of this object. */
   readonly object: 'sandbox_webhook_test';
   /** The test's id, which was its `webhook-id`: `msg_` and 24 hexadecimal digits. */
   readonly id: string;
-  /** What came of it. */
+  /** The outcome. */
   readonly outcome: WebhookOutcome;
   /** The HTTP status the endpoint answered with; null when no answer came. */
   readonly status: bigint | null;
@@ -1623,7 +1623,7 @@ export type GetApplicationInput = {
 export type SendDocumentInput = {
   /** The application's id. A text that is no application's id answers `application_not_found`. */
   readonly id: string;
-  /** What the document shows. */
+  /** The subject of the document. */
   readonly type: 'photo' | 'government_id' | 'utility_bill' | 'signature';
   /** The file itself, in a Buffer, a Uint8Array or an ArrayBuffer. An empty one is refused. */
   readonly file: ArrayBufferView | ArrayBufferLike;
@@ -1853,8 +1853,8 @@ export interface CallOptions {
   /** How often the request is sent at most. */
   readonly maxAttempts?: number | undefined;
   /**
-   * Called for every answer, also for those after which the request is sent again. It is not awaited. What it throws, or a promise of it
-   * rejects with, is written to the console, and changes nothing.
+   * Called for every answer, also for those after which the request is sent again. It is not awaited. An error that it
+   * throws, or that a promise of it rejects with, is written to the console, and changes nothing.
    */
   readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
 }

@@ -49,7 +49,7 @@ export class Schemas {
   #object(desc: DescMessage): Node {
     const { object } = getOption(desc, messageOption);
     const properties: Node = {};
-    if (object !== '') properties.object = oneWord(object, 'What this is.');
+    if (object !== '') properties.object = oneWord(object, 'The kind of this object.');
     for (const member of desc.members) {
       properties[member.name] = member.kind === 'oneof' ? this.#choice(member) : this.#member(member);
     }

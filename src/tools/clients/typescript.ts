@@ -44,8 +44,8 @@ export interface CallOptions {
   /** How often the request is sent at most. */
   readonly maxAttempts?: number | undefined;
   /**
-   * Called for every answer, also for those after which the request is sent again. It is not awaited. What it throws, or a promise of it
-   * rejects with, is written to the console, and changes nothing.
+   * Called for every answer, also for those after which the request is sent again. It is not awaited. An error that it
+   * throws, or that a promise of it rejects with, is written to the console, and changes nothing.
    */
   readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
 }

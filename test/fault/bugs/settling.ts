@@ -59,7 +59,7 @@ export const settlingBugs: readonly SeededBug[] = [
     find: '    if (operation.file !== undefined) context.hold(limits.takeFile(caller));\n',
     replace: '',
     test: files,
-    pattern: 'takes a place among the files',
+    pattern: 'takes a slot among the files',
   },
   {
     name: 'an error during COMMIT is taken for a rollback',

@@ -490,11 +490,11 @@ class AsyncOperations:
         bvn: The customer's Bank Verification Number (BVN): 11 digits. The broker checks it.
         next_of_kin_name: The name of the customer's next of kin.
         next_of_kin_phone: The phone number of the customer's next of kin, as `phone`.
-        next_of_kin_relationship: What the next of kin is to the customer.
+        next_of_kin_relationship: The next of kin's relation to the customer.
         title: How the customer is addressed.
         middle_name: The customer's middle name.
         nin: The customer's National Identification Number (NIN): 11 digits.
-        occupation: What the customer works as.
+        occupation: The customer's occupation.
         bank_code: The code of the customer's bank: 3 digits, the Central Bank's, as in 058, or the 6 digits for instant payments.
         bank_account_number: The number of the customer's account there (NUBAN): 10 digits.
         mothers_maiden_name: The maiden name of the customer's mother.
@@ -567,7 +567,7 @@ class AsyncOperations:
         Needs a key with the scope `apply`. It is enabled partner by partner.
 
         id: The application's id. A text that is no application's id answers `application_not_found`.
-        type: What the document shows.
+        type: The subject of the document.
         file: The file itself.
         media_type: What the file is.
         """
@@ -942,7 +942,7 @@ class AsyncOperations:
 
         Needs a key with the scope `keys`.
 
-        scopes: What the key may do: one or more of the scopes the calling key has. A scope that occurs twice counts once.
+        scopes: The scopes of the key: one or more of those the calling key has. A scope that occurs twice counts once.
         addresses: The addresses and ranges the key works from, at most 20, such as `192.0.2.1`, `192.0.2.0/24` and `2001:db8::/32`. A range is kept as its first address and its length. Absent or empty: the key works from everywhere, where that is allowed.
         """
         return await self._call(CREATE_KEY, {"scopes": scopes, "addresses": addresses}, None, deadline)
@@ -991,7 +991,7 @@ class AsyncOperations:
 
         account: The account's code, one of the partner's. Case does not matter.
         symbol: Only orders for this symbol; absent: any.
-        outcome: What becomes of them.
+        outcome: Their fate.
         reject_reason: Why they are rejected; `rejected_by_exchange` when absent. Of no use with outcomes that reject nothing.
         parts: In how many parts they fill, 1 to 100; 1 when absent.
         delay_ms: How long after acceptance the first fill or the end comes, and each one after that, in milliseconds, 0 to 60,000; 0 when absent.
@@ -1087,7 +1087,7 @@ class AsyncOperations:
         Needs a key with the scope `apply`.
 
         id: The application's id.
-        outcome: What is decided.
+        outcome: The decision.
         """
         return await self._call(DECIDE_APPLICATION, {"id": id, "outcome": outcome}, None, deadline)
 
@@ -1109,7 +1109,7 @@ class AsyncOperations:
 
         id: The application's id.
         type: Only documents of this type; absent: any.
-        outcome: What becomes of them.
+        outcome: Their fate.
         times: How many documents, 1 to 100; 1 when absent.
         """
         return await self._call(FORCE_DOCUMENT, {"id": id, "type": type, "outcome": outcome, "times": times}, None, deadline)
@@ -1131,7 +1131,7 @@ class AsyncOperations:
         Needs a key with the scope `fund`.
 
         account: The account's code, one of the partner's. Case does not matter.
-        outcome: What becomes of them.
+        outcome: Their fate.
         reject_reason: Why they are rejected; `rejected_by_broker` when absent. Of no use when they are booked.
         times: How many allocations, 1 to 100; 1 when absent.
         """
@@ -1181,8 +1181,8 @@ class AsyncOperations:
 
         Needs a key with the scope `trade`.
 
-        call: What is asked when it strikes.
-        fault: What goes wrong.
+        call: The call that it strikes.
+        fault: The fault.
         account: Only on behalf of this account, one of the partner's. Needed unless `id` is there. Case does not matter.
         id: Only about this order, application or allocation.
         delay_ms: How late, for the faults that wait, in milliseconds, 0 to 60,000; 0 when absent.

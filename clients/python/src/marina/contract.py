@@ -75,7 +75,7 @@ Board = Union[Literal["main", "premium", "growth", "asem", "etf"], str]
 DocumentState = Union[Literal["delivered"], str]
 
 
-# What a document of an application shows. The list can grow.
+# The subject of a document of an application. The list can grow.
 #
 # - `photo`: A passport photograph.
 # - `government_id`: A government-issued ID.
@@ -86,19 +86,19 @@ DocumentState = Union[Literal["delivered"], str]
 DocumentType = Union[Literal["photo", "government_id", "utility_bill", "signature"], str]
 
 
-# What an exchange reported about an order.
+# A kind of report of an exchange about an order.
 #
 # - `accepted`: It has the order.
 # - `rejected`: It does not take the order, or gave it up.
 # - `trade`: Shares traded.
-# - `cancelled`: What had not traded was cancelled.
-# - `expired`: What had not traded expired.
+# - `cancelled`: The rest that had not traded was cancelled.
+# - `expired`: The rest that had not traded expired.
 #
 # The list can grow: accept a value you do not know.
 ExchangeReportKind = Union[Literal["accepted", "rejected", "trade", "cancelled", "expired"], str]
 
 
-# What kind of instrument a symbol is. The list can grow.
+# The kind of instrument of a symbol. The list can grow.
 #
 # - `equity`: A share of a company.
 # - `etf`: A share of an exchange-traded fund. It takes limit orders only.
@@ -107,7 +107,7 @@ ExchangeReportKind = Union[Literal["accepted", "rejected", "trade", "cancelled",
 InstrumentKind = Union[Literal["equity", "etf"], str]
 
 
-# What a day is in the exchange's calendar. The list can grow.
+# The kind of a day in the exchange's calendar. The list can grow.
 #
 # - `trading_day`: The exchange trades at its usual hours.
 # - `half_day`: It trades, and closes earlier than usual.
@@ -118,7 +118,7 @@ InstrumentKind = Union[Literal["equity", "etf"], str]
 MarketDayKind = Union[Literal["trading_day", "half_day", "weekend", "holiday"], str]
 
 
-# What the exchange does now. The list can grow.
+# The phase that the exchange is in. The list can grow.
 #
 # - `open`: It trades.
 # - `closed`: Its day is over, or has not begun.
@@ -172,7 +172,7 @@ OrderSide = Union[Literal["buy", "sell"], str]
 OrderState = Union[Literal["sending", "pending", "partially_filled", "filled", "uncertain", "rejected", "refused", "cancelled", "expired"], str]
 
 
-# What a step of an order's history is. The list can grow.
+# The kind of a step of an order's history. The list can grow.
 #
 # - `stored`: The order was stored.
 # - `sent`: The result of sending it to the exchange: accepted, rejected, unknown, or never sent.
@@ -214,7 +214,7 @@ RequestProtocol = Union[Literal["rest", "grpc", "connect"], str]
 SandboxApplicationOutcome = Union[Literal["open", "decline"], str]
 
 
-# What a key may be allowed to do. Every operation needs exactly one scope.
+# A right that a key may have. Every operation needs exactly one scope.
 #
 # - `read`: Every read.
 # - `trade`: Create, estimate and cancel orders.
@@ -258,7 +258,7 @@ TradeSide = Union[Literal["buy", "sell"], str]
 TradingStatus = Union[Literal["trading", "market_closed", "market_paused", "market_halted", "instrument_halted"], str]
 
 
-# What an entry of the ledger does. The list can grow.
+# The effect of an entry of the ledger. The list can grow.
 #
 # - `credit`: A payment came in: the amount is available.
 # - `reserve`: An allocation began: the amount is no longer available, and not yet booked.
@@ -279,7 +279,7 @@ WalletTransferType = Union[Literal["credit", "reserve", "post", "return"], str]
 WebhookDeliveryState = Union[Literal["waiting", "delivered", "expired"], str]
 
 
-# What came of one attempt to reach an endpoint.
+# The outcome of one attempt to reach an endpoint.
 #
 # - `delivered`: The endpoint answered with a 2xx in time.
 # - `endpoint_failed`: No answer in time, unreachable, a redirect, 408, 429 or 5xx: it counts against the endpoint.
@@ -301,7 +301,7 @@ class Account(TypedDict):
     """One account the partner can trade for."""
 
     object: Literal["account"]
-    """What this is."""
+    """The kind of this object."""
     account: str
     """The account's code, upper-case."""
     application: Optional[str]
@@ -314,7 +314,7 @@ class Allocation(TypedDict):
     """One movement of money from the wallet to an account."""
 
     object: Literal["allocation"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The allocation's id: `alc_` and 20 characters from a-z and 2-7."""
     state: AllocationState
@@ -354,7 +354,7 @@ class Application(TypedDict):
     """One application for a customer's account. It never has the customer's data of the request."""
 
     object: Literal["application"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The application's id: `app_` and 20 characters from a-z and 2-7."""
     state: ApplicationState
@@ -379,24 +379,24 @@ class Balance(TypedDict):
     """The money of an account, as the broker reports it."""
 
     object: Literal["balance"]
-    """What this is."""
+    """The kind of this object."""
     account: str
     """The account's code, upper-case."""
     currency: str
     """Always `NGN`."""
     opening_kobo: int
-    """What was there when the day began, in kobo; can be negative."""
+    """The money that was there when the day began, in kobo; can be negative."""
     pending_debits_kobo: int
-    """What is still to be paid, in kobo; never negative. A broker may count what waiting orders may cost."""
+    """The money still to be paid, in kobo; never negative. A broker may count what waiting orders may cost."""
     available_kobo: int
-    """What can be used now, in kobo; negative when the account owes money."""
+    """The money that can be used now, in kobo; negative when the account owes money."""
 
 
 class ContractNote(TypedDict):
     """One settled trade with its charges."""
 
     object: Literal["contract_note"]
-    """What this is."""
+    """The kind of this object."""
     ticket: str
     """The note's number at the broker."""
     symbol: str
@@ -414,11 +414,11 @@ class ContractNote(TypedDict):
     commission_kobo: int
     """The broker's commission in kobo."""
     statutory_fees_kobo: int
-    """What the exchange and the state charge, in kobo."""
+    """The charges of the exchange and the state, in kobo."""
     other_fees_kobo: int
     """Other charges in kobo."""
     consideration_kobo: int
-    """What the trade cost or brought with its charges, in kobo."""
+    """The cost or proceeds of the trade with its charges, in kobo."""
     trade_date: str
     """The day it was executed, in Lagos: YYYY-MM-DD."""
     transaction_date: str
@@ -426,14 +426,14 @@ class ContractNote(TypedDict):
 
 
 class Decision(TypedDict):
-    """What the broker decided of an application. The application shows it a moment later."""
+    """The broker's decision on an application. The application shows it a moment later."""
 
     object: Literal["sandbox_decision"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The application's id."""
     outcome: SandboxApplicationOutcome
-    """What was decided."""
+    """The decision."""
     account: Optional[str]
     """The code of the account that was opened; null when none was."""
 
@@ -442,7 +442,7 @@ class Directive(TypedDict):
     """A directive that waits for what it is about."""
 
     object: Literal["sandbox_directive"]
-    """What this is."""
+    """The kind of this object."""
     account: Optional[str]
     """The account it waits on; null when it is about one object."""
     id: Optional[str]
@@ -455,11 +455,11 @@ class Document(TypedDict):
     """One document of an application, as the broker has it. The gateway keeps no copy of the file."""
 
     object: Literal["document"]
-    """What this is."""
+    """The kind of this object."""
     application: str
     """The application's id."""
     type: DocumentType
-    """What the document shows."""
+    """The subject of the document."""
     state: DocumentState
     """Where the document stands."""
     created_at: str
@@ -472,7 +472,7 @@ class Event(TypedDict):
     """One change to one object."""
 
     object: Literal["event"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The event's id: `msg_` and 24 lower-case hex characters. A webhook carries it as
     `webhook-id`.
@@ -506,14 +506,14 @@ class Event(TypedDict):
 
 
 class ExchangeReport(TypedDict):
-    """What the exchange reported about an order. The order shows it a moment later."""
+    """A report of the exchange about an order. The order shows it a moment later."""
 
     object: Literal["sandbox_report"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The order's id."""
     kind: ExchangeReportKind
-    """What was reported."""
+    """The kind of the report."""
     quantity: Optional[int]
     """How many shares traded; null when none did."""
     price_kobo: Optional[int]
@@ -524,26 +524,26 @@ class GetOrderHistoryResponse(TypedDict):
     """A page of an order's history."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More steps follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[OrderStep]
     """The steps, oldest first."""
 
 
 class Instrument(TypedDict):
-    """What an order for a symbol needs to know. Prices are those of one share, in kobo."""
+    """The facts about a symbol that an order needs. Prices are those of one share, in kobo."""
 
     object: Literal["instrument"]
-    """What this is."""
+    """The kind of this object."""
     symbol: str
     """The symbol, upper-case."""
     name: str
     """The name of the company or fund."""
     kind: InstrumentKind
-    """What kind it is."""
+    """The kind of the instrument."""
     board: Board
     """The board it is listed on."""
     lot_size: int
@@ -568,11 +568,11 @@ class Key(TypedDict):
     """An API key, without its secret."""
 
     object: Literal["key"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The key's id: `key_` and 20 characters from a-z and 2-7."""
     scopes: List[Scope]
-    """What the key may do."""
+    """The scopes of the key."""
     addresses: List[str]
     """The addresses and ranges it works from, such as `192.0.2.1` and `2001:db8::/32`. Empty: it works from everywhere."""
     created_at: str
@@ -589,7 +589,7 @@ class Lga(TypedDict):
     """One local government area."""
 
     object: Literal["bank"]
-    """What this is."""
+    """The kind of this object."""
     code: str
     """Its code, upper-case, unique over all states."""
     name: str
@@ -600,11 +600,11 @@ class ListAccountsResponse(TypedDict):
     """A page of accounts."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Account]
     """The accounts, newest first."""
 
@@ -613,11 +613,11 @@ class ListAllocationsResponse(TypedDict):
     """A page of allocations."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More allocations follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Allocation]
     """The allocations, newest first."""
 
@@ -626,11 +626,11 @@ class ListApplicationsResponse(TypedDict):
     """A page of applications."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More applications follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Application]
     """The applications, newest first."""
 
@@ -639,11 +639,11 @@ class ListContractNotesResponse(TypedDict):
     """A page of contract notes."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[ContractNote]
     """The notes, newest trade date first; of the same date, the greatest ticket first."""
 
@@ -652,7 +652,7 @@ class ListDocumentsResponse(TypedDict):
     """All documents of an application that the broker has, in the order in which they were first sent."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """Never true: an application has at most four documents, which come in one page."""
     next_cursor: Optional[str]
@@ -665,11 +665,11 @@ class ListEventsResponse(TypedDict):
     """A page of events."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More events follow this page."""
     next_cursor: str
-    """What to pass as `cursor` for what follows this page: always there, also where nothing follows yet."""
+    """The value to pass as `cursor` for what follows this page: always there, also where nothing follows yet."""
     data: List[Event]
     """The events, oldest first."""
 
@@ -678,11 +678,11 @@ class ListInstrumentsResponse(TypedDict):
     """A page of instruments."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More instruments follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Instrument]
     """The instruments, by symbol."""
 
@@ -691,11 +691,11 @@ class ListKeysResponse(TypedDict):
     """A page of the partner's keys."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More keys follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Key]
     """The keys, newest first."""
 
@@ -704,16 +704,16 @@ class ListLatestEventsResponse(TypedDict):
     """A page of the last events, and where the feed goes on."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """Earlier events follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Event]
     """The events, newest first."""
     feed_cursor: Optional[str]
-    """What to pass as `cursor` to ListEvents or WatchEvents to get what comes after the newest event of this page; null when the page
-    has none: then begin without a cursor.
+    """The value to pass as `cursor` to ListEvents or WatchEvents to get the events after the newest one of this page; null
+    when the page has none: then begin without a cursor.
     """
 
 
@@ -721,11 +721,11 @@ class ListLgasResponse(TypedDict):
     """A page of a state's local government areas: all of them."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Lga]
     """The areas, by name."""
 
@@ -734,11 +734,11 @@ class ListMarketDaysResponse(TypedDict):
     """A page of the exchange's calendar."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More days follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[MarketDay]
     """The days, oldest first, without a gap."""
 
@@ -747,11 +747,11 @@ class ListObjectEventsResponse(TypedDict):
     """A page of the events of one object."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More events follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Event]
     """The events, oldest first."""
 
@@ -760,11 +760,11 @@ class ListOrdersResponse(TypedDict):
     """A page of orders."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More orders follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Order]
     """The orders, newest first."""
 
@@ -773,11 +773,11 @@ class ListPositionsResponse(TypedDict):
     """A page of stocks an account holds."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Position]
     """The positions, by symbol."""
 
@@ -786,11 +786,11 @@ class ListRequestsResponse(TypedDict):
     """A page of requests."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More requests follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[RequestRecord]
     """The requests, newest first."""
 
@@ -799,11 +799,11 @@ class ListStatesResponse(TypedDict):
     """A page of states: all of them."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[State]
     """The states, by name."""
 
@@ -812,11 +812,11 @@ class ListTradesResponse(TypedDict):
     """A page of trades."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[Trade]
     """The trades, newest first; of the same time, the greatest id first."""
 
@@ -825,11 +825,11 @@ class ListTransfersResponse(TypedDict):
     """A page of a wallet's ledger."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More entries follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[WalletTransfer]
     """The entries, newest first."""
 
@@ -838,11 +838,11 @@ class ListWebhookDeliveriesResponse(TypedDict):
     """A page of deliveries."""
 
     object: Literal["list"]
-    """What this is."""
+    """The kind of this object."""
     has_more: bool
     """More deliveries follow this page."""
     next_cursor: Optional[str]
-    """What to pass as `cursor` for the next page; null when there is none."""
+    """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[WebhookDelivery]
     """The deliveries, newest first."""
 
@@ -851,9 +851,9 @@ class Market(TypedDict):
     """The exchange's session, and whether this service accepts orders."""
 
     object: Literal["market"]
-    """What this is."""
+    """The kind of this object."""
     session: MarketSession
-    """What it does now."""
+    """The phase that it is in."""
     next_open_at: Optional[str]
     """When it opens next, UTC, to the second; null when that is not known, or it never closes."""
     next_close_at: Optional[str]
@@ -868,11 +868,11 @@ class MarketDay(TypedDict):
     """One day of the exchange's calendar."""
 
     object: Literal["market_day"]
-    """What this is."""
+    """The kind of this object."""
     date: str
     """The day, in Lagos: YYYY-MM-DD."""
     kind: MarketDayKind
-    """What it is."""
+    """The kind of the day."""
     name: Optional[str]
     """The holiday's name, or the occasion of a half day; null on any other day, or when it has none."""
     opens_at: Optional[str]
@@ -887,11 +887,11 @@ class NewKey(TypedDict):
     """An API key that was just made."""
 
     object: Literal["key"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The key's id: `key_` and 20 characters from a-z and 2-7."""
     scopes: List[Scope]
-    """What the key may do."""
+    """The scopes of the key."""
     addresses: List[str]
     """The addresses and ranges it works from. Empty: it works from everywhere."""
     created_at: str
@@ -910,7 +910,7 @@ class Order(TypedDict):
     """One order to buy or sell shares."""
 
     object: Literal["order"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The order's id: `ord_` and 20 characters from a-z and 2-7."""
     state: OrderState
@@ -952,7 +952,7 @@ class Order(TypedDict):
 
 
 class OrderEstimate(TypedDict):
-    """What an order would cost or bring. The broker computes it, and the gateway passes on every digit.
+    """The cost or the proceeds of an order. The broker computes it, and the gateway passes on every digit.
 
     Every decimal is exact: digits, a decimal point and 1 to 12 places, a minus in front where it is below zero, and
     never an exponent. Commission, statutory and other fees together are all charges, which `fees` lists one by one. A
@@ -960,7 +960,7 @@ class OrderEstimate(TypedDict):
     """
 
     object: Literal["order_estimate"]
-    """What this is."""
+    """The kind of this object."""
     account: str
     """The account's code, upper-case."""
     symbol: str
@@ -984,7 +984,7 @@ class OrderEstimate(TypedDict):
     fees: List[OrderFee]
     """Each charge on its own, whichever of the three it belongs to."""
     total_kobo_decimal: str
-    """What the order costs (a buy) or brings (a sale) in kobo, charges included, a decimal."""
+    """The order's cost (a buy) or proceeds (a sale) in kobo, charges included, a decimal."""
     total_kobo: int
     """The same in whole kobo: a buy's cost rounded up, a sale's proceeds rounded down."""
 
@@ -1002,17 +1002,17 @@ class OrderStep(TypedDict):
     """One step of an order's history."""
 
     object: Literal["order_step"]
-    """What this is."""
+    """The kind of this object."""
     sequence: int
     """The step's place in the history: 1, 2, 3 …"""
     kind: OrderStepKind
-    """What the step is."""
+    """The kind of the step."""
     at: str
     """When it was recorded, UTC, to the second."""
     state: OrderState
     """The order's state after it."""
     detail: str
-    """What happened, in a sentence for people."""
+    """The step, in a sentence for people."""
     report_number: Optional[int]
     """The number of the exchange's report, when the step is one: a report or a contradiction."""
     quantity: Optional[int]
@@ -1026,10 +1026,10 @@ class OrderStep(TypedDict):
 
 
 class PartnerLimits(TypedDict):
-    """What a partner may use. All of the partner's keys count together."""
+    """A partner's limits. All of the partner's keys count together."""
 
     object: Literal["limits"]
-    """What this is."""
+    """The kind of this object."""
     day: str
     """The day the daily limits count, in West Africa Time, as YYYY-MM-DD."""
     requests_per_second: RequestRate
@@ -1047,10 +1047,10 @@ class PartnerLimits(TypedDict):
 
 
 class Position(TypedDict):
-    """What an account holds of one stock."""
+    """An account's shares of one stock."""
 
     object: Literal["position"]
-    """What this is."""
+    """The kind of this object."""
     account: str
     """The account's code, upper-case."""
     symbol: str
@@ -1060,7 +1060,7 @@ class Position(TypedDict):
     quantity: int
     """How many shares."""
     average_cost_kobo_decimal: str
-    """What one share cost on average, as an exact decimal of kobo."""
+    """The average cost of one share, as an exact decimal of kobo."""
     price_kobo: int
     """The price of one share now, in kobo."""
     market_value_kobo: int
@@ -1091,7 +1091,7 @@ class RequestRecord(TypedDict):
     """A request, and how it was answered."""
 
     object: Literal["sandbox_request"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The request's id: the `x-request-id` of its answer."""
     at: str
@@ -1124,7 +1124,7 @@ class SandboxClock(TypedDict):
     """The sandbox's time."""
 
     object: Literal["sandbox_clock"]
-    """What this is."""
+    """The kind of this object."""
     now: str
     """The time now."""
     ahead_seconds: int
@@ -1134,10 +1134,10 @@ class SandboxClock(TypedDict):
 
 
 class SandboxFunds(TypedDict):
-    """What an account has now."""
+    """The present money and shares of an account."""
 
     object: Literal["sandbox_funds"]
-    """What this is."""
+    """The kind of this object."""
     account: str
     """The account's code, upper-case."""
     cash_kobo: int
@@ -1152,7 +1152,7 @@ class State(TypedDict):
     """One state."""
 
     object: Literal["state"]
-    """What this is."""
+    """The kind of this object."""
     code: str
     """Its code, upper-case."""
     name: str
@@ -1172,7 +1172,7 @@ class Trade(TypedDict):
     """One trade of an account."""
 
     object: Literal["trade"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The broker's id of the trade."""
     order: Optional[str]
@@ -1199,24 +1199,24 @@ class WalletTotals(TypedDict):
     """The balances of a wallet. Every kobo that ever came in is in exactly one of the three."""
 
     object: Literal["wallet"]
-    """What this is."""
+    """The kind of this object."""
     available_kobo: int
-    """What allocations can use, in kobo; never negative."""
+    """The amount that allocations can use, in kobo; never negative."""
     reserved_kobo: int
-    """What allocations hold that are neither booked nor refused nor rejected yet, in kobo."""
+    """The amount held by allocations that are neither booked nor refused nor rejected yet, in kobo."""
     posted_kobo: int
-    """What was booked to accounts so far, in kobo."""
+    """The amount booked to accounts so far, in kobo."""
 
 
 class WalletTransfer(TypedDict):
     """One entry of a wallet's ledger."""
 
     object: Literal["wallet_transfer"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The entry's id: `wtr_` and 20 characters from a-z and 2-7."""
     type: WalletTransferType
-    """What the entry does."""
+    """The effect of the entry."""
     amount_kobo: int
     """The amount in kobo, always positive."""
     available_change_kobo: int
@@ -1237,7 +1237,7 @@ class WebhookDelivery(TypedDict):
     """An event on its way to an endpoint."""
 
     object: Literal["sandbox_webhook_delivery"]
-    """What this is."""
+    """The kind of this object."""
     event: str
     """The event's id, which is its `webhook-id`."""
     type: str
@@ -1266,7 +1266,7 @@ class WebhookDeliveryAttempt(TypedDict):
     is_probe: bool
     """Whether it was made to find out if a paused endpoint is back."""
     outcome: WebhookOutcome
-    """What came of it."""
+    """The outcome."""
     status: Optional[int]
     """The HTTP status the endpoint answered with; null when no answer came."""
     error: Optional[str]
@@ -1276,14 +1276,14 @@ class WebhookDeliveryAttempt(TypedDict):
 
 
 class WebhookTest(TypedDict):
-    """What an endpoint made of a test event."""
+    """An endpoint's answer to a test event."""
 
     object: Literal["sandbox_webhook_test"]
-    """What this is."""
+    """The kind of this object."""
     id: str
     """The test's id, which was its `webhook-id`: `msg_` and 24 hexadecimal digits."""
     outcome: WebhookOutcome
-    """What came of it."""
+    """The outcome."""
     status: Optional[int]
     """The HTTP status the endpoint answered with; null when no answer came."""
     error: Optional[str]
