@@ -7,6 +7,8 @@ import {
   connectivityState,
   credentials,
   Metadata,
+  type ServiceError,
+  status,
 } from '@grpc/grpc-js';
 import { grpcMethod, type TypedService } from './grpc-service.ts';
 
@@ -190,4 +192,15 @@ function streamCall(client: Client, method: DescMethod): StreamCall<DescMethod> 
       cancel();
     }
   };
+}
+
+/** The status of a failed call; undefined if the error is of no call. */
+export function codeOf(error: unknown): status | undefined {
+  return (error as Partial<ServiceError>).code;
+}
+
+/** The name of a failed call's status, in lower case; undefined if the error has none. */
+export function statusOf(error: unknown): string | undefined {
+  const code = codeOf(error);
+  return code === undefined ? undefined : status[code]?.toLowerCase();
 }

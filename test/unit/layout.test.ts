@@ -55,6 +55,9 @@ const words =
 /** Files that only tell the truth about data: any room may read another's. */
 const isShared = (file: string) => /(\/rules|\/table|[/-]store)\.ts$/.test(file);
 
+/** How a broker is reached. Its consumers know the interfaces in `trading/broker/broker` alone. */
+const grpcBroker = /^trading\/broker\/grpc-/;
+
 /** The protocols stand side by side over what they share; two of them also over the HTTP server. */
 const protocols = ['rest', 'connect', 'grpc'];
 
@@ -62,6 +65,7 @@ function mayImportInGateway(from: string, to: string): boolean {
   const [fromWing = '', fromRoom = ''] = from.split('/');
   const [toWing = '', toRoom = ''] = to.split('/');
   if (fromWing === 'app') return ['app/app.ts', 'app/commands.ts'].includes(from) || to !== 'app/app.ts';
+  if (grpcBroker.test(to)) return from.startsWith('trading/broker/');
   if (wings.indexOf(toWing) < wings.indexOf(fromWing)) return false;
   if (words.test(to)) return true;
   if (/\/rules\.ts$/.test(from)) return /\/rules\.ts$/.test(to);
@@ -159,6 +163,7 @@ describe('the layout', () => {
       ['gateway/trading/orders/handlers.ts', 'gateway/trading/accounts/handlers.ts'],
       ['gateway/trading/submission/submit.ts', 'gateway/trading/orders/handlers.ts'],
       ['gateway/trading/broker/grpc-orders.ts', 'gateway/trading/submission/submit.ts'],
+      ['gateway/trading/orders/kind.ts', 'gateway/trading/broker/grpc-orders.ts'],
       ['gateway/delivery/events/feed.ts', 'gateway/delivery/webhooks/sender.ts'],
       ['gateway/partners/keys/handlers.ts', 'gateway/partners/reference/handlers.ts'],
       ['gateway/edge/json/reader.ts', 'gateway/edge/auth/keys.ts'],

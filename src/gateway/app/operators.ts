@@ -80,7 +80,7 @@ function diagnosticsCalls(base: Base, { events, broker, work, notify, health }: 
   const pages = new UnsettledPages(database, cursors);
   return {
     ...statusCalls({
-      ...{ ...base, stream: events.stream, broker: broker.orders, brokerClock: broker.clock, clocks, health },
+      ...{ ...base, stream: events.stream, broker, clocks, health },
       ...{ reconciliationTime, singleOperator },
     }),
     ...unsettledCalls(database, pages, clock),

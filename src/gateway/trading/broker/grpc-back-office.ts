@@ -15,9 +15,10 @@ import {
   DocumentType,
 } from '../../../gen/marina/broker/v1/applications_pb.ts';
 import { SubmissionSchema, Submissions } from '../../../gen/marina/broker/v1/submissions_pb.ts';
+import { codeOf } from '../../../kit/grpc-client.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { BrokerAllocations, BrokerApplications, BrokerDocuments, BrokerSubmissions } from './broker.ts';
-import { BrokerConnection, type BrokerOptions, type Closable, codeOf } from './grpc-connection.ts';
+import { BrokerConnection, type BrokerOptions, type Closable } from './grpc-connection.ts';
 import { isReportNumber, isUpstreamId, reportsOf, withRightTexts } from './rules.ts';
 
 const documentTypes = {

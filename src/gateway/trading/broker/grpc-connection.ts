@@ -1,11 +1,13 @@
 import type { DescMessage, DescMethod, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import { Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { Client, Metadata, status } from '@grpc/grpc-js';
 import {
   channelDefaults,
+  codeOf,
   createGrpcClient,
   type GrpcClient,
   isConnected,
+  statusOf,
   type UnaryCallOptions,
   untilConnected,
 } from '../../../kit/grpc-client.ts';
@@ -387,16 +389,6 @@ export class BrokerConnection<Service extends TypedService> {
     }
     return undefined;
   }
-}
-
-export function codeOf(error: unknown): status | undefined {
-  return (error as Partial<ServiceError>).code;
-}
-
-/** The status of a failed call, in lower case; undefined if the error has none. */
-export function statusOf(error: unknown): string | undefined {
-  const code = codeOf(error);
-  return code === undefined ? undefined : status[code]?.toLowerCase();
 }
 
 /** The evidence from a failed call: its status, never the broker's own text. */

@@ -1,8 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { Statements } from '../../../gen/marina/broker/v1/statements_pb.ts';
+import { codeOf } from '../../../kit/grpc-client.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { BrokerStatements } from './broker.ts';
-import { BrokerConnection, type BrokerOptions, type Closable, codeOf, evidenceOf } from './grpc-connection.ts';
+import { BrokerConnection, type BrokerOptions, type Closable, evidenceOf } from './grpc-connection.ts';
 import { keysOf, StatementError, statementPageSize, timeOf, wrongIn } from './statements.ts';
 
 /** Statements over gRPC, with a connection of their own, so that a slow page holds nothing up. */

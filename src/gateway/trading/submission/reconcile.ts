@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kit/clock.ts';
 import { crash } from '../../../kit/crash.ts';
+import { statusOf } from '../../../kit/grpc-client.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
@@ -9,7 +10,6 @@ import { type Lease, underLease } from '../../store/lease.ts';
 import type { Statement } from '../../store/statement.ts';
 import { type BrokerId, type LookedUp, nameAt } from '../broker/broker.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
-import { statusOf } from '../broker/grpc-connection.ts';
 import { applyFound, applyLeaseEnd, applyMissing, applyUnanswered, type Change } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import { PartnerRests } from './partner-rests.ts';

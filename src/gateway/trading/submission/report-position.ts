@@ -27,15 +27,6 @@ interface Claim {
   readonly findings: readonly Statement[];
 }
 
-/** What one transaction proves, and what it stores then. */
-interface Proof {
-  readonly claims: ReadonlyMap<string, Claim>;
-  readonly hasMoved: boolean;
-  readonly number: bigint;
-  /** The position that must be stored. */
-  readonly expected: bigint;
-}
-
 /** What the database has, as the transaction that proves read it. */
 interface Proven {
   readonly stored: bigint;
@@ -206,34 +197,41 @@ export class ReportPosition {
     if (!now && !isUrgent && performance.now() - since < everyMs) return;
     // All of them prove a move or a mark. Without either, they only show early what the database has lost.
     const claims = new Map([...this.#claims].slice(0, hasMoved || isUrgent ? undefined : maxClaims));
-    const proof = { claims, hasMoved, number: this.number, expected: this.#stored };
+    const [number, expected] = [this.number, this.#stored];
     const mark = !hasMoved && isUrgent ? this.#mark.next(lease.fence) : undefined;
-    const { stored, hasMark, lacking } = await this.#prove(lease, proof, mark?.write);
+    const writes = mark === undefined ? [] : [mark.write];
+    if (hasMoved) {
+      writes.push(savePosition(this.#name, number.toString()), keepDay(this.#name, expected, this.options.realNow()));
+    }
+    const { stored, hasMark, lacking } = await this.#prove(lease, claims, expected, writes);
     this.#checkedAt = performance.now();
-    if (lacking !== undefined || !hasMark || stored !== proof.expected) this.#forget();
+    if (lacking !== undefined || !hasMark || stored !== expected) this.#forget();
     if (lacking !== undefined) {
       const { findings = [] } = claims.get(lacking) ?? {};
       if (findings.length > 0) throw new DatabaseDiffersError(`${lacking} was not stored, and is restored`);
-      this.options.onWentBack({ stored: Number(stored), known: Number(proof.number), objectId: lacking });
+      this.options.onWentBack({ stored: Number(stored), known: Number(number), objectId: lacking });
       throw new DatabaseDiffersError(`the database lacks a report about ${lacking}, which was applied`);
     }
-    if (stored !== proof.expected) {
-      throw new DatabaseDiffersError(`the stored position is ${stored}, and was ${proof.expected}`);
-    }
+    if (stored !== expected) throw new DatabaseDiffersError(`the stored position is ${stored}, and was ${expected}`);
     if (!hasMark) throw new DatabaseDiffersError('the database lacks reports that were proven');
     mark?.acknowledged();
     if (hasMoved) {
-      this.#known = proof.number;
-      this.#stored = proof.number;
+      this.#known = number;
+      this.#stored = number;
       this.#storedAt = this.#checkedAt;
     }
     if (hasMoved || mark !== undefined) this.#drop(claims);
     if (hasMoved) crash(`${this.options.kind}-report.position-moved`);
   }
 
-  /** Reads under the lease whether the database is as expected. If it is, stores the moved position or the mark. */
-  #prove(lease: Lease, { claims, hasMoved, number, expected }: Proof, mark: Statement | undefined): Promise<Proven> {
-    const { database, findObjects, realNow } = this.options;
+  /** Reads under the lease whether the database is as expected. If it is, writes the moved position or the mark, if any. */
+  #prove(
+    lease: Lease,
+    claims: ReadonlyMap<string, Claim>,
+    expected: bigint,
+    writes: readonly Statement[],
+  ): Promise<Proven> {
+    const { database, findObjects } = this.options;
     const ids = [...claims.keys()];
     const least = this.#mark.least;
     const marks = least === undefined ? [] : [lockPosition(this.#mark.name)];
@@ -245,11 +243,8 @@ export class ReportPosition {
       if (stored !== expected || !result.hasMark) return { writes: [], result };
       const lacking = findLacking(claims, others.slice(marks.length).flat());
       if (lacking !== undefined) return { writes: [], result: { ...result, lacking } };
-      const findings = [...claims.values()].flatMap(({ findings }) => findings);
-      if (mark !== undefined) return { writes: [mark, ...findings], result };
-      if (!hasMoved) return { writes: [], result };
-      const moves = [savePosition(this.#name, number.toString()), keepDay(this.#name, expected, realNow())];
-      return { writes: [...moves, ...findings], result };
+      if (writes.length === 0) return { writes, result };
+      return { writes: [...writes, ...[...claims.values()].flatMap(({ findings }) => findings)], result };
     });
   }
 

@@ -13,7 +13,9 @@ import type { EventStream } from '../../../delivery/events/stream.ts';
 import { dispatcherLeasePrefix } from '../../../delivery/webhooks/table.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, statement, toBigInt } from '../../../store/statement.ts';
-import type { BrokerClock, ClockAgreement } from '../../../trading/broker/clock.ts';
+import type { Broker } from '../../../trading/broker/broker.ts';
+import type { ClockAgreement } from '../../../trading/broker/clock.ts';
+import { reportsPosition } from '../../../trading/submission/report-days.ts';
 import { readReconciliation } from '../../reconciliation/figures-store.ts';
 import { type BacklogFigures, maxCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
@@ -27,8 +29,7 @@ interface StatusParts {
   readonly clock: SystemClock;
   readonly nats: Pick<Nats, 'connection'>;
   readonly stream: Pick<EventStream, 'pending'>;
-  readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
-  readonly brokerClock: Pick<BrokerClock, 'estimateMs'>;
+  readonly broker: Pick<Broker, 'id' | 'clock' | 'orders'>;
   readonly clocks: { readonly known: ClockAgreement };
   readonly health: Pick<Health, 'troubles'>;
   /** This process's name among the holders of leases. */
@@ -54,7 +55,7 @@ const maxLeases = 500;
 
 /** The operators' call that shows the state of the gateway. */
 export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
-  const { database, clock, nats, stream, broker, brokerClock, clocks } = parts;
+  const { database, clock, nats, stream, broker, clocks } = parts;
 
   async function getStatus() {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending, days] = await Promise.all([
@@ -63,11 +64,11 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
       inTime(readBacklog(database, clock)),
       inTime(readQueues()),
       inTime(readLeases()),
-      inTime(broker.honoursNotAfter()),
+      inTime(broker.orders.honoursNotAfter()),
       inTime(stream.pending()),
       inTime(readReconciliation(database, clock, parts.reconciliationTime)),
     ]);
-    const aheadMs = brokerClock.estimateMs;
+    const aheadMs = broker.clock.estimateMs;
     return {
       replica: {
         name: parts.holder,
@@ -83,7 +84,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
         since: toTimestamp(sinceMs),
       })),
       upstream: {
-        connected: broker.connected,
+        connected: broker.orders.connected,
         honoursNotAfter: honours,
         orderReports: facts?.orderReports ?? 0n,
         applicationReports: facts?.applicationReports ?? 0n,
@@ -115,19 +116,23 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
   }
 
   async function readFacts() {
+    const [orderReports, applicationReports] = [
+      reportsPosition(broker.id, 'order'),
+      reportsPosition(broker.id, 'application'),
+    ];
     const databaseClock = await readDatabaseClock(database, clock);
     const [[environment] = [], [schema] = [], positions = []] = await database.readAll([
       statement('SELECT trading_paused_at FROM environment WHERE id = 1'),
       statement('SELECT name FROM migrations ORDER BY timestamp DESC LIMIT 1'),
-      statement("SELECT name, position FROM positions WHERE name IN ('order-reports', 'application-reports')"),
+      statement(`SELECT name, position FROM positions WHERE name IN ('${orderReports}', '${applicationReports}')`),
     ]);
     const position = (name: string) => BigInt(String(positions.find((row) => row.name === name)?.position ?? 0));
     return {
       ...databaseClock,
       schema: String(schema?.name ?? ''),
       pausedAt: milliseconds(environment?.trading_paused_at ?? null),
-      orderReports: position('order-reports'),
-      applicationReports: position('application-reports'),
+      orderReports: position(orderReports),
+      applicationReports: position(applicationReports),
     };
   }
 
