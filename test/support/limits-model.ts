@@ -121,8 +121,8 @@ export class Replica {
       wait: (ms: number) => new Promise<void>((resolve) => this.later(ms, resolve)),
     };
     const distrust = () => {};
-    const parts = { nats: this.#nats(), store: this.#store(), distrust, log, time };
-    this.sharing = new Sharing({ ...parts, prefix: '', replica: name });
+    const parts = { nats: this.#nats(), store: this.#store(), distrust, log, prefix: '', replica: name };
+    this.sharing = new Sharing(parts, undefined, time);
     this.buckets = new SharedBuckets(this.sharing);
     this.slots = new SharedSlots(this.sharing);
     this.sharing.start();
@@ -153,14 +153,18 @@ export class Replica {
     this.world.replicas.splice(this.world.replicas.indexOf(this), 1);
   }
 
+  /** Publishes a message to all replicas, with itself. */
+  sendToAll(subject: string, text: string): void {
+    const { isUp, replicas } = this.world;
+    if (this.#isConnected && isUp) for (const each of replicas) each.#receive(subject, text, () => {});
+  }
+
   #nats(): Nats {
     const { world } = this;
     return {
       subscribe: (subject, receive) => void this.#subscriptions.set(subject, receive),
       onChange: (watcher) => void this.#watchers.push(watcher),
-      publish: (subject, text = '') => {
-        if (this.#isConnected && world.isUp) for (const each of world.replicas) each.#receive(subject, text, () => {});
-      },
+      publish: (subject, text = '') => this.sendToAll(subject, text),
       ask: (subject, text) => {
         world.messages += 1;
         return new Promise((resolve) => {

@@ -83,12 +83,12 @@ export async function startSharing(together: Together): Promise<Replica> {
 
 function newSharing(
   nats: Nats,
-  { prefix, mac = testMac, distrust = () => {}, ...settings }: Omit<Together, 'url'>,
+  { prefix, mac = testMac, distrust = () => {}, leaseMs }: Omit<Together, 'url'>,
 ): Sharing {
   const replica = randomUUID();
   const store = new CounterStore(nats, prefix, replica, { mac, distrust });
   const peers = new PeerMessages(nats, mac, distrust);
-  return new Sharing({ nats: peers, store, distrust, prefix, replica, log, ...settings });
+  return new Sharing({ nats: peers, store, distrust, prefix, replica, log }, leaseMs);
 }
 
 /** The slots of a single replica that never connects to NATS. */

@@ -61,7 +61,7 @@ function createCallers(base: Base) {
   const keyUses = new KeyUses(database, clock);
   const authenticator = new Authenticator({ database, environment, macKeys, seals, log, uses: keyUses });
   const replica = randomUUID();
-  const store = new CounterStore(nats, prefix, replica, { mac: peerMac, distrust, copies: natsReplicas });
+  const store = new CounterStore(nats, prefix, replica, { mac: peerMac, distrust }, natsReplicas);
   const sharing = new Sharing({ nats: peers, store, distrust, prefix, replica, log });
   const slots = new SharedSlots(sharing);
   const limits = new CallerLimits(slots, new SharedBuckets(sharing));

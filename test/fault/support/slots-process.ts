@@ -23,15 +23,9 @@ const replica = randomUUID();
 const prefix = SLOTS_PREFIX ?? '';
 const mac = new PeerMac(onlyKey(Buffer.alloc(32, 7)));
 const distrust = () => {};
-const sharing = new Sharing({
-  nats: new PeerMessages(nats, mac, distrust),
-  store: new CounterStore(nats, prefix, replica, { mac, distrust }),
-  distrust,
-  prefix,
-  replica,
-  log,
-  leaseMs: Number(SLOTS_LEASE_MS ?? 5_000),
-});
+const store = new CounterStore(nats, prefix, replica, { mac, distrust });
+const peers = new PeerMessages(nats, mac, distrust);
+const sharing = new Sharing({ nats: peers, store, distrust, prefix, replica, log }, Number(SLOTS_LEASE_MS ?? 5_000));
 const slots = new SharedSlots(sharing);
 sharing.start();
 await nats.start();

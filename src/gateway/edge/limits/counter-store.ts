@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type KV, type KvEntry, type KvStatus, NatsError, StorageType } from 'nats';
+import { type KV, type KvEntry, NatsError, StorageType } from 'nats';
 import { type Nats, offlineMs } from '../../../kit/nats.ts';
 import type { PeerMac } from '../peers/mac.ts';
 import type { Distrust, UntrustedReason } from '../peers/untrusted.ts';
@@ -45,13 +45,6 @@ interface Seen {
   readonly writtenAt: number;
 }
 
-export interface CounterStoreOptions {
-  readonly mac: PeerMac;
-  readonly distrust: Distrust;
-  /** On how many servers of a NATS cluster the bucket is kept. */
-  readonly copies?: number;
-}
-
 /**
  * The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. Replicas use the NATS
  * server's clock instead of comparing theirs. Its error is the round trip of the fastest answer in the last 30 s. An entry
@@ -73,12 +66,10 @@ export class CounterStore {
     private readonly nats: Nats,
     private readonly prefix: string,
     private readonly replica: string,
-    private readonly options: CounterStoreOptions,
+    private readonly peers: { readonly mac: PeerMac; readonly distrust: Distrust },
+    /** On how many servers of a NATS cluster the bucket is kept. */
+    private readonly copies = 1,
   ) {}
-
-  get #copies(): number {
-    return this.options.copies ?? 1;
-  }
 
   /** The time of the server's clock. Throws if it was never read. */
   get now(): Instant {
@@ -90,15 +81,18 @@ export class CounterStore {
   /** Opens the bucket, or creates it. Returns its age in milliseconds. */
   async open(): Promise<number> {
     const bucket = await this.#openOrReplace();
-    const status = await bucket.status();
-    await this.#raiseCopies(status);
+    const { streamInfo } = await bucket.status();
+    if (streamInfo.config.num_replicas < this.copies) {
+      const { streams } = await this.#manager();
+      await streams.update(this.#streamName, { ...streamInfo.config, num_replicas: this.copies });
+    }
     this.#bucket = bucket;
     this.#revision = 0;
     this.#seen.clear();
     // NATS may run on another server than before.
     this.#ahead = undefined;
     const now = await this.readClock();
-    this.createdAt = Date.parse(status.streamInfo.created);
+    this.createdAt = Date.parse(streamInfo.created);
     return now - this.createdAt;
   }
 
@@ -113,7 +107,7 @@ export class CounterStore {
       return bucket;
     } catch (error) {
       this.#offlineSince ??= performance.now();
-      if (performance.now() - this.#offlineSince < offlineMs(this.#copies)) throw error;
+      if (performance.now() - this.#offlineSince < offlineMs(this.copies)) throw error;
       const manager = await this.#manager();
       await manager.getAccountInfo(); // Throws unless the cluster has a leader, who alone can delete it.
       // The servers that have the bucket would answer, so that this fails even when it is done.
@@ -121,12 +115,6 @@ export class CounterStore {
       this.#offlineSince = undefined;
       return this.#openBucket();
     }
-  }
-
-  async #raiseCopies({ streamInfo: { config } }: KvStatus): Promise<void> {
-    if (config.num_replicas >= this.#copies) return;
-    const { streams } = await this.#manager();
-    await streams.update(this.#streamName, { ...config, num_replicas: this.#copies });
   }
 
   #manager() {
@@ -145,7 +133,7 @@ export class CounterStore {
       ttl: keptMs,
       max_bytes: maxBytes,
       maxValueSize: maxEntryBytes,
-      replicas: this.#copies,
+      replicas: this.copies,
       // A follower's answer could be old.
       allow_direct: false,
       timeout: timeoutMs,
@@ -164,11 +152,7 @@ export class CounterStore {
     // The time would be that of another's write.
     if (entry.length !== word.length || entry.string() !== word) throw new Error('the clock entry was overwritten');
     const created = entry.created.getTime();
-    this.#learn({ atLeast: created - answeredAt, atMost: created + grainMs - sentAt, readAt: answeredAt });
-    return created;
-  }
-
-  #learn(next: Instant & { readonly readAt: number }): void {
+    const next = { atLeast: created - answeredAt, atMost: created + grainMs - sentAt, readAt: answeredAt };
     const best = this.#ahead;
     const isBetter =
       best === undefined ||
@@ -178,6 +162,7 @@ export class CounterStore {
       next.atLeast > best.atMost ||
       next.atMost < best.atLeast;
     if (isBetter) this.#ahead = next;
+    return created;
   }
 
   /** Reads an entry. Throws an `UntrustedEntryError` if no gateway of the ring wrote it, or it was replaced by a former one. */
@@ -186,14 +171,17 @@ export class CounterStore {
     if (entry !== null && entry.operation === 'PUT') return this.#open(key, entry);
     const seen = this.#seen.get(key);
     const isRemoved = entry !== null || (seen !== undefined && this.now.atMost - seen.writtenAt < neverGoneMs);
-    if (isRemoved) throw await this.#removed(entry?.revision ?? 0);
-    return { value: undefined, revision: 0 };
+    if (!isRemoved) return { value: undefined, revision: 0 };
+    const { streamInfo } = await this.#opened.status();
+    const isSameBucket = Date.parse(streamInfo.created) === this.createdAt;
+    if (isSameBucket) throw this.untrusted('removed', entry?.revision ?? 0);
+    throw new StoreLostError('the shared counter store was made again');
   }
 
   #open(key: string, entry: KvEntry): Entry {
     const { revision } = entry;
     const writtenAt = entry.created.getTime();
-    const opened = openEntry(this.options.mac, this.#subjectOf(key), entry.value, writtenAt);
+    const opened = openEntry(this.peers.mac, this.#subjectOf(key), entry.value, writtenAt);
     if (typeof opened === 'string') throw this.untrusted(opened, revision);
     const { text, stamp } = opened;
     const seen = this.#seen.get(key);
@@ -206,22 +194,15 @@ export class CounterStore {
 
   /** Counts an entry that is not believed, and returns the error to throw. */
   untrusted(reason: UntrustedReason, revision: number): UntrustedEntryError {
-    this.options.distrust('entry', reason);
+    this.peers.distrust('entry', reason);
     return new UntrustedEntryError(reason, revision);
-  }
-
-  /** The error of an entry that is gone: somebody removed it, unless the bucket is another one than before. */
-  async #removed(revision: number): Promise<Error> {
-    const { streamInfo } = await this.#opened.status();
-    if (Date.parse(streamInfo.created) === this.createdAt) return this.untrusted('removed', revision);
-    return new StoreLostError('the shared counter store was made again');
   }
 
   /** Writes an entry unless another replica changed it. Returns the new revision, or undefined. */
   async write(key: string, { value, revision: previous }: Entry): Promise<number | undefined> {
     const writtenAt = Math.round(this.now.atMost);
     const stamp = Math.max((this.#seen.get(key)?.stamp ?? 0) + 1, writtenAt);
-    const text = sealEntry(this.options.mac, this.#subjectOf(key), { text: JSON.stringify(value), stamp });
+    const text = sealEntry(this.peers.mac, this.#subjectOf(key), { text: JSON.stringify(value), stamp });
     try {
       const revision = await this.#put(key, text, previous);
       this.#remember(key, { revision, stamp, writtenAt });

@@ -19,7 +19,7 @@ export interface Rate {
 }
 
 /** Tokens that a replica has drawn and hands out from memory. */
-export interface Stock {
+interface Stock {
   readonly tokens: number;
   /** They expire at this time, in milliseconds of the server's clock. */
   readonly until: number;
@@ -50,7 +50,6 @@ export interface Draw {
   readonly needed: number;
   /** The spare tokens it asks for. It gets at most half of the rest. */
   readonly spare: number;
-  readonly stockMs: number;
   readonly now: Instant;
 }
 
@@ -74,12 +73,12 @@ export class SharedBuckets {
 }
 
 class BucketCounter extends SharedCounter<Bucket> {
+  protected readonly folder = 'tokens';
   #rate: Rate = { perSecond: 0, burst: 0 };
   /** Drawn tokens, valid until `goodUntil`. */
   #stock = 0;
   #goodUntil = 0;
-  /** How many spare tokens to draw, and how many to give back. */
-  #spare = 0;
+  /** How many tokens to give back. */
   #given = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
   #usedAt = Number.NEGATIVE_INFINITY;
@@ -87,12 +86,8 @@ class BucketCounter extends SharedCounter<Bucket> {
   /** The bucket has no token before this time, so a request need not ask. */
   #emptyUntil = 0;
   /** This replica's share while it is in use, and the tokens taken from it that the entry does not have yet. */
-  #share: { level: number; filledAt: number } | undefined;
+  #share: { readonly level: number; readonly at: number } | undefined;
   #uncharged = 0;
-
-  constructor(sharing: Sharing, name: string) {
-    super(sharing, 'tokens', name);
-  }
 
   takeAt(rate: Rate): boolean | Promise<boolean> {
     this.#rate = rate;
@@ -101,10 +96,8 @@ class BucketCounter extends SharedCounter<Bucket> {
 
   override lost(): void {
     super.lost();
-    const now = this.sharing.time.now();
     this.#emptyUntil = 0;
-    if (this.#share === undefined) this.#beginShare(Math.min(this.#stockAt(now), this.#shareOfRate.burst), now);
-    this.#stock = 0;
+    this.#fillShare(this.sharing.time.now());
   }
 
   protected hasChange(purpose: Purpose): boolean {
@@ -114,10 +107,8 @@ class BucketCounter extends SharedCounter<Bucket> {
   }
 
   protected takeHeld(now: number): boolean {
-    if (this.#share !== undefined) {
-      this.#uncharged = this.#chargeAt(now);
-      this.#share = undefined;
-    }
+    this.#uncharged = this.#chargeAt(now);
+    this.#share = undefined;
     if (this.#stockAt(now) < 1) return false;
     this.#stock -= 1;
     this.#usedAt = now;
@@ -127,16 +118,11 @@ class BucketCounter extends SharedCounter<Bucket> {
 
   protected takeOfShare(now: number): boolean | Promise<boolean> {
     const { time, lostAt } = this.sharing;
-    const { perSecond, burst } = this.#shareOfRate;
-    const filled = Math.max(this.#stockAt(now), ((now - lostAt) * perSecond) / 1_000);
-    const share = this.#share ?? this.#beginShare(Math.min(burst, filled), now);
-    this.#stock = 0;
-    share.level = Math.min(burst, share.level + ((now - share.filledAt) * perSecond) / 1_000);
-    share.filledAt = now;
-    const missingMs = waitForToken(share, this.#shareOfRate);
+    const { level } = this.#fillShare(now);
+    const missingMs = waitForToken(level, this.#shareOfRate);
     // The other replicas' tokens are out of reach now, so a short wait is worth it.
     if (missingMs > (now - lostAt < busyMs ? waitMs.share : 0)) return false;
-    share.level -= 1;
+    this.#share = { level: level - 1, at: now };
     this.#uncharged += 1;
     this.#usedAt = now + missingMs;
     return missingMs === 0 || time.wait(missingMs).then(() => true);
@@ -147,39 +133,37 @@ class BucketCounter extends SharedCounter<Bucket> {
   }
 
   protected valueFrom(read: unknown): Bucket | undefined {
-    const found = bucketFrom(read);
-    if (found === undefined || !isOfNow(found, this.sharing.store.now)) return undefined;
+    const found = bucketFrom(read, this.sharing.store.now);
     // Replicas never owe more than they can take from their shares and in a second, and a token each.
     const { perSecond, burst } = this.#rate;
-    return { ...found, level: Math.max(found.level, -(burst + perSecond + this.sharing.replicas)) };
+    return found && { ...found, level: Math.max(found.level, -(burst + perSecond + this.sharing.replicas)) };
   }
 
   protected newValue(isUntrusted: boolean): Bucket {
-    // Nobody knows how many tokens there were, so it fills from now on.
-    if (isUntrusted) return { level: 0, at: this.sharing.store.now.atLeast, held: {} };
-    // It may have been filling since the store began, or since its entry was deleted.
     const { now, createdAt } = this.sharing.store;
+    // Nobody knows how many tokens there were, so it fills from now on.
+    if (isUntrusted) return { level: 0, at: now.atLeast, held: {} };
+    // It may have been filling since the store began, or since its entry was deleted.
     const isNew = this.sharing.isFirst && now.atMost - createdAt < keptMs;
     return { level: isNew ? this.#rate.burst : 0, at: Math.max(createdAt, now.atLeast - keptMs), held: {} };
   }
 
   protected prepare(purpose: Purpose, now: number): void {
     const stock = this.#stockAt(now);
-    const isBusy = now - this.#drawnAt < busyMs;
-    this.#spare = purpose === 'draw' && isBusy ? this.#usualStock : 0;
-    this.#given = 0;
-    if (purpose !== 'give' && purpose !== 'leave') return;
-    this.#given = purpose === 'give' && now - this.#usedAt < inUseMs ? Math.ceil(stock / 2) : stock;
+    if (purpose === 'leave') this.#given = stock;
+    else if (purpose === 'give') this.#given = now - this.#usedAt < inUseMs ? Math.ceil(stock / 2) : stock;
+    else this.#given = 0;
     this.#stock = stock - this.#given;
   }
 
   /** Draws, gives back, and charges tokens taken from the share. The write also tells the others how many were used. */
   protected change(before: Bucket, purpose: Purpose, sentAt: number): EntryChange<Bucket> {
     const { replica, store } = this.sharing;
+    const { now } = store;
     const own = this.#stockAt(sentAt);
     const uncharged = this.#uncharged;
     const charge = this.#chargeAt(sentAt);
-    const { now } = store;
+    const spare = purpose === 'draw' && sentAt - this.#drawnAt < busyMs ? this.#usualStock : 0;
     this.#stock = own;
     const { bucket, drawn } = draw(before, this.#rate, {
       replica,
@@ -189,11 +173,10 @@ class BucketCounter extends SharedCounter<Bucket> {
       given: this.#given,
       charge,
       needed: Math.max(0, this.waiting.length - own),
-      spare: Math.max(0, this.#spare - own),
-      stockMs,
+      spare: Math.max(0, spare - own),
       now,
     });
-    this.#emptyUntil = drawn > 0 ? 0 : sentAt + Math.min(waitForToken(bucket, this.#rate), waitMs.askAgain);
+    this.#emptyUntil = drawn > 0 ? 0 : sentAt + Math.min(waitForToken(bucket.level, this.#rate), waitMs.askAgain);
     const isUnchanged = drawn === 0 && charge === 0;
     const hasUsed = (before.held[replica]?.tokens ?? 0) > own;
     if (isUnchanged && (purpose === 'draw' || purpose === 'settle' || !hasUsed)) return { done: () => false };
@@ -207,9 +190,11 @@ class BucketCounter extends SharedCounter<Bucket> {
     return { value: bucket, done };
   }
 
-  protected othersToAsk(bucket: Bucket, now: number): string[] {
+  protected othersToAsk({ held }: Bucket, now: number): string[] {
     if (now - this.#askedAt < waitMs.askAgain) return [];
-    const others = holdersBut(this.sharing.replica, bucket, this.sharing.store.now);
+    const { replica, store } = this.sharing;
+    const { atLeast } = store.now;
+    const others = Object.keys(held).filter((id) => id !== replica && (held[id]?.until ?? 0) > atLeast);
     if (others.length > 0) {
       this.#askedAt = now;
       this.#emptyUntil = 0;
@@ -230,116 +215,91 @@ class BucketCounter extends SharedCounter<Bucket> {
     return { perSecond: this.#rate.perSecond / replicas, burst: Math.max(1, this.#rate.burst / replicas) };
   }
 
-  #beginShare(level: number, now: number): { level: number; filledAt: number } {
-    this.#share = { level, filledAt: now };
+  /** Fills the share for the time until now. It begins with the stock, or what came since the other replicas were lost. */
+  #fillShare(now: number): { readonly level: number } {
+    const { perSecond, burst } = this.#shareOfRate;
+    // A finite time, because 0 tokens per second times an infinite time is not a number.
+    const since = Math.max(Number.MIN_SAFE_INTEGER, this.sharing.lostAt);
+    const { level, at } = this.#share ?? { level: this.#stockAt(now), at: since };
+    this.#stock = 0;
+    this.#share = { level: Math.min(burst, level + ((now - at) * perSecond) / 1_000), at: now };
     return this.#share;
   }
 
   /** The tokens taken from the share that it has not regained since. */
   #chargeAt(now: number): number {
     if (this.#share === undefined || this.#uncharged === 0) return this.#uncharged;
-    const { perSecond, burst } = this.#shareOfRate;
-    const level = this.#share.level + ((now - this.#share.filledAt) * perSecond) / 1_000;
-    return Math.min(this.#uncharged, Math.max(0, burst - level));
+    return Math.min(this.#uncharged, Math.max(0, this.#shareOfRate.burst - this.#fillShare(now).level));
   }
 }
 
-/** A time further ahead than this comes from a clock that was set back since. */
-const maxAheadMs = 5_000;
-
 /**
  * Draws from a bucket. The elapsed time is measured from the earliest possible time of the last draw to the earliest
- * possible time now. Replicas may differ in that, so the bucket fills more slowly by the difference.
+ * possible time now. Replicas may differ in that, so the bucket fills more slowly by the difference. Another replica's
+ * stock counts as part of it until it expires, because the time of its use is unknown and the bucket could have been
+ * full until then. A replica knows its own last use.
  */
 export function draw(before: Bucket, { perSecond, burst }: Rate, by: Draw): { bucket: Bucket; drawn: number } {
   const { now, replica, own } = by;
-  const slower = 1 - (now.atMost - now.atLeast) / 1_000;
-  const bucket = fill(before, { perSecond: perSecond * Math.max(0, slower), burst }, by);
-  const others = Object.entries(bucket.held).filter(([id]) => id !== replica);
-  const level = Math.min(burst - own - sum(others), bucket.level + by.given) - by.charge;
+  const { [replica]: ownBefore = { tokens: 0, until: 0 }, ...heldByOthers } = before.held;
+  const ownUsed = { tokens: Math.max(0, ownBefore.tokens - own), until: Math.min(ownBefore.until, by.ownSince) };
+  const stocks = [...Object.values(heldByOthers), ownUsed];
+  const perMs = (perSecond * Math.max(0, 1 - (now.atMost - now.atLeast) / 1_000)) / 1_000;
+  let { level, at } = before;
+  let room = burst - own - sum(stocks);
+  const fillTo = (end: number) => {
+    level = Math.min(Math.max(level, room), level + Math.max(0, end - at) * perMs);
+    at = Math.max(at, end);
+  };
+  const expired = stocks.filter(({ until }) => until <= now.atLeast).sort((one, other) => one.until - other.until);
+  for (const { tokens, until } of expired) {
+    fillTo(until);
+    room += tokens;
+  }
+  fillTo(now.atLeast);
+  const others = Object.entries(heldByOthers).filter(([, { until }]) => until > now.atLeast);
+  level = Math.min(burst - own - sum(others.map(([, stock]) => stock)), level + by.given) - by.charge;
   const whole = Math.max(0, Math.floor(level));
   const needed = Math.min(by.needed, whole);
   const drawn = needed + Math.min(by.spare, Math.floor((whole - needed) / 2));
-  const stock = { tokens: own + drawn, until: Math.ceil(now.atMost + by.stockMs) };
+  const stock = { tokens: own + drawn, until: Math.ceil(now.atMost + stockMs) };
   return {
     bucket: {
       // Rounded down, so that rounding never adds tokens.
       level: Math.floor((level - drawn) * 1_000) / 1_000,
-      at: Math.ceil(bucket.at * 1_000) / 1_000,
+      at: Math.ceil(at * 1_000) / 1_000,
       held: Object.fromEntries(stock.tokens > 0 ? [...others, [replica, stock]] : others),
     },
     drawn,
   };
 }
 
-/**
- * Fills the bucket for the elapsed time. Another replica's stock counts as part of it until it expires, because the
- * time of its use is unknown and the bucket could have been full until then. A replica knows its own last use.
- */
-function fill({ level, at, held }: Bucket, { perSecond, burst }: Rate, by: Draw): Bucket {
-  const { now, replica, own, ownSince } = by;
-  const isAhead = (time: number) => time > now.atMost + maxAheadMs;
-  let filledTo = isAhead(at) ? now.atLeast : at;
-  let filled = level;
-  const stocks = Object.entries(held)
-    .filter(([, { until }]) => !isAhead(until))
-    .map(([id, { tokens, until }]): [string, Stock] => {
-      const isOwn = id === replica;
-      return [id, isOwn ? { tokens: Math.max(0, tokens - own), until: Math.min(until, ownSince) } : { tokens, until }];
-    });
-  const fillTo = (end: number, room: number) => {
-    filled = Math.min(Math.max(filled, room), filled + (Math.max(0, end - filledTo) * perSecond) / 1_000);
-    filledTo = Math.max(filledTo, end);
-  };
-  let rest = sum(stocks);
-  const expired = stocks
-    .filter(([, { until }]) => until <= now.atLeast)
-    .sort(([, one], [, other]) => one.until - other.until);
-  for (const [, { tokens, until }] of expired) {
-    fillTo(until, burst - own - rest);
-    rest -= tokens;
-  }
-  fillTo(now.atLeast, burst - own - rest);
-  return {
-    level: filled,
-    at: filledTo,
-    held: Object.fromEntries(stocks.filter(([, { until }]) => until > now.atLeast)),
-  };
-}
-
-function sum(held: readonly [string, Stock][]): number {
-  return held.reduce((total, [, { tokens }]) => total + tokens, 0);
+function sum(stocks: readonly Stock[]): number {
+  return stocks.reduce((total, { tokens }) => total + tokens, 0);
 }
 
 /** The time until a level has become one token, in milliseconds. */
-export function waitForToken({ level }: Pick<Bucket, 'level'>, { perSecond }: Rate): number {
+export function waitForToken(level: number, { perSecond }: Rate): number {
   return perSecond > 0 ? (Math.max(0, 1 - level) * 1_000) / perSecond : Number.POSITIVE_INFINITY;
-}
-
-/** The other replicas with a valid stock. */
-export function holdersBut(replica: string, { held }: Bucket, now: Instant): string[] {
-  return Object.keys(held).filter((id) => id !== replica && (held[id]?.until ?? 0) > now.atLeast);
 }
 
 /** No bucket holds more tokens, or owes more: a partner's rate and burst are at most 1,000,000. */
 const maxTokens = 4_000_000;
+/** Replicas differ less about the server's clock, so a time further ahead comes from a clock that was set back since. */
+const maxAheadMs = 5_000;
 
-/** Checks an entry's value; undefined if it is no bucket, or one that cannot be. */
-export function bucketFrom(value: unknown): Bucket | undefined {
+/** Checks an entry's value; undefined if it is no bucket, or one that cannot be, or one of a time to come. */
+export function bucketFrom(value: unknown, { atMost }: Instant): Bucket | undefined {
   const { level, at, held } = (value ?? {}) as Partial<Bucket>;
-  const isTime = (time: unknown): time is number => Number.isFinite(time);
+  const isTime = (time: unknown, latest: number): time is number => Number.isFinite(time) && Number(time) <= latest;
   const isStock = ([replica, stock]: [string, Partial<Stock> | null]) => {
     const { tokens, until } = stock ?? {};
-    return isReplicaName(replica) && typeof tokens === 'number' && tokens >= 0 && tokens <= maxTokens && isTime(until);
+    const isCount = typeof tokens === 'number' && tokens >= 0 && tokens <= maxTokens;
+    return isReplicaName(replica) && isCount && isTime(until, atMost + maxAheadMs + stockMs);
   };
-  if (typeof level !== 'number' || !(Math.abs(level) <= maxTokens) || !isTime(at)) return undefined;
+  if (typeof level !== 'number' || !(Math.abs(level) <= maxTokens) || !isTime(at, atMost + maxAheadMs))
+    return undefined;
   if (typeof held !== 'object' || held === null || Array.isArray(held)) return undefined;
   const stocks = Object.entries(held);
   return stocks.length <= maxReplicas && stocks.every(isStock) ? { level, at, held } : undefined;
-}
-
-/** Whether no time of a bucket is further ahead than replicas can differ about the server's clock. */
-export function isOfNow({ at, held }: Bucket, { atMost }: Instant): boolean {
-  const last = atMost + maxAheadMs;
-  return at <= last && Object.values(held).every(({ until }) => until <= last + stockMs);
 }

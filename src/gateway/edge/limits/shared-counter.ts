@@ -23,6 +23,10 @@ const idleMs = 10_000;
 export abstract class SharedCounter<Value> implements ReplicatedCounter {
   /** Requests that wait, in order of arrival. */
   protected readonly waiting: ((isTaken: boolean | Promise<boolean>) => void)[] = [];
+  /** The first part of the entry's key; the second one is the counter's name. */
+  protected abstract readonly folder: string;
+  /** Whether the waiting requests ask repeatedly until they get some. */
+  protected isInLine = false;
   /** The entry as last read or written, unless another replica may have changed it. */
   #entry: Entry<Value> | undefined;
   /** Serialises changes of the entry. */
@@ -31,12 +35,9 @@ export abstract class SharedCounter<Value> implements ReplicatedCounter {
   #takenAt = 0;
   /** Whether the entry is not believed, and must be written again before the replicas count together. */
   #isUntrusted = false;
-  /** Whether the waiting requests ask repeatedly until they get some. */
-  protected isInLine = false;
 
   constructor(
     protected readonly sharing: Sharing,
-    private readonly folder: string,
     protected readonly name: string,
   ) {}
 
@@ -67,6 +68,10 @@ export abstract class SharedCounter<Value> implements ReplicatedCounter {
     return isIdle && !this.needs('settle') && !this.needs('leave');
   }
 
+  lost(): void {
+    this.#entry = undefined;
+  }
+
   /** Takes one; false if there is none. It never throws. */
   protected take(): boolean | Promise<boolean> {
     const { sharing } = this;
@@ -82,15 +87,16 @@ export abstract class SharedCounter<Value> implements ReplicatedCounter {
     });
   }
 
-  /** Draws for the waiting requests, and asks the other replicas for unused parts. */
+  /** Draws for the waiting requests, and asks the other replicas once for unused parts. */
   protected async draw(): Promise<void> {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
-    const { losses } = this.sharing;
+    const { losses, time } = this.sharing;
     try {
       for (let hasAsked = false; ; ) {
         const hasMore = await this.update('draw');
-        this.#serve();
+        while (this.waiting.length > 0 && this.sharing.isShared && this.takeHeld(time.now()))
+          this.waiting.shift()?.(true);
         if (this.waiting.length === 0) break;
         if (hasMore) continue;
         if (hasAsked || !(await this.askOthers())) break;
@@ -104,11 +110,6 @@ export abstract class SharedCounter<Value> implements ReplicatedCounter {
     for (const settle of this.waiting.splice(0)) settle(this.sharing.isShared ? false : this.take());
   }
 
-  #serve(): void {
-    const now = this.sharing.time.now();
-    while (this.waiting.length > 0 && this.sharing.isShared && this.takeHeld(now)) this.waiting.shift()?.(true);
-  }
-
   /** Asks the other replicas to give up unused parts. Returns whether there are any. */
   protected async askOthers(): Promise<boolean> {
     const others = this.#entry === undefined ? [] : this.othersToAsk(this.#entry.value, this.sharing.time.now());
@@ -116,16 +117,6 @@ export abstract class SharedCounter<Value> implements ReplicatedCounter {
     await this.sharing.ask(others, this.name, this.isInLine);
     this.#entry = undefined;
     return true;
-  }
-
-  async give(_isInLine: boolean): Promise<void> {
-    if (!this.sharing.isShared) return;
-    const { losses } = this.sharing;
-    await this.update('give').catch((error: unknown) => this.sharing.fail(error, losses));
-  }
-
-  lost(): void {
-    this.#entry = undefined;
   }
 
   /** Returns whether this replica holds more than before. */
@@ -144,7 +135,7 @@ export abstract class SharedCounter<Value> implements ReplicatedCounter {
     if (purpose !== 'draw') this.#entry = undefined;
     this.prepare(purpose, time.now());
     for (const end = time.now() + writeWithinMs; time.now() < end; ) {
-      const entry = this.#entry ?? (await this.#readFor(purpose));
+      const entry = this.#entry ?? (await this.read(purpose));
       checkLosses();
       this.#entry = entry;
       const { value, done } = this.change(entry.value, purpose, time.now());
@@ -160,28 +151,24 @@ export abstract class SharedCounter<Value> implements ReplicatedCounter {
     return false;
   }
 
-  /** An entry that is not believed counts as absent before the replicas count together: each writes what it took. */
-  async #readFor(purpose: Purpose): Promise<Entry<Value>> {
+  /**
+   * Reads the entry. Before the replicas count together, one that is not believed counts as absent, because each of them writes
+   * what it took. Otherwise throws an `UntrustedEntryError`.
+   */
+  protected async read(purpose?: Purpose): Promise<Entry<Value>> {
+    const { store } = this.sharing;
     try {
-      const entry = await this.read();
+      const { value, revision } = await store.read(this.#key);
+      const found = revision === 0 ? this.newValue(false) : this.valueFrom(value);
+      if (found === undefined) throw store.untrusted('nonsense', revision);
       this.#isUntrusted = false;
-      return entry;
+      return { value: found, revision };
     } catch (error) {
       if (!(error instanceof UntrustedEntryError)) throw error;
       this.#isUntrusted = true;
       if (purpose !== 'settle') throw error;
       return { value: this.newValue(true), revision: error.revision };
     }
-  }
-
-  /** Throws an `UntrustedEntryError` if the entry is not believed. */
-  protected async read(): Promise<Entry<Value>> {
-    const { store } = this.sharing;
-    const { value, revision } = await store.read(this.#key);
-    if (revision === 0) return { value: this.newValue(false), revision };
-    const found = this.valueFrom(value);
-    if (found === undefined) throw store.untrusted('nonsense', revision);
-    return { value: found, revision };
   }
 
   get #key(): string {

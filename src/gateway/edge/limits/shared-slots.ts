@@ -59,6 +59,7 @@ export class SharedSlots {
 }
 
 class SlotCounter extends SharedCounter<Reservations> {
+  protected readonly folder = 'slots';
   #most = 1;
   #used = 0;
   /**
@@ -71,10 +72,6 @@ class SlotCounter extends SharedCounter<Reservations> {
   #writtenAt = 0;
   #idleSince = 0;
   #yieldsUntil = 0;
-
-  constructor(sharing: Sharing, name: string) {
-    super(sharing, 'slots', name);
-  }
 
   acquire(most: number, isInLine: boolean): boolean | Promise<boolean> {
     this.#most = most;
@@ -89,21 +86,16 @@ class SlotCounter extends SharedCounter<Reservations> {
 
   /** How many are in use on all replicas, or here while the others cannot be asked. */
   async usedByAll(): Promise<number> {
-    if (!this.sharing.isShared) return this.#used;
-    try {
-      const { value } = await this.read();
-      if (sum(this.#others(value)) === 0) return this.#used;
-      // Their reservations may include idle slots. Once asked, they write the number in use.
-      await this.sharing.ask(this.othersToAsk(value), this.name, false);
-      return sum(this.#others((await this.read()).value)) + this.#used;
-    } catch {
-      return this.#used;
-    }
+    const others = this.sharing.isShared ? await this.#usedByOthers().catch(() => 0) : 0;
+    return others + this.#used;
   }
 
-  override async give(isInLine: boolean): Promise<void> {
-    if (isInLine) this.#yieldsUntil = this.sharing.time.now() + yieldMs;
-    await super.give(isInLine);
+  async #usedByOthers(): Promise<number> {
+    const { value } = await this.read();
+    if (sum(this.#others(value)) === 0) return 0;
+    // Their reservations may include idle slots. Once asked, they write the number in use.
+    await this.sharing.ask(this.othersToAsk(value), this.name, false);
+    return sum(this.#others((await this.read()).value));
   }
 
   override lost(): void {
@@ -119,19 +111,12 @@ class SlotCounter extends SharedCounter<Reservations> {
     return !this.isBusy && (isIdle || isOld || this.#written !== Math.max(this.#used, this.#reserved));
   }
 
-  override async update(purpose: Purpose): Promise<boolean> {
-    const hasMore = await super.update(purpose);
-    // Too many are in use, so replicas with idle slots must give them up.
-    if (purpose === 'settle' && this.#used > this.#reserved) void this.askOthers();
-    return hasMore;
-  }
-
   protected takeHeld(now: number): boolean {
-    return this.#used < Math.min(this.#reserved, this.#most) && !this.#mustYield(now) && this.#use();
+    return this.#useIf(this.#used < Math.min(this.#reserved, this.#most) && !this.#mustYield(now));
   }
 
   protected takeOfShare(): boolean {
-    return this.#used < Math.max(1, this.#share) && this.#use();
+    return this.#useIf(this.#used < Math.max(1, this.#share));
   }
 
   protected isEmpty(now: number): boolean {
@@ -147,7 +132,8 @@ class SlotCounter extends SharedCounter<Reservations> {
     return {};
   }
 
-  protected prepare(purpose: Purpose): void {
+  protected prepare(purpose: Purpose, now: number): void {
+    if (purpose === 'yield') this.#yieldsUntil = now + yieldMs;
     // No more are acquired from now on. Once that is written, other replicas can have the rest.
     if (purpose !== 'draw') this.#reserved = Math.min(this.#reserved, this.#used);
   }
@@ -163,6 +149,8 @@ class SlotCounter extends SharedCounter<Reservations> {
       const hasMore = reserved > this.#reserved;
       this.#written = own;
       this.#reserved = reserved;
+      // Too many are in use, so replicas with idle slots must give them up.
+      if (purpose === 'settle' && this.#used > reserved) void this.askOthers();
       return hasMore;
     };
     if (own === (before[replica] ?? 0) && (own === 0 || now - this.#writtenAt < refreshMs)) return { done };
@@ -176,10 +164,8 @@ class SlotCounter extends SharedCounter<Reservations> {
   }
 
   #others(reservations: Reservations): Reservations {
-    const { sharing } = this;
-    return Object.fromEntries(
-      Object.entries(reservations).filter(([id]) => id !== sharing.replica && !sharing.isDead(id)),
-    );
+    const others = this.othersToAsk(reservations).filter((id) => !this.sharing.isDead(id));
+    return Object.fromEntries(others.map((id) => [id, reservations[id] ?? 0]));
   }
 
   /** Each replica's part if all of them want slots. */
@@ -192,9 +178,9 @@ class SlotCounter extends SharedCounter<Reservations> {
     return now < this.#yieldsUntil && this.#used >= this.#share;
   }
 
-  #use(): true {
-    this.#used += 1;
-    return true;
+  #useIf(isFree: boolean): boolean {
+    if (isFree) this.#used += 1;
+    return isFree;
   }
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from '../../../kit/log.ts';
 import type { PeerMessages } from '../peers/messages.ts';
 import type { Distrust } from '../peers/untrusted.ts';
 import { type CounterStore, StoreLostError } from './counter-store.ts';
-import { Peers, parseHeartbeat, parsePause } from './peers.ts';
+import { heartbeatForm, maxReplicas, pauseForm } from './peers.ts';
 import { SharedPause } from './shared-pause.ts';
 
 /** Why a counter's entry is changed. */
@@ -12,6 +12,8 @@ export type Purpose =
   | 'draw'
   /** Another replica needs unused parts of this one. */
   | 'give'
+  /** Another replica waits in line for them. */
+  | 'yield'
   /** Periodically, while the replicas count together. */
   | 'sweep'
   /** Before the replicas count together: the others must see how much this replica took from its share. */
@@ -28,8 +30,6 @@ export interface ReplicatedCounter {
   update(purpose: Purpose): Promise<unknown>;
   /** The other replicas may be lost: the entry may be old, and each replica keeps to its share. */
   lost(): void;
-  /** Gives unused parts to another replica, which may wait in line for them. */
-  give(isInLine: boolean): Promise<void>;
 }
 
 /** A clock in milliseconds that never goes back, and a wait by it. */
@@ -47,9 +47,6 @@ export interface SharingParts {
   /** This replica's unique name: letters, digits, hyphens. */
   readonly replica: string;
   readonly log: Logger;
-  /** A replica without a heartbeat for this long counts as dead. */
-  readonly leaseMs?: number;
-  readonly time?: MonotonicTime;
 }
 
 const realTime: MonotonicTime = {
@@ -57,7 +54,6 @@ const realTime: MonotonicTime = {
   wait: (ms, signal) => delay(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => undefined),
 };
 
-const usualLeaseMs = 5_000;
 const heartbeatsPerLease = 5;
 const clockReadingMs = 10_000;
 const sweepMs = 500;
@@ -81,17 +77,16 @@ const maxAtOnce = 32;
 export class Sharing {
   readonly store: SharingParts['store'];
   readonly replica: string;
-  readonly time: MonotonicTime;
   /** Set for the moment before replicas count together or not. Requests wait for it briefly. */
   undecided: Promise<void> | undefined;
   /** Whether this replica began with an empty store and no other replica. */
   isFirst = false;
   losses = 0;
-  readonly #leaseMs: number;
   readonly #heartbeatMs: number;
   readonly #kinds: Map<string, ReplicatedCounter>[] = [];
   readonly #stopping = new AbortController();
-  readonly #peers = new Peers();
+  /** When the last heartbeat of each other replica came. */
+  readonly #heardAt = new Map<string, number>();
   #listeningSince = 0;
   /** When the latest heartbeat that came back was sent. */
   #echoedAt = Number.NEGATIVE_INFINITY;
@@ -103,12 +98,15 @@ export class Sharing {
   readonly #pause = new SharedPause();
   #joining: Promise<void> | undefined;
 
-  constructor(private readonly parts: SharingParts) {
+  /** `leaseMs`: a replica without a heartbeat for this long counts as dead. */
+  constructor(
+    private readonly parts: SharingParts,
+    private readonly leaseMs = 5_000,
+    readonly time: MonotonicTime = realTime,
+  ) {
     this.store = parts.store;
     this.replica = parts.replica;
-    this.time = parts.time ?? realTime;
-    this.#leaseMs = parts.leaseMs ?? usualLeaseMs;
-    this.#heartbeatMs = this.#leaseMs / heartbeatsPerLease;
+    this.#heartbeatMs = leaseMs / heartbeatsPerLease;
   }
 
   /** Whether the replicas count together now, and not each from its share. */
@@ -123,14 +121,14 @@ export class Sharing {
 
   /** The number of replicas; while NATS is away, their last number. */
   get replicas(): number {
-    return 1 + this.#peers.count;
+    return 1 + this.#heardAt.size;
   }
 
   /** Whether a replica is dead, so that others may have its part. */
   isDead(replica: string): boolean {
     const now = this.time.now();
-    if (replica === this.replica || now - this.#listeningSince < this.#leaseMs) return false;
-    return now - this.#peers.heardAt(replica) >= this.#leaseMs;
+    if (replica === this.replica || now - this.#listeningSince < this.leaseMs) return false;
+    return now - (this.#heardAt.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.leaseMs;
   }
 
   /** Registers a kind of counter. The result returns the counter of a name, and makes it if there is none. */
@@ -138,29 +136,46 @@ export class Sharing {
     const counters = new Map<string, Kind>();
     this.#kinds.push(counters);
     return (name) => {
-      const found = counters.get(name);
-      if (found !== undefined) return found;
-      const made = make(name);
-      counters.set(name, made);
-      return made;
+      const counter = counters.get(name) ?? make(name);
+      counters.set(name, counter);
+      return counter;
     };
   }
 
   /** Joins the other replicas once NATS is connected. */
   start(): void {
     const { nats, prefix } = this.parts;
-    nats.subscribe(`${prefix}peers.here`, (text) => this.#onHeartbeat(text));
-    nats.subscribe(`${prefix}peers.gone`, (replica) => this.#peers.remove(replica));
-    nats.subscribe(`${prefix}peers.alone`, (text) => this.#onPause(text));
-    nats.subscribe(`${prefix}peers.ask.${this.replica}`, (text, message) => {
+    this.#subscribe('here', heartbeatForm, (replica, sentAt) => this.#onHeartbeat(replica, sentAt));
+    this.#subscribe('alone', pauseForm, (replica, ms) => replica !== this.replica && this.#keepToShare(ms));
+    nats.subscribe(`${prefix}peers.gone`, (replica) => this.#heardAt.delete(replica));
+    nats.subscribe(`${prefix}peers.ask.${this.replica}`, async (text, message) => {
       const [name = '', line] = text.split(' ');
-      const asked = this.#kinds.map((counters) => counters.get(name)?.give(line !== undefined));
-      void Promise.all(asked).then(() => message.respond());
+      await Promise.all(this.#kinds.map((counters) => this.#give(counters.get(name), line ? 'yield' : 'give')));
+      message.respond();
     });
     nats.onChange((isConnected) => this.#connectionChanged(isConnected));
     void this.#repeat(this.#heartbeatMs, () => this.#sendHeartbeat());
     void this.#repeat(sweepMs, () => this.#sweep());
-    void this.#repeat(clockReadingMs, () => this.isShared && this.#readClock());
+    void this.#repeat(clockReadingMs, () => this.#readClock());
+  }
+
+  /** Receives what replicas say of themselves: a name and a number, in the given form. */
+  #subscribe(subject: string, form: RegExp, receive: (replica: string, number: number) => unknown): void {
+    this.parts.nats.subscribe(`${this.parts.prefix}peers.${subject}`, (text) => {
+      const [, replica, number] = form.exec(text) ?? [];
+      if (replica === undefined) this.parts.distrust('message', 'nonsense');
+      else receive(replica, Number(number));
+    });
+  }
+
+  #publish(subject: string, text: string): void {
+    this.parts.nats.publish(`${this.parts.prefix}peers.${subject}`, text);
+  }
+
+  async #give(counter: ReplicatedCounter | undefined, purpose: Purpose): Promise<void> {
+    if (!this.isShared) return;
+    const { losses } = this;
+    await counter?.update(purpose).catch((error: unknown) => this.fail(error, losses));
   }
 
   /** Asks replicas to give up unused parts of a name. One that does not answer gives up none. */
@@ -186,20 +201,19 @@ export class Sharing {
 
   /** Gives back what this replica holds and announces its end. If that is lost, its missing heartbeats show it. */
   async close(): Promise<void> {
-    const { nats, prefix } = this.parts;
     this.#stopping.abort();
     await this.#joining;
     // Parts that are not given back expire.
     if (this.isShared) await this.#updateAll('leave').catch(() => undefined);
     this.#lose();
-    nats.publish(`${prefix}peers.gone`, this.replica);
-    await nats.flush();
+    this.#publish('gone', this.replica);
+    await this.parts.nats.flush();
   }
 
   /** Whether the other replicas get its heartbeats, so that none takes its part. */
   get #isHeard(): boolean {
     // This ends one heartbeat before the others take this replica for dead.
-    return this.#isConnected && this.time.now() - this.#echoedAt < this.#leaseMs - this.#heartbeatMs;
+    return this.#isConnected && this.time.now() - this.#echoedAt < this.leaseMs - this.#heartbeatMs;
   }
 
   async #repeat(everyMs: number, work: () => unknown): Promise<void> {
@@ -217,6 +231,7 @@ export class Sharing {
 
   /** Reads the server's clock. A failed reading is ignored, because the last one is still true. */
   async #readClock(): Promise<void> {
+    if (!this.isShared) return;
     await this.store.readClock().catch((error: unknown) => {
       if (error instanceof StoreLostError) throw error;
     });
@@ -225,19 +240,21 @@ export class Sharing {
   #sendHeartbeat(): void {
     if (!this.#isConnected) return;
     const now = this.time.now();
-    if (this.#isHeard) this.#peers.removeSilent(this.#leaseMs, now);
-    this.parts.nats.publish(`${this.parts.prefix}peers.here`, `${this.replica} ${now.toFixed(3)}`);
+    if (this.#isHeard) {
+      for (const [replica, at] of this.#heardAt) if (now - at >= this.leaseMs) this.#heardAt.delete(replica);
+    }
+    this.#publish('here', `${this.replica} ${now.toFixed(3)}`);
   }
 
-  #onHeartbeat(text: string): void {
-    const { replica, sentAt } = parseHeartbeat(text) ?? {};
+  #onHeartbeat(replica: string, sentAt: number): void {
     const now = this.time.now();
-    if (replica === undefined || sentAt === undefined) {
-      this.parts.distrust('message', 'nonsense');
-      return;
-    }
     if (replica !== this.replica) {
-      if (!this.#peers.heard(replica, now)) this.#refuseReplica();
+      if (this.#heardAt.has(replica) || this.#heardAt.size < maxReplicas - 1) this.#heardAt.set(replica, now);
+      else {
+        // The share of each would be nearly nothing.
+        this.parts.distrust('replica', 'too_many');
+        this.#pauseAll();
+      }
       return;
     }
     // Its own heartbeat came back, so NATS sent it to the others too.
@@ -250,17 +267,11 @@ export class Sharing {
     this.#join();
   }
 
-  /** There are more than can be, and the share of each would be nearly nothing. */
-  #refuseReplica(): void {
-    this.parts.distrust('replica', 'too_many');
-    this.#pauseAll();
-  }
-
   /** Known replicas count as running until each has had the time to send a heartbeat. */
   #startListening(): void {
     const now = this.time.now();
     this.#listeningSince = now;
-    this.#peers.startListening(now);
+    for (const replica of this.#heardAt.keys()) this.#heardAt.set(replica, now);
   }
 
   #connectionChanged(isConnected: boolean): void {
@@ -283,15 +294,10 @@ export class Sharing {
     if (this.#isPaused) return;
     const ms = this.#pause.next(this.time.now());
     this.#keepToShare(ms);
-    this.parts.nats.publish(`${this.parts.prefix}peers.alone`, `${this.replica} ${ms}`);
+    this.#publish('alone', `${this.replica} ${ms}`);
   }
 
-  #onPause(text: string): void {
-    const asked = parsePause(text);
-    if (asked === undefined) this.parts.distrust('message', 'nonsense');
-    else if (asked.replica !== this.replica) this.#keepToShare(asked.pauseMs);
-  }
-
+  /** Counts alone for so long, in milliseconds. */
   #keepToShare(ms: number): void {
     if (this.#isShared) this.parts.log.warn({ ms }, 'limits are not counted across replicas for a while');
     this.#pause.begin(this.time.now(), ms);
@@ -319,8 +325,12 @@ export class Sharing {
     for (const counters of this.#kinds) for (const counter of counters.values()) counter.lost();
   }
 
+  get #mayJoin(): boolean {
+    return !this.#stopping.signal.aborted && !this.#isShared && this.#isHeard && !this.#isPaused;
+  }
+
   #join(): void {
-    if (this.#isShared || this.#joining !== undefined || !this.#isHeard || this.#isPaused) return;
+    if (this.#joining !== undefined || !this.#mayJoin) return;
     this.#joining = this.#keepJoining().finally(() => {
       this.#joining = undefined;
     });
@@ -331,7 +341,7 @@ export class Sharing {
 
   async #keepJoining(): Promise<void> {
     const { signal } = this.#stopping;
-    while (!signal.aborted && !this.#isShared && this.#isHeard && !this.#isPaused) {
+    while (this.#mayJoin) {
       try {
         await this.#joinOnce(signal);
       } catch (error) {
