@@ -34,7 +34,7 @@ const classes: Readonly<Record<CheckClass, string>> = {
 export function brokerReference(comments: Comments = readComments()): string {
   const parts = [
     '# marina.broker.v1: every call, field and check',
-    'This page is made by `make generate`, from `proto/marina/broker/v1` and `src/broker-check`. What an adapter promises, and why, is in [BROKER-ADAPTERS.md](BROKER-ADAPTERS.md).',
+    'This page is made by `make generate`, from `proto/marina/broker/v1` and `src/broker-check`. [BROKER-ADAPTERS.md](BROKER-ADAPTERS.md) says what an adapter promises, and why.',
     ...files.flatMap((file) => ofFile(comments, file)),
     '## Checks',
     'The checks of `broker-check`, in the order in which they run. An id never changes.',

@@ -273,7 +273,7 @@ export class FixStore extends FixReads {
       };
       const { changes, result } = decide(known);
       const reports = changes.reports.map((report, at) => ({ ...report, number: numbers.lastReport + BigInt(at + 1) }));
-      // A refused order has no number, and was not listed. What was given one was listed then.
+      // A refused order has no number, and was not listed. An order with a number was listed when it got it.
       const revived = changes.orders.filter(
         ({ before, after }) => before.state === 'unsent' && after.state !== 'unsent' && before.number === 0n,
       );
