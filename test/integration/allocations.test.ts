@@ -92,7 +92,7 @@ async function countStored(partner: TestPartner): Promise<number> {
 
 /** Such an allocation is settled by what the broker's record says of it. */
 function settles(name: string, amount: number, ...states: readonly string[]): void {
-  it(`one that ${name} is uncertain, its money reserved, until the broker's record settles it`, async () => {
+  it(`an allocation that ${name} is uncertain, its money reserved, until the broker's record settles it`, async () => {
     const partner = await newPartner(1_000_000n);
     const key = randomUUID();
     const body = { amount_kobo: amount };
@@ -288,7 +288,7 @@ describe('allocations', { concurrency: 4 }, () => {
     assert.equal(await countStored(partner), 1);
   });
 
-  it('what is refused before anything is stored leaves the key free, in the order of checks', async () => {
+  it('a refusal before anything is stored leaves the key free, in the order of checks', async () => {
     const partner = await newPartner(5_000n, { allocationsKoboPerDay: 10_000n });
     const key = randomUUID();
     const tries: readonly [Record<string, unknown>, string, string][] = [
@@ -345,7 +345,7 @@ describe('allocations', { concurrency: 4 }, () => {
     assert.equal(await used(limited), '10000');
   });
 
-  it('what was given back can be used again at once', async () => {
+  it('money that was given back can be used again at once', async () => {
     const partner = await newPartner(999_001n, { allocationsKoboPerDay: 999_001n });
     assert.equal((await gateway.allocate(partner, { amount_kobo: 999_001 })).status, 422);
     const again = await gateway.allocate(partner, { amount_kobo: 999_000 });

@@ -179,7 +179,7 @@ describe('applying for accounts', { concurrency: 4 }, () => {
     });
   }
 
-  it('what is no name of a field is not shown as one', async () => {
+  it('a text that is no name of a field is not shown as one', async () => {
     const gatewayAlone = await startGateway();
     try {
       const partner = await gatewayAlone.newPartner();

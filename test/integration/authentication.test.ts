@@ -187,7 +187,7 @@ describe('what a key costs the database', () => {
     await eventually(async () => assert.deepEqual(await identify(authenticator, [key]), ['good']));
   });
 
-  it('what is no key, or one of the other environment, costs nothing', async () => {
+  it('a text that is no key, or a key of the other environment, costs nothing', async () => {
     const { key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
     const authenticator = start();
     assert.deepEqual(await identify(authenticator, ['x', key.slice(0, -1), `${key.slice(0, -1)}!`]), ['malformed']);
@@ -242,7 +242,7 @@ describe('what a key costs the database', () => {
     });
   }
 
-  it('what was read of a key is believed for 5 seconds from when it was asked for, and so is that there is none', async () => {
+  it('a key that was read is believed for 5 seconds from when it was asked for, and so is its absence', async () => {
     const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
     const { key: unknown } = makeKey('sandbox', macKeys, 'abcdefghijklmn');
     const authenticator = start();

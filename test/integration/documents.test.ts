@@ -133,7 +133,7 @@ describe('documents', () => {
         assert.equal((await send(id, 'signature')).outcome, 'delivered');
       });
 
-      it('what the broker did not confirm is sent again, and only that file', async () => {
+      it('a file that the broker did not confirm is sent again, and only that file', async () => {
         for (const [firstName, before] of [
           ['SIM-LOSE-DOCUMENTS', true],
           ['SIM-HANG-DOCUMENTS', false],
@@ -168,7 +168,7 @@ describe('documents', () => {
         }
       });
 
-      it('what the broker refuses is not delivered, and another file may follow', async () => {
+      it('a file that the broker refuses is not delivered, and another one may follow', async () => {
         const id = await newApplication();
         const refuse = { clientApplicationId: id, times: 1, outcome: DocumentOutcome.REFUSED };
         await gateway.controls.forceDocument(refuse, callTimeout);

@@ -52,7 +52,7 @@ describe("a partner's keys", () => {
     }
   });
 
-  it('what was done with keys is kept: what, when, and with which key', async () => {
+  it('each change of a key is kept, with its time and the key that made it', async () => {
     const partner = await gateway.newPartner();
     const { body: made } = await gateway.rest('POST', '/v1/keys', { key: partner.key, body: { scopes: ['keys'] } });
     await gateway.rest('DELETE', `/v1/keys/${made.id}`, { key: made.secret });

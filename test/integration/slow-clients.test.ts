@@ -77,7 +77,7 @@ describe('clients on bad lines, and those that close early', { concurrency: true
     assert.match(await sendAtOnce(`${head}Content-Length: ${bodyBytes}\r\n\r\n`, 10_000), /^HTTP\/1\.1 404 /);
   });
 
-  it('what follows a request that ends its connection is read, so that the client gets the answer', async () => {
+  it('bytes behind a request that ends its connection are read, so that the client gets the answer', async () => {
     const refused = 'GET /v1/orders HTTP/1.1\r\nHost: not a host\r\n\r\n';
     const next = `POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodyBytes}\r\n\r\n`;
     assert.match(await sendAtOnce(`${refused}${next}`, 2_500), /^HTTP\/1\.1 400 /);

@@ -103,7 +103,7 @@ describe('placing orders', { concurrency: 4 }, () => {
     });
   }
 
-  it('what is refused before anything is stored leaves the key free', async () => {
+  it('a refusal before anything is stored leaves the key free', async () => {
     const partner = await gateway.newPartner({ limits: { ordersKoboPerDay: 100_000n } });
     const key = randomUUID();
     const tries: readonly [Record<string, unknown>, number, string][] = [

@@ -116,7 +116,7 @@ describe('what is stored of attempts at webhooks', () => {
     assert.equal((await endpoint()).failingSince, null);
   });
 
-  it('what fails before a delivery of the same batch is forgotten, and what fails after it is not', async () => {
+  it('a failure before a delivery of the same batch is forgotten, and one after it is not', async () => {
     await queue([1n, 2n]);
     const refused = { outcome: 'event-failed', status: 404, errorClass: 'status' } as const;
     await recordAttempts(store.database, [await attempt(1n, refused), await attempt(2n)], now);

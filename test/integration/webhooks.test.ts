@@ -333,7 +333,7 @@ describe('webhooks', () => {
     await admin.webhooks.rotateSecret({ partnerId: partner.id }, admin.options);
   });
 
-  it('what waited while an endpoint was down arrives oldest first, however long each connection takes', async () => {
+  it('events that waited while an endpoint was down arrive oldest first, however long each connection takes', async () => {
     const { partner } = await register('/in-order');
     receiver.reply('/in-order', () => 503);
     await place(partner, 3);

@@ -119,7 +119,7 @@ describe('what becomes of an allocation', () => {
     ['unclear', { outcome: 'unclear', evidence: 'no answer' }, 'uncertain', 'object'],
   ];
   for (const [name, sent, state, firstAnswer] of cases) {
-    it(`one that is ${name} is ${state}, and the partner hears of it once`, () => {
+    it(`an allocation that is ${name} is ${state}, and the partner hears of it once`, () => {
       const { after, events } = applySent(allocationKind, sending, sent, now, now);
       assert.deepEqual([after.state, after.firstAnswer], [state, firstAnswer]);
       assert.deepEqual(

@@ -91,7 +91,7 @@ describe('what becomes of an application', () => {
     assert.equal(applyReport(opened, report(3, OPENED), now)?.inconsistent, false);
   });
 
-  it('one that never was at the broker and is accepted, opened or rejected is a contradiction a person must see', () => {
+  it('an application that never was at the broker and is accepted, opened or rejected is a contradiction a person must see', () => {
     for (const state of ['refused', 'unplaced'] as const) {
       for (const kind of [ACCEPTED, OPENED, REJECTED]) {
         const applied = applyReport(facts(state), report(1, kind), now);
@@ -136,7 +136,7 @@ describe('what becomes of an application', () => {
     assert.equal(longest?.row.reference, 'R'.repeat(64));
   });
 
-  it('one that is opened already stays so when it is accepted, and opens with no other account', () => {
+  it('an application that is opened already stays so when it is accepted, and opens with no other account', () => {
     const opened = facts('opened', { account: 'C1' });
     const after = (kind: ApplicationReportKind, account: string) =>
       applyReport(opened, report(1, kind, { account }), now);

@@ -21,7 +21,7 @@ describe('what the bench says of two versions', () => {
     assert.equal(compare(Array(7).fill(0), Array(7).fill(0)).verdict, 'same');
   });
 
-  it('what chance explains is not called a change', () => {
+  it('a difference that chance explains is not called a change', () => {
     assert.equal(compare([520, 430, 570, 410, 660, 480, 530, 600], Array(8).fill(500)).verdict, 'unclear');
   });
 

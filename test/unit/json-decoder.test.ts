@@ -70,7 +70,7 @@ test('every text that is no time is refused', () => {
   }
 });
 
-test('what is not JSON, or not an object, is refused without a param', () => {
+test('a body that is not JSON, or not an object, is refused without a param', () => {
   for (const text of ['', '{', '[]', '"a"', '1', 'null', 'true', '{}{}', "{'a':1}", '{"side":"buy",}', '\ufeff{}']) {
     assert.deepEqual(refusal(decodeOrder, text), { code: 'invalid_request', param: undefined }, text);
   }

@@ -187,7 +187,7 @@ test('an event of a kind this release does not know keeps everything else', () =
   assert.equal(event.data.case, undefined);
 });
 
-test('what we wrote reads back as what it was written from', () => {
+test('JSON that we wrote reads back as the message it was written from', () => {
   const event = create(EventSchema, {
     id: 'msg_1',
     type: 'order.pending',

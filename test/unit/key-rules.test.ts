@@ -41,7 +41,7 @@ describe('the addresses of a key', () => {
   const address = fc.tuple(octet, octet, octet, octet).map((octets) => octets.join('.'));
   const range = fc.tuple(address, fc.integer({ min: 0, max: 32 })).map(([each, bits]) => `${each}/${bits}`);
 
-  it('what lies within a range works only from where the range does', () => {
+  it('a range within another one works only from where the outer one does', () => {
     const property = fc.property(range, range, address, (inner, outer, client) => {
       if (!isWithin(inner, [outer])) return;
       const kept = [inner, outer].map((each) => normalAddress(each) ?? '');

@@ -233,7 +233,7 @@ describe('the layout', () => {
     assert.deepEqual(circlesIn(imports), [['a', 'b', 'c'], ['own']]);
   });
 
-  it('what exports spans is loaded where it is configured, and only then', () => {
+  it('the exporter of spans is loaded where it is configured, and only then', () => {
     const exporter = 'gateway/operators/telemetry/otlp-tracer.ts';
     const texts = files.map((path) => [relative(root, path), readFileSync(path, 'utf8')] as const);
     const users = texts.filter(([, text]) => text.includes("'@opentelemetry/")).map(([path]) => path);

@@ -74,7 +74,7 @@ describe('money', () => {
     assert.equal(divideToKoboDecimal(1n, 2n), '0.5');
   });
 
-  it('what is owed is rounded up and what is received down, exactly', () => {
+  it('an amount owed is rounded up and one received down, exactly', () => {
     fc.assert(
       fc.property(fc.bigInt(-(10n ** 17n), 10n ** 17n), fc.bigInt(0n, 999_999_999_999n), (whole, part) => {
         const digits = part.toString().padStart(12, '0').replace(/0+$/, '') || '0';

@@ -30,7 +30,7 @@ describe('reads of the environment that are under way at once', () => {
     assert.equal(state.paused, false);
   });
 
-  it('one that began before a pause and ends after it does not undo it', async () => {
+  it('a read that began before a pause and ends after it does not undo it', async () => {
     const { state, answer } = environment();
     const [poll, afterThePause] = [state.refresh(), state.refresh()];
     answer(1, true);

@@ -64,7 +64,7 @@ export const mechanismBugs: readonly SeededBug[] = [
     find: 'if (settlement !== undefined) this.#transfer',
     replace: "if (settlement === 'post') this.#transfer",
     test: allocations,
-    pattern: 'what was given back can be used again',
+    pattern: 'money that was given back can be used again',
   },
   {
     name: 'a field that has no value any more keeps the one it had',
