@@ -1,4 +1,4 @@
-import { firstSlots } from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
+import { firstSlots } from '../../src/gateway/delivery/webhooks/plan/endpoint-queue.ts';
 import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';

@@ -7,7 +7,7 @@ import {
   listDeliveries,
   lockEvent,
   lockWindow,
-} from '../../src/gateway/delivery/webhooks/delivery-store.ts';
+} from '../../src/gateway/delivery/webhooks/record/delivery-store.ts';
 import { RowReader } from '../../src/gateway/store/gathering.ts';
 import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import {

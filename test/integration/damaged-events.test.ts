@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { newEndpoint } from '../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
 import { endpoints } from '../../src/gateway/delivery/webhooks/table.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { eventually } from '../support/eventually.ts';

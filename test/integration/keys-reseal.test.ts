@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
-import { makeSecret } from '../../src/gateway/delivery/webhooks/signature.ts';
+import { makeSecret } from '../../src/gateway/delivery/webhooks/attempt/signature.ts';
+import { newEndpoint } from '../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
 import { endpoints } from '../../src/gateway/delivery/webhooks/table.ts';
 import { sealAgain, sealedSecrets, webhookSeal } from '../../src/gateway/operators/secret-keys/sealed-endpoints.ts';
 import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  bringForward,
-  findAttempts,
-  findPosition,
-  lockWindow,
-  redeliver,
-  type WindowPosition,
-} from '../../src/gateway/delivery/webhooks/delivery-store.ts';
-import {
   endDraining,
   markDue,
   moved,
   resumed,
   startDraining,
-} from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
-import { recordAttempts } from '../../src/gateway/delivery/webhooks/recorder.ts';
+} from '../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
+import { bringForward } from '../../src/gateway/delivery/webhooks/plan/queue-store.ts';
+import {
+  findAttempts,
+  findPosition,
+  lockWindow,
+  redeliver,
+  type WindowPosition,
+} from '../../src/gateway/delivery/webhooks/record/delivery-store.ts';
+import { recordAttempts } from '../../src/gateway/delivery/webhooks/record/recorder.ts';
 import { freshHealth, sentForMs } from '../../src/gateway/delivery/webhooks/rules.ts';
 import { deliveries } from '../../src/gateway/delivery/webhooks/table.ts';
 import { toBigInt } from '../../src/gateway/store/statement.ts';

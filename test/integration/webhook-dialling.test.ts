@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, it } from 'node:test';
-import { WebhookSender } from '../../src/gateway/delivery/webhooks/sender.ts';
+import { WebhookSender } from '../../src/gateway/delivery/webhooks/attempt/sender.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { type Identity, makeAuthority } from '../../src/sandbox/certificates.ts';
 import { startNameServer } from '../support/name-server.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { RowDataPacket } from 'mysql2/promise';
 import { readOutbox } from '../../src/gateway/delivery/events/outbox.ts';
 import { webhookConsumer } from '../../src/gateway/delivery/webhooks/consumer.ts';
-import { findWork, markDue, releaseEndpoints } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { findWork, markDue, releaseEndpoints } from '../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { createLogger } from '../../src/kit/log.ts';

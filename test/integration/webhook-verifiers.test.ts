@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { secretOf, sign } from '../../src/gateway/delivery/webhooks/signature.ts';
+import { secretOf, sign } from '../../src/gateway/delivery/webhooks/attempt/signature.ts';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';

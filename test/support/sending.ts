@@ -4,9 +4,9 @@ import type { Server as HttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, before } from 'node:test';
 import { createServer, type TLSSocket } from 'node:tls';
+import { WebhookSender, type WebhookSenderOptions } from '../../src/gateway/delivery/webhooks/attempt/sender.ts';
+import { makeSecret, parseSecret } from '../../src/gateway/delivery/webhooks/attempt/signature.ts';
 import type { SendResult } from '../../src/gateway/delivery/webhooks/rules.ts';
-import { WebhookSender, type WebhookSenderOptions } from '../../src/gateway/delivery/webhooks/sender.ts';
-import { makeSecret, parseSecret } from '../../src/gateway/delivery/webhooks/signature.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { type Authority, type Identity, makeAuthority } from '../../src/sandbox/certificates.ts';
 

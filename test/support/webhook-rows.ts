@@ -1,5 +1,5 @@
-import type { LoadedDelivery } from '../../src/gateway/delivery/webhooks/delivery-store.ts';
-import { newEndpoint } from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { newEndpoint } from '../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
+import type { LoadedDelivery } from '../../src/gateway/delivery/webhooks/plan/queue-store.ts';
 import type { Endpoint } from '../../src/gateway/delivery/webhooks/table.ts';
 
 /** A healthy endpoint's row. */

@@ -3,20 +3,20 @@ import { randomBytes } from 'node:crypto';
 import { after, beforeEach } from 'node:test';
 import { type Connection, createConnection } from 'mysql2/promise';
 import type { EventKey } from '../../src/gateway/delivery/events/outbox.ts';
-import type { MadeAttempt } from '../../src/gateway/delivery/webhooks/attempts.ts';
-import {
-  findProgress,
-  type LoadedDelivery,
-  type QueueRead,
-  readQueues,
-} from '../../src/gateway/delivery/webhooks/delivery-store.ts';
+import type { MadeAttempt } from '../../src/gateway/delivery/webhooks/attempt/attempts.ts';
 import {
   claimEndpoints,
   findWork,
   type HolderLease,
   newEndpoint,
   saveEndpoint,
-} from '../../src/gateway/delivery/webhooks/endpoint-store.ts';
+} from '../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
+import {
+  type LoadedDelivery,
+  type QueueRead,
+  readQueues,
+} from '../../src/gateway/delivery/webhooks/plan/queue-store.ts';
+import { findProgress } from '../../src/gateway/delivery/webhooks/record/delivery-store.ts';
 import { type Endpoint, endpoints, progress } from '../../src/gateway/delivery/webhooks/table.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
 import { type Statement, statement, toBigInt } from '../../src/gateway/store/statement.ts';

@@ -10,7 +10,7 @@ import { before, describe, it } from 'node:test';
 import ipaddr from 'ipaddr.js';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, readDatabaseConfig } from '../../src/gateway/app/config.ts';
-import { mayDial } from '../../src/gateway/delivery/webhooks/addresses.ts';
+import { mayDial } from '../../src/gateway/delivery/webhooks/attempt/addresses.ts';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { makeAuthority } from '../../src/sandbox/certificates.ts';
 import { readConfig as readSimulatorConfig } from '../../src/simulator/config.ts';

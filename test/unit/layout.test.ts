@@ -164,7 +164,7 @@ describe('the layout', () => {
       ['gateway/trading/submission/submit.ts', 'gateway/trading/orders/handlers.ts'],
       ['gateway/trading/broker/grpc-orders.ts', 'gateway/trading/submission/submit.ts'],
       ['gateway/trading/orders/kind.ts', 'gateway/trading/broker/grpc-orders.ts'],
-      ['gateway/delivery/events/feed.ts', 'gateway/delivery/webhooks/sender.ts'],
+      ['gateway/delivery/events/feed.ts', 'gateway/delivery/webhooks/attempt/sender.ts'],
       ['gateway/partners/keys/handlers.ts', 'gateway/partners/reference/handlers.ts'],
       ['gateway/edge/json/reader.ts', 'gateway/edge/auth/keys.ts'],
       ['gateway/edge/connect/protocol.ts', 'gateway/edge/rest/protocol.ts'],

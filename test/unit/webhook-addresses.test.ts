@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import ipaddr from 'ipaddr.js';
-import { checkEndpointUrl, mayDial } from '../../src/gateway/delivery/webhooks/addresses.ts';
+import { checkEndpointUrl, mayDial } from '../../src/gateway/delivery/webhooks/attempt/addresses.ts';
 import { refusalOf } from '../../src/gateway/edge/errors.ts';
 
 /** IANA's special-purpose registries of IPv4 and IPv6 addresses, and what its lists of whole spaces reserve. */

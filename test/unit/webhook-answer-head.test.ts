@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AnswerHead } from '../../src/gateway/delivery/webhooks/answer-head.ts';
+import { AnswerHead } from '../../src/gateway/delivery/webhooks/attempt/answer-head.ts';
 
 const strict = (head: string) => new AnswerHead().add(Buffer.from(head, 'latin1'))?.toString('latin1');
 

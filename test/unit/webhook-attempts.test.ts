@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { Attempts, type AttemptsOptions, type MadeAttempt } from '../../src/gateway/delivery/webhooks/attempts.ts';
-import { EndpointQueue, type NextTry } from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
+import {
+  Attempts,
+  type AttemptsOptions,
+  type MadeAttempt,
+} from '../../src/gateway/delivery/webhooks/attempt/attempts.ts';
+import { makeSecret, signingKeys } from '../../src/gateway/delivery/webhooks/attempt/signature.ts';
+import { EndpointQueue, type NextTry } from '../../src/gateway/delivery/webhooks/plan/endpoint-queue.ts';
 import { sentForMs } from '../../src/gateway/delivery/webhooks/rules.ts';
-import { makeSecret, signingKeys } from '../../src/gateway/delivery/webhooks/signature.ts';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { SystemClock } from '../../src/kit/clock.ts';
 import { onlyKey, Seal } from '../../src/kit/key-ring.ts';

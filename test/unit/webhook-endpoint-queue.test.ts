@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { QueueRead } from '../../src/gateway/delivery/webhooks/delivery-store.ts';
 import {
   EndpointQueue,
   firstSlots,
   maxSlots,
   type NextTry,
-} from '../../src/gateway/delivery/webhooks/endpoint-queue.ts';
+} from '../../src/gateway/delivery/webhooks/plan/endpoint-queue.ts';
+import type { QueueRead } from '../../src/gateway/delivery/webhooks/plan/queue-store.ts';
 import { type AttemptResult, type EndpointHealth, rowServesMs } from '../../src/gateway/delivery/webhooks/rules.ts';
 import type { Endpoint } from '../../src/gateway/delivery/webhooks/table.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';

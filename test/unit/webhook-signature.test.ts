@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
-import { makeSecret, parseSecret, secretOf, sign } from '../../src/gateway/delivery/webhooks/signature.ts';
+import { makeSecret, parseSecret, secretOf, sign } from '../../src/gateway/delivery/webhooks/attempt/signature.ts';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { fc } from '../support/properties.ts';

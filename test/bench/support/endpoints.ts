@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { markDue } from '../../../src/gateway/delivery/webhooks/endpoint-store.ts';
+import { markDue } from '../../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
 import { makeAuthority } from '../../../src/sandbox/certificates.ts';
 import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
 import { adminClient, newPartnerByOperator } from '../../support/admin.ts';

@@ -15,7 +15,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: "an endpoint is sent other partners' events",
-    file: 'src/gateway/delivery/webhooks/delivery-store.ts',
+    file: 'src/gateway/delivery/webhooks/plan/queue-store.ts',
     find: 'LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version',
     replace: 'LEFT JOIN feed_events f ON f.version = d.version',
     test: stored,
@@ -23,7 +23,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'an operator sends events again whose time is over',
-    file: 'src/gateway/delivery/webhooks/delivery-store.ts',
+    file: 'src/gateway/delivery/webhooks/record/delivery-store.ts',
     find: 'now - sentForMs + 1, after',
     replace: 'now - 2 * sentForMs + 1, after',
     test: attempted,
@@ -31,7 +31,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'what waited while an endpoint was paused stays on its schedule',
-    file: 'src/gateway/delivery/webhooks/recorder.ts',
+    file: 'src/gateway/delivery/webhooks/record/recorder.ts',
     find: 'saveEndpoint(before, isResumed ? startDraining(own) : own);',
     replace: 'saveEndpoint(before, isResumed ? own : own);',
     test: attempted,
@@ -39,7 +39,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'the lease of an endpoint is believed without its fence',
-    file: 'src/gateway/delivery/webhooks/recorder.ts',
+    file: 'src/gateway/delivery/webhooks/record/recorder.ts',
     find: 'if (endpoint === undefined || endpoint.fence !== attempt.fence) continue;',
     replace: 'if (endpoint === undefined) continue;',
     test: attempted,
@@ -47,7 +47,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'an endpoint is taken from a process that lives',
-    file: 'src/gateway/delivery/webhooks/endpoint-store.ts',
+    file: 'src/gateway/delivery/webhooks/plan/endpoint-store.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'WHERE e.partner_id IN (${partnerIds}) AND ${isFree(lease)}',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
@@ -57,7 +57,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'an attempt that is recorded again counts again',
-    file: 'src/gateway/delivery/webhooks/recorder.ts',
+    file: 'src/gateway/delivery/webhooks/record/recorder.ts',
     find: 'if (delivery === undefined || delivery.tries >= attempt.number) continue;',
     replace: 'if (delivery === undefined || delivery.tries > attempt.number) continue;',
     test: attempted,
@@ -65,7 +65,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'failures of the URL from before a move count against the new one',
-    file: 'src/gateway/delivery/webhooks/recorder.ts',
+    file: 'src/gateway/delivery/webhooks/record/recorder.ts',
     find: 'if (attempt.generation === endpoint.generation) {',
     replace: 'if (attempt.generation <= endpoint.generation) {',
     test: attempted,
@@ -73,7 +73,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'an attempt from before undoes what an operator asked for',
-    file: 'src/gateway/delivery/webhooks/recorder.ts',
+    file: 'src/gateway/delivery/webhooks/record/recorder.ts',
     find: 'const isSameRound = delivery.round === attempt.round;',
     replace: 'const isSameRound = delivery.round >= attempt.round;',
     test: attempted,
@@ -81,7 +81,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'endpoints without work are read in each poll',
-    file: 'src/gateway/delivery/webhooks/endpoint-store.ts',
+    file: 'src/gateway/delivery/webhooks/plan/endpoint-store.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'sql`e.due_at <= ${new Date(now)}`;',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
@@ -91,7 +91,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'an address that stands for another is not judged by that',
-    file: 'src/gateway/delivery/webhooks/addresses.ts',
+    file: 'src/gateway/delivery/webhooks/attempt/addresses.ts',
     find: 'if (embedded !== undefined) return embedded.every(isPublicIPv4);',
     replace: 'if (embedded !== undefined) return true;',
     test: 'test/unit/webhook-addresses.test.ts',
@@ -99,7 +99,7 @@ export const webhookBugs: readonly SeededBug[] = [
   },
   {
     name: 'the signature leaves out when an event is sent',
-    file: 'src/gateway/delivery/webhooks/signature.ts',
+    file: 'src/gateway/delivery/webhooks/attempt/signature.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'const head = `${id}.${timestampSeconds}.`;',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.

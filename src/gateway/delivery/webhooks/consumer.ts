@@ -3,7 +3,7 @@ import type { Logger } from '../../../kit/log.ts';
 import type { Database } from '../../store/database.ts';
 import { sql, toBigInt } from '../../store/statement.ts';
 import { areThese, type EventKey, OutboxConsumer, outboxByKey } from '../events/outbox.ts';
-import { markDue } from './endpoint-store.ts';
+import { markDue } from './plan/endpoint-store.ts';
 
 /** Queues events for partners' endpoints. One without an endpoint, or from before its registration, is only acknowledged. */
 export function webhookConsumer(

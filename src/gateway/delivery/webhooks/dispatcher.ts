@@ -4,11 +4,11 @@ import { groupBy } from '../../../kit/group.ts';
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
-import { Attempts, type AttemptsOptions, type MadeAttempt } from './attempts.ts';
-import { bringForward, readQueues } from './delivery-store.ts';
-import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
-import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
-import { AttemptRecorder } from './recorder.ts';
+import { Attempts, type AttemptsOptions, type MadeAttempt } from './attempt/attempts.ts';
+import { EndpointQueue, firstSlots } from './plan/endpoint-queue.ts';
+import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './plan/endpoint-store.ts';
+import { bringForward, readQueues } from './plan/queue-store.ts';
+import { AttemptRecorder } from './record/recorder.ts';
 import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 
 /** How often the database is polled for work without a notification. */
@@ -44,7 +44,7 @@ export interface DispatcherOptions extends AttemptsOptions {
 /**
  * Sends the events in endpoints' queues. One process at a time serves an endpoint, the first that found work for it, so that
  * one process decides on its order, slots and pauses. Each process holds one lease, which its endpoints name. If it dies,
- * they are free when the lease runs out.
+ * they are free when the lease runs out. `plan/` says what is sent next, `attempt/` makes one POST, `record/` stores its outcome.
  */
 export class Dispatcher {
   readonly worker: Worker;

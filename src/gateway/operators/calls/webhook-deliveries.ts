@@ -3,6 +3,7 @@ import { DeliveryState, DeliveryStateSchema, type Webhooks } from '../../../gen/
 import { toMilliseconds } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import { groupBy } from '../../../kit/group.ts';
+import { markDue } from '../../delivery/webhooks/plan/endpoint-store.ts';
 import {
   findAttempts,
   findPosition,
@@ -12,8 +13,7 @@ import {
   lockWindow,
   redeliver,
   redelivered,
-} from '../../delivery/webhooks/delivery-store.ts';
-import { markDue } from '../../delivery/webhooks/endpoint-store.ts';
+} from '../../delivery/webhooks/record/delivery-store.ts';
 import { isTooOld } from '../../delivery/webhooks/rules.ts';
 import * as tables from '../../delivery/webhooks/table.ts';
 import { type SqlRow, type Statement, toBigInt } from '../../store/statement.ts';

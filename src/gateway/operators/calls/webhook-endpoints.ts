@@ -10,7 +10,7 @@ import {
   newEndpoint,
   resumed,
   saveEndpoint,
-} from '../../delivery/webhooks/endpoint-store.ts';
+} from '../../delivery/webhooks/plan/endpoint-store.ts';
 import {
   type AttemptResult,
   rotationMs,

@@ -2,7 +2,7 @@ import type { Clock } from '../../../kit/clock.ts';
 import { groupBy } from '../../../kit/group.ts';
 import { countWaiting } from '../../delivery/events/outbox.ts';
 import { keptEvents } from '../../delivery/events/retention.ts';
-import { keptWebhooks } from '../../delivery/webhooks/delivery-store.ts';
+import { keptWebhooks } from '../../delivery/webhooks/record/delivery-store.ts';
 import type { Database } from '../../store/database.ts';
 import { hasNotRunOut, type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { keptKeys } from '../../trading/submission/key-retention.ts';

@@ -6,7 +6,7 @@ import {
   findUndelivered,
   readUndelivered,
   type Undelivered,
-} from '../../delivery/webhooks/endpoint-store.ts';
+} from '../../delivery/webhooks/plan/endpoint-store.ts';
 import { shownUndeliveredMs } from '../../delivery/webhooks/rules.ts';
 import { dispatcherLeasePrefix } from '../../delivery/webhooks/table.ts';
 import { type Metrics, maxPartnersNamed } from '../../edge/metrics.ts';

@@ -13,7 +13,7 @@ import {
 import { toSecond } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import { groupBy } from '../../../kit/group.ts';
-import { findAttempts, listDeliveries } from '../../delivery/webhooks/delivery-store.ts';
+import { findAttempts, listDeliveries } from '../../delivery/webhooks/record/delivery-store.ts';
 import type { AttemptResult, SendResult } from '../../delivery/webhooks/rules.ts';
 import * as tables from '../../delivery/webhooks/table.ts';
 import type { HandlersOf } from '../../edge/auth/call.ts';

@@ -7,7 +7,7 @@ import {
   TimelineSource,
 } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../../../kit/clock.ts';
-import { findAttempts } from '../../../delivery/webhooks/delivery-store.ts';
+import { findAttempts } from '../../../delivery/webhooks/record/delivery-store.ts';
 import { type Attempt, attempts as attemptTable } from '../../../delivery/webhooks/table.ts';
 import { keyChanges } from '../../../edge/auth/key-store.ts';
 import type { Database } from '../../../store/database.ts';

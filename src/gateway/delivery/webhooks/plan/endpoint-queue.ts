@@ -1,6 +1,6 @@
-import type { LoadedDelivery, QueueRead } from './delivery-store.ts';
-import { type EndpointHealth, healthAfter, longestProbeWaitMs, rowServesMs } from './rules.ts';
-import type { Attempt, Endpoint } from './table.ts';
+import { type EndpointHealth, healthAfter, longestProbeWaitMs, rowServesMs } from '../rules.ts';
+import type { Attempt, Endpoint } from '../table.ts';
+import type { LoadedDelivery, QueueRead } from './queue-store.ts';
 
 /** A delivery that is about to be tried. */
 export interface NextTry {

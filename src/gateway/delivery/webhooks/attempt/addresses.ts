@@ -2,8 +2,8 @@ import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
-import { ApiError } from '../../edge/errors.ts';
-import { SendFailure } from './rules.ts';
+import { ApiError } from '../../../edge/errors.ts';
+import { SendFailure } from '../rules.ts';
 
 /** Addresses that may be dialled in addition to public ones. */
 export interface AddressRules {

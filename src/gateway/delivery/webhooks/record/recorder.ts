@@ -1,23 +1,23 @@
-import type { Clock } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
-import { groupBy } from '../../../kit/group.ts';
-import type { Logger } from '../../../kit/log.ts';
-import { pause, Wakeup } from '../../../kit/worker.ts';
-import type { Database } from '../../store/database.ts';
-import { isDuplicate } from '../../store/errors.ts';
-import { type SqlRow, type Statement, sql } from '../../store/statement.ts';
-import type { ShownBy } from '../../store/table.ts';
-import type { MadeAttempt } from './attempts.ts';
-import { findProgress, saveDelivered, saveTry } from './delivery-store.ts';
-import { lockEndpoints, saveEndpoint, startDraining } from './endpoint-store.ts';
-import { healthAfter, progressAfter } from './rules.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { crash } from '../../../../kit/crash.ts';
+import { groupBy } from '../../../../kit/group.ts';
+import type { Logger } from '../../../../kit/log.ts';
+import { pause, Wakeup } from '../../../../kit/worker.ts';
+import type { Database } from '../../../store/database.ts';
+import { isDuplicate } from '../../../store/errors.ts';
+import { type SqlRow, type Statement, sql } from '../../../store/statement.ts';
+import type { ShownBy } from '../../../store/table.ts';
+import type { MadeAttempt } from '../attempt/attempts.ts';
+import { lockEndpoints, saveEndpoint, startDraining } from '../plan/endpoint-store.ts';
+import { healthAfter, progressAfter } from '../rules.ts';
 import {
   type Attempt,
   attempts as attemptsTable,
   type Endpoint,
   endpoints as endpointsTable,
   progress,
-} from './table.ts';
+} from '../table.ts';
+import { findProgress, saveDelivered, saveTry } from './delivery-store.ts';
 
 /** The endpoints of some attempts after these are recorded. */
 type EndpointsAfter = ReadonlyMap<string, Endpoint>;

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { buildConnector, Client } from 'undici';
+import { SendFailure } from '../rules.ts';
 import { AnswerHead, maxHeadBytes } from './answer-head.ts';
-import { SendFailure } from './rules.ts';
 
 export const maxBodyBytes = 65_536;
 

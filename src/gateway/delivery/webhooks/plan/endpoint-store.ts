@@ -1,5 +1,5 @@
-import type { Database } from '../../store/database.ts';
-import type { Lease } from '../../store/lease.ts';
+import type { Database } from '../../../store/database.ts';
+import type { Lease } from '../../../store/lease.ts';
 import {
   hasNotRunOut,
   joined,
@@ -8,10 +8,10 @@ import {
   type Statement,
   sql,
   statement,
-} from '../../store/statement.ts';
-import { isRetryDue } from './delivery-store.ts';
-import { freshHealth, longestProbeWaitMs, nextDue } from './rules.ts';
-import { type Endpoint, endpoints } from './table.ts';
+} from '../../../store/statement.ts';
+import { freshHealth, longestProbeWaitMs, nextDue } from '../rules.ts';
+import { type Endpoint, endpoints } from '../table.ts';
+import { isRetryDue } from './queue-store.ts';
 
 /** The lease of a process, which its endpoints name. */
 export type HolderLease = Pick<Lease, 'name' | 'fence'>;

@@ -1,4 +1,4 @@
-import { SendFailure } from './rules.ts';
+import { SendFailure } from '../rules.ts';
 
 /** The largest head of one answer, informational heads before it included. */
 export const maxHeadBytes = 65_536;

@@ -1,14 +1,14 @@
-import type { Clock } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
-import type { Logger } from '../../../kit/log.ts';
-import { passingTracer, type Span, type Tracer, traceIdOf } from '../../../kit/trace.ts';
-import type { Metrics } from '../../edge/metrics.ts';
-import type { LoadedDelivery } from './delivery-store.ts';
-import type { EndpointQueue, NextTry } from './endpoint-queue.ts';
-import { isTooOld, type SendResult } from './rules.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { crash } from '../../../../kit/crash.ts';
+import type { Logger } from '../../../../kit/log.ts';
+import { passingTracer, type Span, type Tracer, traceIdOf } from '../../../../kit/trace.ts';
+import type { Metrics } from '../../../edge/metrics.ts';
+import type { EndpointQueue, NextTry } from '../plan/endpoint-queue.ts';
+import type { LoadedDelivery } from '../plan/queue-store.ts';
+import { isTooOld, type SendResult } from '../rules.ts';
+import type { Attempt, Endpoint } from '../table.ts';
 import type { WebhookSender } from './sender.ts';
 import type { KeysOf } from './signature.ts';
-import type { Attempt, Endpoint } from './table.ts';
 
 /** An attempt that ended and is to be recorded. */
 export interface MadeAttempt extends Attempt {

@@ -1,9 +1,9 @@
-import type { Clock } from '../../../kit/clock.ts';
-import type { IdMaker } from '../../edge/ids.ts';
-import type { SendResult } from './rules.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import type { IdMaker } from '../../../edge/ids.ts';
+import type { SendResult } from '../rules.ts';
+import type { Endpoint } from '../table.ts';
 import type { WebhookSender } from './sender.ts';
 import type { KeysOf } from './signature.ts';
-import type { Endpoint } from './table.ts';
 
 /** A test event that was sent, and what came of it. */
 export interface SentTest extends SendResult {

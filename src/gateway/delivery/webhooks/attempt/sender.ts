@@ -1,10 +1,10 @@
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import type { buildConnector, Dispatcher } from 'undici';
-import type { Clock } from '../../../kit/clock.ts';
+import type { Clock } from '../../../../kit/clock.ts';
+import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from '../rules.ts';
 import { dialableLookup, mayDial, type ResolverOptions } from './addresses.ts';
 import { type EndpointConnection, EndpointConnections, maxBodyBytes, undici } from './connections.ts';
-import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
 /** One sending of an event to an endpoint. */

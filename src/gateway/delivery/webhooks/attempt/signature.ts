@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
-import type { Seal } from '../../../kit/key-ring.ts';
-import { signsWithOld } from './rules.ts';
-import type { Endpoint } from './table.ts';
+import type { Seal } from '../../../../kit/key-ring.ts';
+import { signsWithOld } from '../rules.ts';
+import type { Endpoint } from '../table.ts';
 
 const prefix = 'whsec_';
 const newKeyBytes = 32;
