@@ -36,8 +36,22 @@ const pollEveryMs = { usual: 10_000, whileHeld: 1_000 };
 const maxOfTheTime = 0.1;
 const retryMs = 500;
 
-const noteOfOtherVersion =
-  'what was lost cannot be stored from the note of another version: start a replica of that version';
+/** Logs why an object that was lost cannot be restored. */
+type Obstacle = (log: Logger, facts: object) => void;
+
+const noKey: Obstacle = (log, facts) =>
+  log.error(facts, 'what was lost cannot be restored: no key of MARINA_SECRET_KEY opens its note');
+const noteOfOtherVersion: Obstacle = (log, facts) =>
+  log.error(facts, 'what was lost cannot be stored from the note of another version: start a replica of that version');
+const damagedRows: Obstacle = (log, facts) =>
+  log.error(facts, 'what was lost cannot be stored: rows of its partner are damaged, or contradict it');
+const unsealedWallet: Obstacle = (log, facts) =>
+  log.error(facts, 'an allocation that was lost cannot be stored: its wallet has no right seal');
+const poorWallet: Obstacle = (log, facts) =>
+  log.error(
+    facts,
+    'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
+  );
 
 /** The history's sentence for a restored object. */
 const restoredDetail = "restored from the note in the broker's record: the database had lost it";
@@ -229,7 +243,7 @@ export class Recovery {
     const { isShared, lackedKeys } = this.options;
     const keyIds = await lackedKeys();
     if (isShared && keyIds.length === 0) return false;
-    this.#logOnce(id, { keyIds }, 'what was lost cannot be restored: no key of MARINA_SECRET_KEY opens its note');
+    this.#logOnce(id, { keyIds }, noKey);
     return true;
   }
 
@@ -237,8 +251,8 @@ export class Recovery {
    * Logs once why an object cannot be restored. It waits for what it lacks, and new ones like it are held, because a partner
    * who repeats the request meanwhile would have it sent again.
    */
-  #logOnce(objectId: string, facts: object, message: string): void {
-    if (!this.#held.has(objectId)) this.options.log.error({ objectId, ...facts }, message);
+  #logOnce(objectId: string, facts: object, obstacle: Obstacle): void {
+    if (!this.#held.has(objectId)) obstacle(this.options.log, { objectId, ...facts });
   }
 }
 
@@ -252,16 +266,11 @@ function without(taken: readonly Taken[], rows: readonly SqlRow[][]): Taken[] {
  * Why one partner's rows do not let its object be stored: that must not keep the start-up gate shut for everybody. Undefined if
  * the database cannot serve now.
  */
-function obstacleIn(error: unknown): string | undefined {
+function obstacleIn(error: unknown): Obstacle | undefined {
   if (error instanceof UnreadableNote || isMisfit(error)) return noteOfOtherVersion;
-  if (!(error instanceof Refusal)) {
-    return 'what was lost cannot be stored: rows of its partner are damaged, or contradict it';
-  }
-  if (isUnproven(error)) return 'an allocation that was lost cannot be stored: its wallet has no right seal';
-  if (error instanceof ApiError && error.code === 'wallet_too_low') {
-    return 'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too';
-  }
-  return undefined;
+  if (!(error instanceof Refusal)) return damagedRows;
+  if (isUnproven(error)) return unsealedWallet;
+  return error instanceof ApiError && error.code === 'wallet_too_low' ? poorWallet : undefined;
 }
 
 /** The row of a restored object, with an unknown outcome for the reconciler to settle. */
