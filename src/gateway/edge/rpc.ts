@@ -144,17 +144,20 @@ const errorDomain = 'marina.gateway.v1';
 export function errorDetails(error: ApiError, baseUrl: string): ErrorDetail[] {
   const { type, code, message, param, rejectReason, retryAfterSeconds } = error;
   const whole = { type, code, message, docUrl: docUrl(baseUrl, code), param, rejectReason, retryAfterSeconds };
-  const details: ErrorDetail[] = [{ desc: ErrorSchema, value: create(ErrorSchema, whole) }];
-  if (retryAfterSeconds !== undefined) {
-    const retry = { retryDelay: { seconds: BigInt(retryAfterSeconds) } };
-    details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, retry) });
-  }
+  const details: ErrorDetail[] = [{ desc: ErrorSchema, value: create(ErrorSchema, whole) }, ...retryDetails(error)];
   const metadata: Record<string, string> = {};
   if (param !== undefined) metadata.param = param;
   if (rejectReason !== undefined) metadata.reject_reason = rejectReason;
   const info = { reason: code.toUpperCase(), domain: errorDomain, metadata };
   details.push({ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, info) });
   return details;
+}
+
+/** How long to wait before the call is made again, if its error says so. */
+export function retryDetails({ retryAfterSeconds }: ApiError): ErrorDetail[] {
+  if (retryAfterSeconds === undefined) return [];
+  const retry = { retryDelay: { seconds: BigInt(retryAfterSeconds) } };
+  return [{ desc: RetryInfoSchema, value: create(RetryInfoSchema, retry) }];
 }
 
 /** Reads a protobuf message from a client and ignores unknown fields. Throws `invalid_request` for invalid bytes. */

@@ -18,12 +18,12 @@ import {
   readTooLarge,
   rpcStatus,
 } from '../rpc.ts';
-import { deliver, OpenStreams, slowEndMs as usualSlowEndMs } from '../streams.ts';
+import { deliver, OpenStreams } from '../streams.ts';
 import type { Arrival } from './arrival.ts';
 import { type GrpcStatus, type RichStatus, richStatus } from './arrival.ts';
 import { isCompressed } from './listener.ts';
 import { compressed } from './refusals.ts';
-import { GrpcServer, type Respond, type ServedMethod, type StreamCall, type UnaryCall } from './server.ts';
+import { GrpcServer, type Respond, type ServedMethod, type StreamCall, serveStream, type UnaryCall } from './server.ts';
 
 export interface GrpcOptions extends ProtocolOptions {
   /** Without them the server speaks plain text, for a proxy that ends TLS. */
@@ -167,27 +167,17 @@ export class GrpcProtocol {
   }
 
   async #serveStream(operation: StreamOperation, arrival: Arrival, call: StreamCall): Promise<void> {
-    const { pipeline, slowReaderMs, slowEndMs = usualSlowEndMs } = this.#options;
+    const { pipeline, slowReaderMs, slowEndMs } = this.#options;
     const context = this.#take(arrival);
     if (context === undefined) return;
-    const ending = this.#streams.open();
-    call.on('cancelled', () => ending.abort(new ClientGone()));
-    try {
+    const send = async (ending: AbortController, write: (bytes: Buffer) => Promise<void>) => {
       const { message } = await readRequest(operation, call.request, arrival);
       call.sendMetadata(replyMetadata(context));
-      const write = (each: Message) =>
-        new Promise<void>((resolve) => call.write(encodeProtobuf(operation.output, each), () => resolve()));
-      await deliver(pipeline.stream(context, message, ending), ending, write, slowReaderMs);
+      const writeOne = (each: Message) => write(encodeProtobuf(operation.output, each));
+      await deliver(pipeline.stream(context, message, ending), ending, writeOne, slowReaderMs);
       pipeline.finish(context, 200);
-      call.end();
-    } catch (error) {
-      const refusal = this.#refuse(context, error);
-      if (refusal !== undefined) call.emit('error', refusal);
-    } finally {
-      this.#streams.ended(ending);
-      // A client that reads nothing does not read the end of its stream either.
-      arrival.answered(slowEndMs);
-    }
+    };
+    await serveStream(this.#streams, arrival, call, send, (error) => this.#refuse(context, error), slowEndMs);
   }
 
   /** The call's context; undefined if its client has left. */

@@ -12,7 +12,9 @@ import { Health } from '../../../gen/grpc/health/v1/health_pb.ts';
 import { atMost } from '../../../kit/at-most.ts';
 import { addReflection } from '../../../kit/grpc-reflection.ts';
 import { rpcPath } from '../operations.ts';
-import type { Arrival } from './arrival.ts';
+import { ClientGone } from '../pipeline.ts';
+import { type OpenStreams, slowEndMs } from '../streams.ts';
+import type { Arrival, RichStatus } from './arrival.ts';
 import { guardServer, type Listener, type ListenerRules } from './listener.ts';
 import { messageHeadBytes } from './message-bound.ts';
 import { HealthService } from './public.ts';
@@ -135,6 +137,33 @@ export class GrpcServer {
   #withArrival({ metadata }: UnaryCall | StreamCall, serve: (arrival: Arrival) => Promise<void>): void {
     const arrival = this.#listener?.arrivalOf(metadata);
     if (arrival !== undefined) void serve(arrival);
+  }
+}
+
+/**
+ * Serves a stream: `send` sends its messages, encoded, until it returns or throws, or `ending` is aborted. `refuse` returns the
+ * status of what it threw; undefined if nobody can be answered. `endMs`: how long its client may take to read its end.
+ */
+export async function serveStream(
+  streams: OpenStreams,
+  arrival: Arrival,
+  call: StreamCall,
+  send: (ending: AbortController, write: (bytes: Buffer) => Promise<void>) => Promise<void>,
+  refuse: (error: unknown) => RichStatus | undefined,
+  endMs = slowEndMs,
+): Promise<void> {
+  const ending = streams.open();
+  call.on('cancelled', () => ending.abort(new ClientGone()));
+  try {
+    await send(ending, (bytes) => new Promise((resolve) => call.write(bytes, () => resolve())));
+    call.end();
+  } catch (error) {
+    const refusal = refuse(error);
+    if (refusal !== undefined) call.emit('error', refusal);
+  } finally {
+    streams.ended(ending);
+    // A client that reads nothing does not read the end of its stream either.
+    arrival.answered(endMs);
   }
 }
 

@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { create, type DescMessage, type DescMethod, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials, status } from '@grpc/grpc-js';
-import {
-  BadRequestSchema,
-  file_google_rpc_error_details,
-  RetryInfoSchema,
-} from '../../../gen/google/rpc/error_details_pb.ts';
+import { BadRequestSchema, file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import { Counts } from '../../../kit/counts.ts';
 import { LineSampler } from '../../../kit/line-sampler.ts';
 import type { Logger } from '../../../kit/log.ts';
@@ -23,11 +19,12 @@ import {
   type Respond,
   type ServedMethod,
   type StreamCall,
+  serveStream,
   type UnaryCall,
 } from '../../edge/grpc/server.ts';
 import { rpcPath } from '../../edge/operations.ts';
-import { decodeProtobuf, type ErrorDetail, encodeProtobuf, rpcStatus } from '../../edge/rpc.ts';
-import { deliver, OpenStreams, slowEndMs } from '../../edge/streams.ts';
+import { decodeProtobuf, encodeProtobuf, retryDetails, rpcStatus } from '../../edge/rpc.ts';
+import { deliver, OpenStreams } from '../../edge/streams.ts';
 import type { AdminCall, AdminService } from './call.ts';
 import { AdminError } from './errors.ts';
 
@@ -116,41 +113,38 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
 
   function streamServer(method: DescMethod, handle: Handle<AsyncIterable<Answer>>) {
     const read = requestReader(method);
-    return async (arrival: Arrival, call: StreamCall) => {
+    return (arrival: Arrival, call: StreamCall) => {
       const visit = begin(method, arrival);
-      const ending = streams.open();
-      let isGone = false;
-      call.on('cancelled', () => {
-        isGone = true;
-        ending.abort(new Error('the operator left'));
-      });
-      let ended = () => {};
-      try {
+      const send = async (ending: AbortController, write: (bytes: Buffer) => Promise<void>) => {
         const caller = visit.identify();
-        // Names that differ in capitals only are of one person.
-        const name = caller.operator.toLowerCase();
-        if (openStreams.of(name) >= maxStreamsOfOne)
-          throw tooManyStreams(`of ${maxStreamsOfOne} open streams of an operator`);
-        if (openStreams.total >= maxStreams) throw tooManyStreams(`of ${maxStreams} open streams of all operators`);
-        ended = openStreams.add(name);
-        const request = read(call.request);
-        call.sendMetadata(visit.metadata());
-        const write = (answer: Answer) => {
-          visit.identify(); // Its token may have expired, or be removed, since the stream began.
-          return new Promise<void>((resolve) => call.write(encode(method, answer), () => resolve()));
-        };
-        await deliver(handle(request, caller, ending.signal), ending, write);
-        call.end();
+        const ended = takeStream(caller.operator);
+        try {
+          const request = read(call.request);
+          call.sendMetadata(visit.metadata());
+          await deliver(handle(request, caller, ending.signal), ending, (answer) => {
+            visit.identify(); // Its token may have expired, or be removed, since the stream began.
+            return write(encode(method, answer));
+          });
+        } finally {
+          ended();
+        }
         visit.answered();
-      } catch (error) {
-        if (isGone) visit.answered();
-        else call.emit('error', visit.refused(error));
-      } finally {
-        ended();
-        streams.ended(ending);
-        arrival.answered(slowEndMs);
-      }
+      };
+      return serveStream(streams, arrival, call, send, (error) => {
+        if (!call.cancelled) return visit.refused(error);
+        visit.answered();
+        return undefined;
+      });
     };
+  }
+
+  /** Counts an operator's open stream until the result is called. Throws `rate_limited` if there are too many. */
+  function takeStream(operator: string): () => void {
+    const name = operator.toLowerCase(); // Names that differ in capitals only are of one person.
+    if (openStreams.of(name) >= maxStreamsOfOne)
+      throw tooManyStreams(`of ${maxStreamsOfOne} open streams of an operator`);
+    if (openStreams.total >= maxStreams) throw tooManyStreams(`of ${maxStreams} open streams of all operators`);
+    return openStreams.add(name);
   }
 
   /** A call from its start until its end is logged. `method` is undefined if it does not exist. */
@@ -232,29 +226,21 @@ function tooManyStreams(which: string): ApiError {
   return new ApiError('rate_limited', { message: `The limit ${which} is used up. Close one first.` });
 }
 
-/** An operator's error status. A `google.rpc.BadRequest` names a field at fault. */
+/** An operator's error status. A `google.rpc.BadRequest` names a field at fault, else the catalogue says how long to wait. */
 function toRefusal(thrown: unknown, requestId: string): RichStatus {
   const error = asApiError(thrown) ?? thrown;
-  const { code, message, param } = describe(error);
-  if (param === undefined) return richStatus(code, message, requestId, waitOf(error));
-  const fieldViolations = [{ field: param, description: message.toWellFormed() }];
-  const detail = { desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) };
-  return richStatus(code, message, requestId, [detail]);
-}
-
-/** How long to wait, by the catalogue of errors. */
-function waitOf(error: unknown): ErrorDetail[] {
-  const seconds = error instanceof ApiError ? error.retryAfterSeconds : undefined;
-  if (seconds === undefined) return [];
-  return [{ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay: { seconds: BigInt(seconds) } }) }];
-}
-
-function describe(error: unknown): { code: status; message: string; param?: string } {
-  if (error instanceof AdminError) return { code: error.status, message: error.message, param: error.param };
-  if (error instanceof ApiError) {
-    // An unreadable message is at fault as a whole.
-    const param = error.param ?? (error.code === 'invalid_request' ? '' : undefined);
-    return { code: rpcStatus(error), message: error.message, param };
+  if (error instanceof AdminError) return refusal(error.status, error.message, error.param);
+  if (!(error instanceof ApiError)) {
+    return richStatus(status.INTERNAL, 'something went wrong; the log has more', requestId, []);
   }
-  return { code: status.INTERNAL, message: 'something went wrong; the log has more' };
+  // An unreadable message is at fault as a whole.
+  return refusal(rpcStatus(error), error.message, error.param ?? (error.code === 'invalid_request' ? '' : undefined));
+
+  function refusal(code: status, message: string, field: string | undefined): RichStatus {
+    if (field === undefined)
+      return richStatus(code, message, requestId, error instanceof ApiError ? retryDetails(error) : []);
+    const fieldViolations = [{ field, description: message.toWellFormed() }];
+    const detail = { desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) };
+    return richStatus(code, message, requestId, [detail]);
+  }
 }
