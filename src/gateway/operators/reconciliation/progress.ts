@@ -1,7 +1,7 @@
 import { crash } from '../../../kit/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { fenced, type Lease } from '../../store/lease.ts';
-import type { Statement } from '../../store/statement.ts';
+import type { SqlRow, Statement } from '../../store/statement.ts';
 import { breakId, type Difference, goneNow, seenAgain } from './rules.ts';
 import { breaksById, ownersOf } from './store.ts';
 import { reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
@@ -34,13 +34,8 @@ export class RunProgress {
   }
 
   /** Saves changes of the run, with other writes. */
-  async save(changes: Partial<StoredRun>, writes: readonly Statement[] = []): Promise<void> {
-    const after = { ...this.run, ...changes };
-    await this.database.transaction<void>([fenced(this.lease)], ([held]) => {
-      mustBeHeld(held);
-      return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
-    });
-    this.#saved(after);
+  save(changes: Partial<StoredRun>, writes: readonly Statement[] = []): Promise<void> {
+    return this.#save(changes, [], () => writes);
   }
 
   /** Saves differences as breaks of the run's day, with changes of the run. */
@@ -55,12 +50,10 @@ export class RunProgress {
   async #saveBreaks(changes: Partial<StoredRun>, found: readonly Difference[]): Promise<void> {
     const { day, number } = this.run;
     const byId = new Map(found.map((one) => [breakId(day, one), one]));
-    const after = { ...this.run, ...changes };
-    await this.database.transaction<void>([breaksById([...byId.keys()]), fenced(this.lease)], ([rows = [], held]) => {
-      mustBeHeld(held);
+    await this.#save(changes, [breaksById([...byId.keys()])], (rows) => {
       const stored = new Map(rows.map(reconciliationBreaks.all.read).map((row) => [row.id, row]));
       const now = this.now();
-      const writes = [...byId].flatMap(([id, one]) => {
+      return [...byId].flatMap(([id, one]) => {
         const before = stored.get(id);
         if (before === undefined) return [reconciliationBreaks.insert(newBreak(id, day, number, one, now))];
         const { ours, brokers, isUnsettled } = shortened(one);
@@ -69,27 +62,34 @@ export class RunProgress {
           isUnsettled,
         });
       });
-      return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
     });
-    this.#saved(after);
     crash('reconciliation.breaks-saved');
   }
 
   /** Marks breaks as gone, with changes of the run. */
-  async saveGone(changes: Partial<StoredRun>, ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return this.save(changes);
-    const after = { ...this.run, ...changes };
-    await this.database.transaction<void>([breaksById(ids), fenced(this.lease)], ([rows = [], held]) => {
-      mustBeHeld(held);
-      const stored = rows.map(reconciliationBreaks.all.read);
-      const writes = stored.flatMap((row) => reconciliationBreaks.update(row, goneNow(row, this.now())));
-      return { writes: [...writes, ...reconciliationRuns.update(this.run, after)], result: undefined };
-    });
-    this.#saved(after);
+  saveGone(changes: Partial<StoredRun>, ids: readonly string[]): Promise<void> {
+    return this.#save(changes, ids.length === 0 ? [] : [breaksById(ids)], (rows) =>
+      rows
+        .map(reconciliationBreaks.all.read)
+        .flatMap((row) => reconciliationBreaks.update(row, goneNow(row, this.now()))),
+    );
   }
 
-  #saved(after: StoredRun): void {
-    this.#hasAdvanced ||= after.step !== this.run.step || after.position !== this.run.position;
+  /** Saves changes of the run with writes that depend on the rows of the given reads. */
+  async #save(
+    changes: Partial<StoredRun>,
+    reads: readonly Statement[],
+    writesOf: (rows: readonly SqlRow[]) => readonly Statement[],
+  ): Promise<void> {
+    const { run } = this;
+    const after = { ...run, ...changes };
+    await this.database.transaction<void>([...reads, fenced(this.lease)], (found) => {
+      const isHeld = (found[reads.length] ?? []).length > 0;
+      if (!isHeld) throw new RunLostError('another process compares days by now');
+      const rows = found.slice(0, reads.length).flat();
+      return { writes: [...writesOf(rows), ...reconciliationRuns.update(run, after)], result: undefined };
+    });
+    this.#hasAdvanced ||= after.step !== run.step || after.position !== run.position;
     this.run = after;
   }
 
@@ -106,10 +106,6 @@ export class RunProgress {
 /** How many breaks a transaction saves. */
 const maxAtOnce = 100;
 const longestSide = 300;
-
-function mustBeHeld(rows: readonly unknown[] | undefined): void {
-  if ((rows ?? []).length === 0) throw new RunLostError('another process compares days by now');
-}
 
 /** The sides as they are stored, so that the next run can tell whether they changed. */
 function shortened(one: Difference): Difference {

@@ -1,6 +1,5 @@
-import { type Clock, lagosDay } from '../../../kit/clock.ts';
+import { lagosDay } from '../../../kit/clock.ts';
 import { Wakeup, type Worker } from '../../../kit/worker.ts';
-import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import { nameAt } from '../../trading/broker/broker.ts';
 import { dueDays } from './rules.ts';
@@ -45,27 +44,18 @@ export class ReconciliationWorker {
     }
   }
 
-  /** Starts a run of each day that is due and has none. */
+  /** Starts a run of each day whose evening has come and that has none. */
   async #startDueDays(): Promise<void> {
     const { database, clock, minute } = this.options;
-    for (const day of await missingDays(database, clock, minute)) {
-      await startRun(database, day, { startedBy: null, now: clock.now(), onlyFirst: true });
+    const now = clock.now();
+    const all = dueDays(now, minute, '');
+    const [rows = []] = await database.readAll([daysWithRuns(all)]);
+    if (rows.length === all.length) return;
+    const [first] = await database.read(firstPartner());
+    if (first === undefined) return;
+    const known = new Set(rows.map(({ day }) => String(day)));
+    for (const day of dueDays(now, minute, lagosDay((first.created_at as Date).getTime()))) {
+      if (!known.has(day)) await startRun(database, day, { startedBy: null, now: clock.now(), onlyFirst: true });
     }
   }
-}
-
-/** The days whose evening has come and that have no run. */
-async function missingDays(
-  database: Pick<Database, 'read' | 'readAll'>,
-  clock: Clock,
-  minute: number,
-): Promise<string[]> {
-  const now = clock.now();
-  const all = dueDays(now, minute, '');
-  const [rows = []] = await database.readAll([daysWithRuns(all)]);
-  if (rows.length === all.length) return [];
-  const [first] = await database.read(firstPartner());
-  if (first === undefined) return [];
-  const known = new Set(rows.map(({ day }) => String(day)));
-  return dueDays(now, minute, lagosDay((first.created_at as Date).getTime())).filter((day) => !known.has(day));
 }

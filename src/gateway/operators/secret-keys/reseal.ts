@@ -1,34 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KeyRing } from '../../../kit/key-ring.ts';
-import type { Database } from '../../store/database.ts';
 import { statement } from '../../store/statement.ts';
 import { sealAgain, sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
-import { resealKeys } from './sealed-keys.ts';
+import { resealKeys, restMs, type SealOptions } from './sealed-keys.ts';
 import { resealWallets } from './sealed-wallets.ts';
 import { readUses } from './table.ts';
 
-export interface ResealOptions {
-  readonly database: Database;
-  readonly ring: KeyRing;
-  readonly print: (line: string) => void;
-}
-
 const maxTogether = 200;
-/** Between two batches, so that traffic goes first. */
-const restMs = 20;
 
 /**
  * Makes what is stored independent of former secrets: it seals webhook secrets and rows again, and lists API keys whose MAC a
  * former secret made as keys without one. It may run at any time, and again after it was killed: what is done is passed over.
  */
-export async function reseal({ database, ring, print }: ResealOptions): Promise<void> {
-  await sealSecretsAnew({ database, ring, print });
-  await listKeys({ database, ring, print });
-  await resealKeys({ database, ring, print });
-  await resealWallets({ database, ring, print });
+export async function reseal(options: SealOptions): Promise<void> {
+  await sealSecretsAnew(options);
+  await listKeys(options);
+  await resealKeys(options);
+  await resealWallets(options);
 }
 
-async function sealSecretsAnew({ database, ring, print }: ResealOptions): Promise<void> {
+async function sealSecretsAnew({ database, ring, print }: SealOptions): Promise<void> {
   const seal = webhookSeal(ring);
   const counts = { again: 0, current: 0, changed: 0, closed: 0 };
   for await (const some of sealedSecrets(database, seal)) {
@@ -50,7 +40,7 @@ async function sealSecretsAnew({ database, ring, print }: ResealOptions): Promis
  * The MAC is part of an API key, and what it was made from is not stored. So the key is listed as one without a MAC, and
  * processes find it in that list, as they do with keys of earlier versions.
  */
-async function listKeys({ database, ring, print }: ResealOptions): Promise<void> {
+async function listKeys({ database, ring, print }: SealOptions): Promise<void> {
   const [current] = ring;
   // A key of unknown secret has the only secret there ever was.
   const wasOther = (await readUses(database)).some(({ id }) => id !== current.id);

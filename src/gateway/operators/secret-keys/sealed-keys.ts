@@ -98,20 +98,32 @@ function printable(line: string): string {
 }
 
 /** Seals the keys again that are sealed with a former secret. */
-export async function resealKeys({ database, ring, print }: SealOptions): Promise<void> {
+export function resealKeys({ database, ring, print }: SealOptions): Promise<void> {
   const seals = sealsUnder(ring, database);
+  return resealRows('API keys', activeKeys(database), print, async ({ key, seal }) => {
+    if (seal === null) return undefined;
+    const secret = seals.secretOf(key, seal);
+    if (secret === undefined) return 'wrong';
+    if (secret === ring[0].id) return 'current';
+    return (await database.write(saveSeal(key, seal, seals.make(key)))) > 0 ? 'again' : 'changed';
+  });
+}
+
+/** Seals rows again by `resealRow`, batch by batch, and prints what became of them. Its answer for a row without a seal is undefined. */
+export async function resealRows<Row>(
+  what: string,
+  batches: AsyncIterable<readonly Row[]>,
+  print: (line: string) => void,
+  resealRow: (row: Row) => Promise<'again' | 'current' | 'changed' | 'wrong' | undefined>,
+): Promise<void> {
   const counts = { again: 0, current: 0, changed: 0, wrong: 0 };
-  for await (const some of activeKeys(database)) {
-    for (const { key, seal } of some) {
-      if (seal === null) continue;
-      const secret = seals.secretOf(key, seal);
-      if (secret === undefined) counts.wrong += 1;
-      else if (secret === ring[0].id) counts.current += 1;
-      else if ((await database.write(saveSeal(key, seal, seals.make(key)))) > 0) counts.again += 1;
-      else counts.changed += 1;
+  for await (const some of batches) {
+    for (const row of some) {
+      const outcome = await resealRow(row);
+      if (outcome !== undefined) counts[outcome] += 1;
     }
     print(
-      `seals of API keys: ${counts.again} made again, ${counts.current} were current, ` +
+      `seals of ${what}: ${counts.again} made again, ${counts.current} were current, ` +
         `${counts.changed} were changed meanwhile, ${counts.wrong} are wrong under every key of the ring`,
     );
     await delay(restMs);

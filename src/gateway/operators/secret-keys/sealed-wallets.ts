@@ -5,7 +5,7 @@ import type { Database } from '../../store/database.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import { headAt, type LedgerFault, type LedgerHead } from '../../trading/wallet/rules.ts';
 import { toEntry, transfers, WalletSeals, walletSealUse, wallets } from '../../trading/wallet/store.ts';
-import { type FirstSealOptions, restMs, type SealCounts, type SealOptions } from './sealed-keys.ts';
+import { type FirstSealOptions, resealRows, restMs, type SealCounts, type SealOptions } from './sealed-keys.ts';
 
 /** Walks a part of a ledger after an entry, as VerifyLedger does; undefined if the entry is missing. */
 export type WalkLedger = (
@@ -92,24 +92,16 @@ async function sealOne(
 }
 
 /** Seals the wallets again that are sealed with a former secret. */
-export async function resealWallets({ database, ring, print }: SealOptions): Promise<void> {
+export function resealWallets({ database, ring, print }: SealOptions): Promise<void> {
   const seals = sealsUnder(ring, database);
-  const counts = { again: 0, current: 0, changed: 0, wrong: 0 };
-  for await (const some of storedWallets(database)) {
-    for (const stored of some) {
-      if (stored.seal === null) continue;
-      const end = await sealedEntry(database, seals, stored);
-      if (end === undefined) counts.wrong += 1;
-      else if (seals.secretOf(end, stored.seal) === ring[0].id) counts.current += 1;
-      else if ((await database.write(replaceSeal(end, stored.seal, seals.make(end)))) > 0) counts.again += 1;
-      else counts.changed += 1;
-    }
-    print(
-      `seals of wallets: ${counts.again} made again, ${counts.current} were current, ` +
-        `${counts.changed} were changed meanwhile, ${counts.wrong} are wrong under every key of the ring`,
-    );
-    await delay(restMs);
-  }
+  return resealRows('wallets', storedWallets(database), print, async (stored) => {
+    const { seal } = stored;
+    if (seal === null) return undefined;
+    const end = await sealedEntry(database, seals, stored);
+    if (end === undefined) return 'wrong';
+    if (seals.secretOf(end, seal) === ring[0].id) return 'current';
+    return (await database.write(replaceSeal(end, seal, seals.make(end)))) > 0 ? 'again' : 'changed';
+  });
 }
 
 export async function countWalletSeals(database: Database, ring: KeyRing): Promise<SealCounts> {

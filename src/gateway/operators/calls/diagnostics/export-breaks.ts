@@ -1,16 +1,13 @@
 import { status } from '@grpc/grpc-js';
 import type { Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
-import {
-  BreakKind,
-  type ExportReconciliationBreaksRequest,
-} from '../../../../gen/marina/admin/v1/reconciliation_pb.ts';
+import type { ExportReconciliationBreaksRequest } from '../../../../gen/marina/admin/v1/reconciliation_pb.ts';
 import { csvLine } from '../../../../kit/csv.ts';
 import type { Database } from '../../../store/database.ts';
 import { listBreaks } from '../../reconciliation/store.ts';
 import { reconciliationBreaks, type StoredBreak } from '../../reconciliation/table.ts';
 import type { AdminCall, AdminCalls } from '../call.ts';
-import { AdminError, invalidField } from '../errors.ts';
-import { breakKinds, checkFilter } from './reconciliation.ts';
+import { AdminError } from '../errors.ts';
+import { wantedKind } from './reconciliation.ts';
 
 const rowsTogether = 200;
 
@@ -42,9 +39,7 @@ export function exportCalls(database: Database): Pick<AdminCalls<typeof Diagnost
     _call: AdminCall,
     signal: AbortSignal,
   ) {
-    checkFilter(filter);
-    const word = kind === BreakKind.UNSPECIFIED ? undefined : breakKinds.find(kind);
-    if (kind !== BreakKind.UNSPECIFIED && word === undefined) throw invalidField('kind', 'is not known.');
+    const word = wantedKind(kind, filter);
     if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another export is under way: call again');
     underWay = true;
     try {

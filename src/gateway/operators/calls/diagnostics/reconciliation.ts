@@ -51,7 +51,7 @@ interface ReconciliationParts {
 }
 
 const states = enumWords<typeof ReconciliationState>(ReconciliationStateSchema);
-export const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
+const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
 
 /** How long a call waits for a day's result, and how often it asks. */
 const longestWaitMs = 15_000;
@@ -108,9 +108,7 @@ export function reconciliationCalls({ database, clock, cursors, wake }: Reconcil
   }
 
   async function listReconciliationBreaks({ limit, cursor, kind, ...filter }: ListReconciliationBreaksRequest) {
-    checkFilter(filter);
-    const word = kind === BreakKind.UNSPECIFIED ? undefined : breakKinds.find(kind);
-    if (kind !== BreakKind.UNSPECIFIED && word === undefined) throw invalidField('kind', 'is not known.');
+    const word = wantedKind(kind, filter);
     const issuedFor = ['breaks', filter.day, filter.partnerId, String(filter.openOnly), word ?? ''];
     const most = limit || usuallyListed;
     let after = cursor === '' ? undefined : positionIn(cursors.read(issuedFor, cursor));
@@ -158,9 +156,12 @@ export function reconciliationCalls({ database, clock, cursors, wake }: Reconcil
   return { reconcileDay, listReconciliations, listReconciliationBreaks, acknowledgeBreak };
 }
 
-/** Throws if a filter is not one. */
-export function checkFilter({ day }: Pick<BreakFilter, 'day'>): void {
+/** The kind of breaks that a request names; undefined: it names none. Throws INVALID_ARGUMENT for what is no filter. */
+export function wantedKind(kind: BreakKind, { day }: Pick<BreakFilter, 'day'>) {
   if (day !== '' && !isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
+  const word = kind === BreakKind.UNSPECIFIED ? undefined : breakKinds.find(kind);
+  if (kind !== BreakKind.UNSPECIFIED && word === undefined) throw invalidField('kind', 'is not known.');
+  return word;
 }
 
 function positionIn(text: string): readonly [day: string, id: string] {
