@@ -1,9 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import {
-  type ProposeSettlementRequest,
-  type SettlementOutcome,
-  Settlements,
-} from '../../../../gen/marina/admin/v1/settlements_pb.ts';
+import { type ProposeSettlementRequest, Settlements } from '../../../../gen/marina/admin/v1/settlements_pb.ts';
 import { isGuardFalse } from '../../../store/errors.ts';
 import { found, together } from '../../../store/facts.ts';
 import { statement } from '../../../store/statement.ts';
@@ -34,85 +30,73 @@ export function settlements(parts: SettlementParts): {
 } {
   return {
     service: adminService(Settlements, {
-      proposeSettlement: (request, call) => new Proposing(parts, request, call).propose(),
+      proposeSettlement: (request, call) => propose(parts, request, call),
     }),
     action: { name: action, apply: (approval) => apply(parts, approval) },
   };
 }
 
-class Proposing {
-  constructor(
-    private readonly parts: SettlementParts,
-    private readonly request: ProposeSettlementRequest,
-    private readonly call: AdminCall,
-  ) {}
+async function propose(
+  { database, clock, ids, kinds }: SettlementParts,
+  request: ProposeSettlementRequest,
+  call: AdminCall,
+) {
+  const { objectId, outcome: message, evidence, reference } = request;
+  if (message === undefined) throw invalidField('outcome', 'is required.');
+  const outcome = toOutcome(message);
+  if (!objectId.startsWith(`${outcome.prefix}_`)) throw invalidField('outcome', "must be of the object's kind.");
+  const object = await findObject(database, kinds, objectId);
+  const kind = kinds.ofId(objectId);
+  if (object === undefined || kind === undefined) throw noSuchObject();
+  const { partnerId } = object;
+  // Only the newest can be in time, because it was refused while another one was open.
+  const newest = statement('ORDER BY id DESC LIMIT 1');
+  const open = proposals.find({ partnerId, objectId, state: 'open' }, proposals.all, newest, 'proposals_object');
+  const { row, created } = await database.inPartner(partnerId, {
+    touches: [objectId, ...outcome.touches],
+    fact: together({
+      row: found(kind.table.find({ partnerId, id: objectId }), ([row]) => row && kind.table.all.read(row)),
+      open: found(open, (rows) => rows.map(proposals.all.read)),
+      facts: outcome.fact(partnerId, objectId),
+    }),
+    decide: ({ row, open, facts }) => {
+      const before = open.find(({ expiresAt }) => expiresAt > clock.now());
+      if (before !== undefined)
+        return { writes: [], result: { row: sameAs(before, request, writeOutcome(message), call), created: false } };
+      if (row === undefined) throw noSuchObject();
+      check(kind, row, outcome, facts, { now: clock.now(), proposedAt: clock.now() });
+      const now = clock.now();
+      const made: StoredProposal = {
+        ...{ partnerId, id: ids.object('prp'), action, objectId, state: 'open', evidence, reference },
+        request: writeOutcome(message),
+        seen: JSON.stringify(seenOf(row)),
+        proposedBy: call.operator,
+        ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
+        ...{ decidedBy: null, decidedAt: null, decisionReason: null },
+      };
+      const detail = { proposal: made.id, request: JSON.parse(made.request) as unknown, evidence, reference };
+      const entry = { partnerId, subject: objectId, detail, before: { ...seenOf(row) } };
+      return {
+        writes: [proposals.insert(made), audit(call, now, entry)],
+        result: { row: made, created: true },
+      };
+    },
+  });
+  return { proposal: toProposal(row, clock.now()), created };
+}
 
-  async propose() {
-    const { database, kinds, clock } = this.parts;
-    const { objectId, outcome: message } = this.request;
-    if (message === undefined) throw invalidField('outcome', 'is required.');
-    const outcome = toOutcome(message);
-    if (!objectId.startsWith(`${outcome.prefix}_`)) throw invalidField('outcome', "must be of the object's kind.");
-    const object = await findObject(database, kinds, objectId);
-    const kind = kinds.ofId(objectId);
-    if (object === undefined || kind === undefined) throw noSuchObject();
-    const { partnerId } = object;
-    // Only the newest can be in time, because it was refused while another one was open.
-    const newest = statement('ORDER BY id DESC LIMIT 1');
-    const open = proposals.find({ partnerId, objectId, state: 'open' }, proposals.all, newest, 'proposals_object');
-    const { row, created } = await database.inPartner(partnerId, {
-      touches: [objectId, ...outcome.touches],
-      fact: together({
-        row: found(kind.table.find({ partnerId, id: objectId }), ([row]) => row && kind.table.all.read(row)),
-        open: found(open, (rows) => rows.map(proposals.all.read)),
-        facts: outcome.fact(partnerId, objectId),
-      }),
-      decide: ({ row, open, facts }) => {
-        const before = open.find(({ expiresAt }) => expiresAt > clock.now());
-        if (before !== undefined) return { writes: [], result: { row: this.#sameAs(before, message), created: false } };
-        if (row === undefined) throw noSuchObject();
-        check(kind, row, outcome, facts, { now: clock.now(), proposedAt: clock.now() });
-        const made = this.#make(partnerId, row, message);
-        const { evidence, reference, request } = made;
-        const detail = { proposal: made.id, request: JSON.parse(request) as unknown, evidence, reference };
-        const entry = { partnerId, subject: objectId, detail, before: { ...seenOf(row) } };
-        return {
-          writes: [proposals.insert(made), audit(this.call, made.proposedAt, entry)],
-          result: { row: made, created: true },
-        };
-      },
-    });
-    return { proposal: toProposal(row, clock.now()), created };
-  }
-
-  #make(partnerId: string, row: Submission, outcome: SettlementOutcome): StoredProposal {
-    const { ids, clock } = this.parts;
-    const { objectId, evidence, reference } = this.request;
-    const now = clock.now();
-    return {
-      ...{ partnerId, id: ids.object('prp'), action, objectId, state: 'open', evidence, reference },
-      request: writeOutcome(outcome),
-      seen: JSON.stringify(seenOf(row)),
-      proposedBy: this.call.operator,
-      ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
-      ...{ decidedBy: null, decidedAt: null, decisionReason: null },
-    };
-  }
-
-  /** The open proposal, if it is this one. A call whose answer was lost may be repeated. */
-  #sameAs(open: StoredProposal, outcome: SettlementOutcome): StoredProposal {
-    const { evidence, reference } = this.request;
-    const isSame =
-      open.proposedBy === this.call.operator &&
-      open.evidence === evidence &&
-      open.reference === reference &&
-      open.request === writeOutcome(outcome);
-    if (isSame) return open;
-    throw new AdminError(
-      status.ALREADY_EXISTS,
-      `the proposal ${open.id} of ${open.proposedBy} about it is open: decline it first`,
-    );
-  }
+/** The open proposal, if it is this one. A call whose answer was lost may be repeated. */
+function sameAs(
+  open: StoredProposal,
+  { evidence, reference }: ProposeSettlementRequest,
+  request: string,
+  { operator }: AdminCall,
+): StoredProposal {
+  const { proposedBy } = open;
+  const isSame = open.evidence === evidence && open.reference === reference && open.request === request;
+  if (isSame && proposedBy === operator) return open;
+  const message = `the proposal ${open.id} of ${proposedBy} about it is open: decline it first`;
+  throw new AdminError(status.ALREADY_EXISTS, message);
 }
 
 /** Applies an approved settlement. The object changes in the transaction that records the approval. */
