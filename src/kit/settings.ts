@@ -21,6 +21,8 @@ export interface Secret<T> {
 /** One setting from an environment variable. */
 export interface Setting<T> {
   readonly variable: string;
+  /** Its name in the release before, which is still read. */
+  readonly formerly?: string;
   readonly meaning: string;
   /** The default; undefined: the variable must be set. */
   readonly fallback: string | undefined;
@@ -37,6 +39,11 @@ export type ValuesOf<Some extends Settings> = {
 
 export function setting<T>(variable: string, meaning: string, fallback: string | undefined, form: Form<T>): Setting<T> {
   return { variable, meaning, fallback, form };
+}
+
+/** A setting that had another name in the release before. That name is read until the next release. */
+export function renamed<T>(formerly: string, setting: Setting<T>): Setting<T> {
+  return { ...setting, formerly };
 }
 
 /** Has one line for each wrong setting. */
@@ -56,10 +63,14 @@ export function readSettings<Some extends Settings>(
 
 /** Reads one setting in the same way. */
 export function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv, problems: string[]): T | undefined {
-  const { variable, meaning, fallback, form } = setting;
+  const { formerly = setting.variable, meaning, fallback, form } = setting;
+  const variable = variables[formerly] ? formerly : setting.variable;
   const file = form.isSecret ? variables[fileVariable(variable)] || undefined : undefined;
   const name = file === undefined ? variable : fileVariable(variable);
   try {
+    if (variable !== setting.variable && variables[setting.variable]) {
+      throw new Error(`and ${setting.variable}, which is its name now, must not both be set`);
+    }
     if (file !== undefined && variables[variable]) throw new Error(`and ${variable} must not both be set`);
     const given = file === undefined ? variables[variable] || fallback : textOf(file);
     if (given === undefined) throw new Error('must be set');
@@ -92,8 +103,8 @@ function contentOf(path: string): string {
 /** A line for each unknown variable with the prefix, because a misspelt setting would have no effect. */
 export function unknownVariables(prefix: string, settings: Settings, variables: NodeJS.ProcessEnv): string[] {
   const known = new Set(
-    Object.values(settings).flatMap(({ variable, form }) =>
-      form.isSecret ? [variable, fileVariable(variable)] : [variable],
+    Object.values(settings).flatMap(({ variable, formerly = variable, form }) =>
+      form.isSecret ? [variable, fileVariable(variable)] : [variable, formerly],
     ),
   );
   return Object.entries(variables)
@@ -108,10 +119,11 @@ export function unknownVariables(prefix: string, settings: Settings, variables: 
 /** Every setting with its default, its allowed values and its meaning, for people. */
 export function describeSettings(settings: Settings): string {
   return Object.values(settings)
-    .map(({ variable, fallback, form, meaning }) => {
+    .map(({ variable, formerly, fallback, form, meaning }) => {
       const standard = fallback === undefined ? 'must be set' : `default: ${fallback === '' ? 'none' : fallback}`;
       const inFile = form.isSecret ? `; or in the file that ${fileVariable(variable)} names` : '';
-      return `${variable}\n  ${meaning}\n  ${standard}; may be: ${form.allowed}${inFile}`;
+      const before = formerly === undefined ? '' : `; formerly ${formerly}, which is read until the next release`;
+      return `${variable}\n  ${meaning}\n  ${standard}; may be: ${form.allowed}${inFile}${before}`;
     })
     .join('\n\n');
 }

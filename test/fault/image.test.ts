@@ -100,7 +100,7 @@ describe('the image that the Dockerfile makes', { skip: missing ?? false }, () =
     const walls = await tryWalls();
     const isolated = neededWalls.every((wall) => walls.has(wall));
     const beganAt = performance.now();
-    const running = await start({ MARINA_DECODER_WALLS: isolated ? 'required' : 'auto' });
+    const running = await start({ MARINA_DECODER_SANDBOX: isolated ? 'required' : 'auto' });
     context.diagnostic(`ready after ${Math.round(performance.now() - beganAt)} ms`);
     context.diagnostic(
       `packages ${mebibytes('node_modules')} MiB, gateway ${mebibytes('src') + mebibytes('migrations')} MiB`,

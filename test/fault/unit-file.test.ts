@@ -30,7 +30,7 @@ describe('docs/deploy/marina.service', { skip: missing ?? false }, () => {
   before(async () => {
     const walls = await tryWalls();
     isolated = neededWalls.every((wall) => walls.has(wall));
-    cluster = await Cluster.start({ MARINA_DECODER_WALLS: isolated ? 'required' : 'auto' });
+    cluster = await Cluster.start({ MARINA_DECODER_SANDBOX: isolated ? 'required' : 'auto' });
     partner = await cluster.newPartner();
     await run('make', ['build']);
     cpSync('dist', join(folder, 'marina'), { recursive: true });

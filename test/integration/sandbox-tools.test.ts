@@ -121,7 +121,7 @@ describe('what a sandbox shows its partners', { concurrency: 4 }, () => {
       readonly [member: string]: unknown;
     }
     const listed = async (partner: { readonly key: string }): Promise<Listed[]> =>
-      (await get(partner, '/v1/sandbox/requests?limit=100', { 'marina-unlisted': 'true' })).data;
+      (await get(partner, '/v1/sandbox/requests?limit=100', { 'marina-unlogged': 'true' })).data;
 
     it('each is there with its answer, newest first, over every protocol, and for its own partner only', async () => {
       const [partner, other] = [await gateway.newPartner(), await gateway.newPartner()];
@@ -218,7 +218,7 @@ describe('what a sandbox shows its partners', { concurrency: 4 }, () => {
       const { id, key } = await createKey(gateway.database, { partnerId: partner.id, scopes: [Scope.KEYS] });
       await gateway.rest('DELETE', `/v1/keys/${id}`, { key });
       assert.equal((await gateway.rest('GET', '/v1/wallet', { key })).status, 401);
-      await get(partner, '/v1/wallet', { 'marina-unlisted': 'true' });
+      await get(partner, '/v1/wallet', { 'marina-unlogged': 'true' });
       await gateway.place(partner, resting);
       const data = await listed(partner);
       assert.deepEqual(
@@ -238,9 +238,9 @@ describe('what a sandbox shows its partners', { concurrency: 4 }, () => {
       const [{ answer_body: long }] = (await listed(partner)) as [Listed];
       assert.equal(Buffer.byteLength(long ?? ''), 4_096 + Buffer.byteLength('…'));
       for (let count = 0; count < 200; count += 1) await get(partner, '/v1/market');
-      const first = await get(partner, '/v1/sandbox/requests?limit=100', { 'marina-unlisted': 'true' });
+      const first = await get(partner, '/v1/sandbox/requests?limit=100', { 'marina-unlogged': 'true' });
       const path = `/v1/sandbox/requests?limit=100&cursor=${first.next_cursor}`;
-      const second = await get(partner, path, { 'marina-unlisted': 'true' });
+      const second = await get(partner, path, { 'marina-unlogged': 'true' });
       assert.deepEqual([first.data.length, second.data.length, second.has_more], [100, 100, false]);
       const ids = new Set([...first.data, ...second.data].map(({ id: each }: Listed) => each));
       assert.equal(ids.size, 200);

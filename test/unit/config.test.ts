@@ -30,6 +30,19 @@ describe('the settings', () => {
     assert.equal(readConfig(enough).restPort, 8080);
   });
 
+  it('a renamed setting is read by its old name, but not by both', () => {
+    const read = (variables: Record<string, string>) => readConfig({ ...enough, ...variables }).decoderWalls;
+    assert.equal(read({}), 'auto');
+    assert.equal(read({ MARINA_DECODER_SANDBOX: 'off' }), 'off');
+    assert.equal(read({ MARINA_DECODER_WALLS: 'required' }), 'required');
+    assert.deepEqual(problemsOf({ MARINA_DECODER_WALLS: 'off', MARINA_DECODER_SANDBOX: 'off' }), [
+      'MARINA_DECODER_WALLS and MARINA_DECODER_SANDBOX, which is its name now, must not both be set: ' +
+        'isolation of the processes that decode images: what the machine offers, all or no start, or none',
+    ]);
+    assert.match(problemsOf({ MARINA_DECODER_WALLS: 'some' })[0] ?? '', /^MARINA_DECODER_WALLS must be one of auto/);
+    assert.match(describeConfig(), /MARINA_DECODER_SANDBOX\n.*\n.*formerly MARINA_DECODER_WALLS/);
+  });
+
   it('a variable that is no setting is refused by name, with the setting that was meant', () => {
     assert.deepEqual(problemsOf({ MARINA_REST_PROT: '1', MARINA_DATABSE_POOL: '4', MARINA_XYZZY: '1' }), [
       'MARINA_DATABSE_POOL is no setting; MARINA_DATABASE_POOL is',
@@ -103,7 +116,9 @@ describe('the settings', () => {
 
   it('`make config` tells the default, the range and the meaning of each', () => {
     const source = readFileSync(join(root, 'src/gateway/app/config-settings.ts'), 'utf8');
-    const names = [...source.matchAll(/'(MARINA_[A-Z_]+)'/g)].map(([, name = '']) => name);
+    const former = [...source.matchAll(/renamed\(\s*'(MARINA_[A-Z_]+)'/g)].map(([, name]) => name);
+    const all = [...source.matchAll(/'(MARINA_[A-Z_]+)'/g)].map(([, name = '']) => name);
+    const names = all.filter((name) => !former.includes(name));
     const described = describeConfig();
     assert.ok(names.length > 25, `found ${names.length} settings`);
     for (const name of names.filter((each) => each !== 'MARINA_')) {

@@ -101,7 +101,7 @@ describe('the requests that a sandbox keeps', () => {
   it('are numbered for each partner alone, so that a cursor tells nothing of others', () => {
     const kept = new KeptRequests({ clock, baseUrl: () => baseUrl });
     const keep = (partnerId: string) => {
-      const exchanged = { method: 'GET', path: '/v1/limits', query: '', isUnlisted: false };
+      const exchanged = { method: 'GET', path: '/v1/limits', query: '', isUnlogged: false };
       const caller = { partnerId, keyId: 'key_1' };
       kept.keep({ exchanged, caller, isIdentified: true, protocol: 'rest', startedMs: 0 } as never, 200, undefined);
     };
@@ -132,8 +132,9 @@ describe('the requests that a sandbox keeps', () => {
     const kept = await keptAfter([
       { headers: { authorization: 'Bearer revoked' } },
       { headers: { authorization: 'Bearer nobody' } },
+      { headers: { 'marina-unlogged': 'true' } },
       { headers: { 'marina-unlisted': 'true' } },
-      { headers: { 'marina-unlisted': 'false' } },
+      { headers: { 'marina-unlogged': 'false' } },
     ]);
     assert.deepEqual([own(kept).length, kept.list('par_2', undefined, 10).length], [1, 0]);
   });

@@ -286,7 +286,7 @@ test('a request that cannot be kept is answered and counted all the same, and ea
   const { pipeline, lines } = bench({ kept: { keep } });
   for (let sent = 0; sent < 4; sent += 1) {
     const context = pipeline.begin('rest', '::1');
-    context.exchanged = { method: 'POST', path: '/v1/orders', query: '', isUnlisted: false };
+    context.exchanged = { method: 'POST', path: '/v1/orders', query: '', isUnlogged: false };
     const idle = pipeline.idle();
     const error = new ApiError('trading_paused');
     assert.equal(pipeline.refuse(context, error), error);

@@ -9,6 +9,7 @@ import {
   orNone,
   pemPath,
   reading,
+  renamed,
   setting,
   text,
   wholeNumber,
@@ -260,11 +261,14 @@ export const settings = {
     '20000',
     wholeNumber(100, 20_000),
   ),
-  decoderWalls: setting(
+  decoderWalls: renamed(
     'MARINA_DECODER_WALLS',
-    'isolation of the processes that decode images: what the machine offers, all or no start, or none',
-    'auto',
-    oneOf('auto', 'required', 'off'),
+    setting(
+      'MARINA_DECODER_SANDBOX',
+      'isolation of the processes that decode images: what the machine offers, all or no start, or none',
+      'auto',
+      oneOf('auto', 'required', 'off'),
+    ),
   ),
   brokerShared: setting(
     'MARINA_BROKER_SHARED',

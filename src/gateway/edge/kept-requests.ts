@@ -98,7 +98,7 @@ export class KeptRequests {
   /** Keeps a request that has ended, if its caller was identified and it is not to be left out. */
   keep(context: RequestContext, status: number, code: EndCode | undefined): void {
     const { exchanged, caller, isIdentified } = context;
-    if (exchanged === undefined || caller === undefined || !isIdentified || exchanged.isUnlisted) return;
+    if (exchanged === undefined || caller === undefined || !isIdentified || exchanged.isUnlogged) return;
     const { operation, requestId, protocol, objectId } = context;
     const numbers: LeftOutNumbers = new Set();
     const requestBody = shownRequest(exchanged, protocol, operation, numbers);

@@ -12,8 +12,13 @@ import type { ApiOperation } from './operations.ts';
 
 export type ProtocolName = 'rest' | 'grpc' | 'connect';
 
-/** With `true`, the request is not kept. */
-export const unlistedHeader = 'marina-unlisted';
+/** With `true`, the request is not kept. The second is its name in the release before. */
+const unloggedHeaders = ['marina-unlogged', 'marina-unlisted'];
+
+/** Whether a request's client asked that it is not kept, by its headers. */
+export function isUnlogged(header: (name: string) => string | string[] | undefined): boolean {
+  return unloggedHeaders.some((name) => header(name) === 'true');
+}
 
 /** What a sandbox may keep of a request, noted as it passes. Nothing is left out here. */
 export interface ExchangedParts {
@@ -21,7 +26,7 @@ export interface ExchangedParts {
   readonly path: string;
   readonly query: string;
   /** Whether its client asked that it is not kept. */
-  readonly isUnlisted: boolean;
+  readonly isUnlogged: boolean;
   /** Its body over REST, or else its message. */
   body?: Buffer;
   message?: Message;

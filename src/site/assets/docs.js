@@ -204,7 +204,7 @@ export function endTrying() {
 export async function nameOwnAccount(secret) {
   if (!isSandboxKey(secret)) return;
   const { signal } = trying;
-  const headers = { Authorization: `Bearer ${secret}`, 'Marina-Unlisted': 'true' };
+  const headers = { Authorization: `Bearer ${secret}`, 'Marina-Unlogged': 'true' };
   const response = await fetch(`${base}/v1/accounts?limit=1`, { headers });
   const account = response.ok ? (await response.json()).data[0]?.account : undefined;
   if (account === undefined || signal.aborted) return;

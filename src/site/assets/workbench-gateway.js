@@ -37,7 +37,7 @@ export class Gateway {
   }
 
   read(path) {
-    return this.#call('GET', path, { 'Marina-Unlisted': 'true' });
+    return this.#call('GET', path, { 'Marina-Unlogged': 'true' });
   }
 
   act(method, path, body) {
@@ -109,7 +109,7 @@ export class Gateway {
           Authorization: `Bearer ${this.#key}`,
           'Content-Type': 'application/connect+json',
           'Connect-Protocol-Version': '1',
-          'Marina-Unlisted': 'true',
+          'Marina-Unlogged': 'true',
         },
         body: enveloped(JSON.stringify(after === null ? {} : { cursor: after })),
         signal: AbortSignal.any([this.#ending.signal, silence.signal]),

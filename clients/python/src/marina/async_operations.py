@@ -1239,7 +1239,7 @@ class AsyncOperations:
         replica stops they are gone. Bodies are cut at 4,096 bytes. Never kept are credentials, secrets, what describes a customer
         (the body of an application), files, and values of fields that the operation does not have. Of paths, queries, bodies and
         errors only those parts are kept whose form describes nobody; `…` stands for each other one. Requests with the header
-        `Marina-Unlisted: true` are left out.
+        `Marina-Unlogged: true` are left out.
 
         Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
 

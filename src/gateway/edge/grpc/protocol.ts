@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts';
 import { type ApiOperation, maxBodyBytes, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
-import { type RequestContext, unlistedHeader } from '../request.ts';
+import { isUnlogged, type RequestContext } from '../request.ts';
 import {
   CompressedRefusal,
   decodeCut,
@@ -97,8 +97,8 @@ export class GrpcProtocol {
     context.clientAddress = pipeline.connectionLimits.clientOf(arrival.peer, arrival.forwardedFor);
     arrival.whenClosed(context.leaves());
     if (pipeline.keepsRequests) {
-      const isUnlisted = arrival.only(unlistedHeader) === 'true';
-      context.exchanged = { method: 'POST', path: arrival.path, query: '', isUnlisted };
+      const { path } = arrival;
+      context.exchanged = { method: 'POST', path, query: '', isUnlogged: isUnlogged((name) => arrival.only(name)) };
     }
     try {
       const head = { authorization: arrival.only('authorization'), traceParent: arrival.only('traceparent') };

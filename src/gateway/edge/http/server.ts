@@ -5,7 +5,7 @@ import type { Logger } from '../../../kit/log.ts';
 import type { ServerIdentity } from '../../../kit/server-identity.ts';
 import { ApiError } from '../errors.ts';
 import { ClientGone, type Pipeline } from '../pipeline.ts';
-import { type ProtocolName, type RequestContext, unlistedHeader } from '../request.ts';
+import { isUnlogged, type ProtocolName, type RequestContext } from '../request.ts';
 import { OpenStreams } from '../streams.ts';
 import { endStream, HttpConnection, type HttpExchange, writeStream } from './connection.ts';
 import {
@@ -133,7 +133,7 @@ export class HttpServer {
       context.clientAddress = pipeline.connectionLimits.clientOf(peer, read.forwardedFor);
       if (pipeline.keepsRequests) {
         const { method, path, query } = read;
-        context.exchanged = { method, path, query, isUnlisted: request.headers[unlistedHeader] === 'true' };
+        context.exchanged = { method, path, query, isUnlogged: isUnlogged((name) => request.headers[name]) };
       }
       const answer = await protocol.answer(read, context);
       if ('messages' in answer) {

@@ -98,7 +98,7 @@ export class ImageChecker {
     const walls = [...found];
     const missing = neededWalls.filter((wall) => !found.has(wall));
     if (missing.length > 0 && this.options.walls === 'required') {
-      throw new Error(`MARINA_DECODER_WALLS is "required", and this machine does not offer: ${missing.join(', ')}`);
+      throw new Error(`MARINA_DECODER_SANDBOX is "required", and this machine does not offer: ${missing.join(', ')}`);
     }
     if (missing.length === 0) this.options.log.info({ walls }, 'images are decoded behind walls');
     else this.options.log.warn({ walls, missing }, 'images are decoded without all walls');
