@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { Client, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { fixMigrations } from '../../migrations/fix/index.ts';
 import { openDatabaseAccess } from '../gateway/store/access.ts';
+import { armCrash, crash } from '../gateway/store/crash.ts';
 import { connect } from '../gateway/store/data-source.ts';
 import { Database } from '../gateway/store/database.ts';
 import { type Lease, underLease } from '../gateway/store/lease.ts';
@@ -17,7 +18,6 @@ import { Orders, type SubmitOrderRequest } from '../gen/marina/broker/v1/orders_
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
-import { armCrash, crash } from '../kit/crash.ts';
 import { createGrpcClient } from '../kit/grpc-client.ts';
 import { addReflection } from '../kit/grpc-reflection.ts';
 import { serviceDefinition } from '../kit/grpc-service.ts';

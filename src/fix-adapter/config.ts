@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { databaseAddress } from '../gateway/store/address.ts';
-import { isCrashPoint } from '../kit/crash.ts';
+import { isCrashPoint } from '../gateway/store/crash.ts';
 import type { LinkTlsConfig } from '../kit/link.ts';
 import { type LinkFiles, linkProblems, linkSettings } from '../kit/link-settings.ts';
 import {
@@ -228,8 +228,8 @@ const settings = {
     'the point at which the process kills itself, for fault tests only',
     '',
     orNone(
-      reading('a point that lib/crash names', (value) => {
-        if (!isCrashPoint(value)) throw new Error('must be a point that lib/crash names');
+      reading('a point that store/crash names', (value) => {
+        if (!isCrashPoint(value)) throw new Error('must be a point that store/crash names');
         return value;
       }),
     ),

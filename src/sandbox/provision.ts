@@ -1,4 +1,4 @@
-import type { PartnerLimits } from '../gateway/edge/auth/call.ts';
+import type { PartnerLimits } from '../gateway/edge/auth/caller.ts';
 import { KeySeals, keySealUse } from '../gateway/edge/auth/key-seals.ts';
 import { keyMacKeys, makeKey } from '../gateway/edge/auth/keys.ts';
 import { featureList, insertKey, insertPartner, partners } from '../gateway/edge/auth/store.ts';

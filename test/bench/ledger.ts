@@ -1,7 +1,7 @@
 import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { auditPayment } from '../../src/gateway/operators/calls/credit-audit.ts';
 import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
-import { sharing } from '../../src/gateway/store/facts.ts';
+import { sharedFact } from '../../src/gateway/store/facts.ts';
 import type { Statement } from '../../src/gateway/store/statement.ts';
 import { transfer, wallet } from '../../src/gateway/trading/wallet/store.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
@@ -73,9 +73,9 @@ async function fill({ database }: Cluster, { id: partnerId }: Partner, entries: 
   const batch = 1_000;
   const seals = walletSeals();
   for (let made = 0; made < entries; made += batch) {
-    await database.inPartner(partnerId, {
+    await database.inPartnerTransaction(partnerId, {
       touches: [],
-      fact: sharing(wallet(partnerId, seals)),
+      fact: sharedFact(wallet(partnerId, seals)),
       decide: (_, partner) => {
         const writes: Statement[] = [];
         for (let count = 0; count < Math.min(batch, entries - made); count += 1) {

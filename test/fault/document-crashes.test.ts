@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CrashPoint } from '../../src/kit/crash.ts';
+import type { CrashPoint } from '../../src/gateway/store/crash.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { apply, fourTypes, overGrpc, overRest } from '../support/documents.ts';
 import { noiseJpeg } from '../support/images.ts';

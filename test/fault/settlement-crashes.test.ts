@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
+import type { CrashPoint } from '../../src/gateway/store/crash.ts';
 import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
-import type { CrashPoint } from '../../src/kit/crash.ts';
 import { adminClient } from '../support/admin.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';

@@ -8,7 +8,7 @@ import {
   lockEvent,
   lockWindow,
 } from '../../src/gateway/delivery/webhooks/record/delivery-store.ts';
-import { RowReader } from '../../src/gateway/store/gathering.ts';
+import { RowReader } from '../../src/gateway/store/batcher.ts';
 import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import {
   type AccountPosition,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { Call } from '../../src/gateway/edge/auth/call.ts';
+import type { Call } from '../../src/gateway/edge/call.ts';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import type { Cancelled } from '../../src/gateway/trading/broker/broker.ts';

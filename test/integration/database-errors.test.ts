@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { asApiError } from '../../src/gateway/edge/errors.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
-import { noFact, reading } from '../../src/gateway/store/facts.ts';
+import { noFact, rowsFact } from '../../src/gateway/store/facts.ts';
 import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { withDatabase } from '../support/database.ts';
@@ -48,9 +48,9 @@ describe('an error of the database in a transaction that writes', () => {
   }
 
   const inPartner = (error: () => Statement) =>
-    database.inPartner(partnerId, {
+    database.inPartnerTransaction(partnerId, {
       touches: [],
-      fact: reading(),
+      fact: rowsFact(),
       decide: () => ({ writes: [statement('DO 1'), error()], result: undefined }),
     });
   const inTransaction = (error: () => Statement) =>
@@ -90,7 +90,7 @@ describe('an error of the database in a transaction that writes', () => {
   it('an error at the COMMIT of work whose reads are known is not tried again in the other way', async () => {
     const work = (write: () => Statement) => {
       const decide = () => ({ writes: [write()], result: undefined });
-      return database.inPartner(partnerId, { touches: [], fact: noFact, decide });
+      return database.inPartnerTransaction(partnerId, { touches: [], fact: noFact, decide });
     };
     await work(() => statement('DO 1')); // From now on the partner is known.
     const outcome = await ended(1180, work);

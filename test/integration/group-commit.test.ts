@@ -39,7 +39,7 @@ describe("several partners' work at the same time", () => {
 
   /** Takes a version and writes a number that nobody else may write. */
   function note(partnerId: string, { by = database, number = newNumber() } = {}): Promise<number> {
-    return of(by).inPartner(partnerId, {
+    return of(by).inPartnerTransaction(partnerId, {
       touches: [],
       fact: noFact,
       decide: (_, partner) => {

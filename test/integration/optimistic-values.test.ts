@@ -4,7 +4,7 @@ import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { auditPayment } from '../../src/gateway/operators/calls/credit-audit.ts';
 import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
 import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
-import { reading, sharing, together, whether } from '../../src/gateway/store/facts.ts';
+import { allFacts, existsFact, rowsFact, sharedFact } from '../../src/gateway/store/facts.ts';
 import { migrate } from '../../src/gateway/store/migrate.ts';
 import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
 import { tradingPause } from '../../src/gateway/trading/submission/environment.ts';
@@ -44,9 +44,9 @@ describe('what all work on one partner shares', () => {
   async function credit(by: Database | undefined, amountKobo: bigint, isRefused = false): Promise<[bigint, bigint][]> {
     const seen: [bigint, bigint][] = [];
     const id = ids.object('wtr');
-    await of(by).inPartner(partnerId, {
+    await of(by).inPartnerTransaction(partnerId, {
       touches: [],
-      fact: sharing(wallet(partnerId, walletSeals()), usage(partnerId, day, 'orders')),
+      fact: sharedFact(wallet(partnerId, walletSeals()), usage(partnerId, day, 'orders')),
       decide: (_, partner) => {
         const counted = usage(partnerId, day, 'orders');
         seen.push([partner.get(wallet(partnerId, walletSeals())).head.availableKobo, partner.get(counted)]);
@@ -109,9 +109,9 @@ describe('what all work on one partner shares', () => {
   it('is read again when another replica changed the wallet alone', async () => {
     await credit(database, 4n);
     const id = ids.object('wtr');
-    await of(replica).inPartner(partnerId, {
+    await of(replica).inPartnerTransaction(partnerId, {
       touches: [],
-      fact: sharing(wallet(partnerId, walletSeals())),
+      fact: sharedFact(wallet(partnerId, walletSeals())),
       decide: (_, partner) => {
         const payment = { type: 'credit', amountKobo: 7n, allocation: null, account: null } as const;
         const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
@@ -128,9 +128,9 @@ describe('what all work on one partner shares', () => {
   });
 
   it('is read when it was never read before, also when the partner is known', async () => {
-    await of(database).inPartner(partnerId, {
+    await of(database).inPartnerTransaction(partnerId, {
       touches: [],
-      fact: reading(),
+      fact: rowsFact(),
       decide: (_, partner) => {
         partner.takeVersions(1);
         return { writes: [], result: undefined };
@@ -142,7 +142,7 @@ describe('what all work on one partner shares', () => {
   it('is saved only while trading goes on, also when nobody heard of a pause', async () => {
     const decided: boolean[] = [];
     const work = () =>
-      of(database).inPartner(partnerId, {
+      of(database).inPartnerTransaction(partnerId, {
         touches: [],
         fact: tradingPause,
         decide: (isPaused, partner) => {
@@ -170,11 +170,11 @@ describe('what all work on one partner shares', () => {
     it(`is saved only if all that the work depends on is as expected: not the ${changed}`, async () => {
       const seen: unknown[] = [];
       const isThere = (name: string) =>
-        whether(statement('SELECT 1 FROM positions WHERE name = ?', `${partnerId} ${name}`), false);
+        existsFact(statement('SELECT 1 FROM positions WHERE name = ?', `${partnerId} ${name}`), false);
       const work = () =>
-        of(database).inPartner(partnerId, {
+        of(database).inPartnerTransaction(partnerId, {
           touches: [],
-          fact: together({ first: isThere('first'), second: isThere('second') }),
+          fact: allFacts({ first: isThere('first'), second: isThere('second') }),
           decide: (facts, partner) => {
             seen.push(facts);
             partner.takeVersions(1);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
-import { type Fact, noFact, reading, sharing } from '../../src/gateway/store/facts.ts';
+import { type Fact, noFact, rowsFact, sharedFact } from '../../src/gateway/store/facts.ts';
 import { migrate } from '../../src/gateway/store/migrate.ts';
 import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
 import { orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
@@ -57,7 +57,7 @@ describe("a partner's work on expected values", () => {
 
   /** Takes a version and writes what the first note says, once for each, and answers how it was decided. */
   function work(by: Database | undefined, believed: string): Promise<Way> {
-    return of(by).inPartner(partnerId, {
+    return of(by).inPartnerTransaction(partnerId, {
       touches: [],
       fact: firstNote(believed),
       decide: ({ note, way }, partner) => ({
@@ -105,7 +105,7 @@ describe("a partner's work on expected values", () => {
   it('fails as it would under the lock when a statement is wrong, and is not taken for a wrong expectation', async () => {
     await work(database, 'first');
     let decided = 0;
-    const wrong = of(database).inPartner(partnerId, {
+    const wrong = of(database).inPartnerTransaction(partnerId, {
       touches: [],
       fact: noFact,
       decide: (_, partner) => {
@@ -124,7 +124,7 @@ describe("a partner's work on expected values", () => {
   it('is decided again under the lock when it is refused, and refused then', async () => {
     await work(database, 'first');
     const ways: Way[] = [];
-    const refused = of(database).inPartner(partnerId, {
+    const refused = of(database).inPartnerTransaction(partnerId, {
       touches: [],
       fact: firstNote('first'),
       decide: ({ way }) => {
@@ -172,9 +172,9 @@ describe("a partner's work on expected values", () => {
   it('adds to what was used of a day exactly, and notices what another replica used', async () => {
     const day = () => usage(partnerId, '2026-11-20', 'orders');
     const use = (by: Database | undefined, kobo: bigint, atMost: bigint) =>
-      of(by).inPartner(partnerId, {
+      of(by).inPartnerTransaction(partnerId, {
         touches: [],
-        fact: sharing(day()),
+        fact: sharedFact(day()),
         decide: (_, partner) => {
           const used = partner.get(day());
           if (used + kobo > atMost) throw new Error(`${used} are used`);
@@ -218,8 +218,8 @@ describe('an order that was stored a moment ago', () => {
   beforeEach(async () => {
     partnerId = await settling.newPartner();
     // From now on the partner is known.
-    const known = { touches: [], fact: reading(), decide: () => ({ writes: [], result: undefined }) };
-    await settling.database.inPartner(partnerId, known);
+    const known = { touches: [], fact: rowsFact(), decide: () => ({ writes: [], result: undefined }) };
+    await settling.database.inPartnerTransaction(partnerId, known);
   });
 
   /** Records something of an order as it was stored, and answers as which order it was decided, each time. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { PageReader, RowReader } from '../../src/gateway/store/batcher.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
-import { PageReader, RowReader } from '../../src/gateway/store/gathering.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { withDatabase } from '../support/database.ts';
 import { insertRows } from '../support/insert-rows.ts';

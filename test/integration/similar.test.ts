@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { isOptimismWrong } from '../../src/gateway/store/errors.ts';
-import { whether } from '../../src/gateway/store/facts.ts';
+import { existsFact } from '../../src/gateway/store/facts.ts';
 import { guard } from '../../src/gateway/store/statement.ts';
 import {
   allocations,
@@ -29,7 +29,7 @@ describe('an order like one whose outcome is unknown', () => {
   async function answers(order: Partial<StoredOrder>, now = settling.clock.realNow()): Promise<string[]> {
     const query = findSimilarOrder({ ...plainOrder, partnerId, ...order }, now);
     const found = await settling.database.read(query);
-    const refused = await settling.database.write(guard(whether(query, false).expected?.guards ?? [])).then(
+    const refused = await settling.database.write(guard(existsFact(query, false).expected?.guards ?? [])).then(
       () => 'stored',
       (error: unknown) => (isOptimismWrong(error) ? 'refused' : `failed with ${error}`),
     );

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { connect, serverTimeoutMs } from '../../src/gateway/store/data-source.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
-import { reading } from '../../src/gateway/store/facts.ts';
+import { rowsFact } from '../../src/gateway/store/facts.ts';
 import { type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { statementTimeoutMs } from '../../src/gateway/store/transaction.ts';
 import { UnavailableError } from '../../src/kit/refusal.ts';
@@ -46,9 +46,9 @@ describe('a statement that takes longer than the server may work on it', () => {
       database.read(slow),
       database.readAll([slow]),
       database.transaction([], () => ({ writes, result: undefined })),
-      database.inPartner(partnerIds[1], {
+      database.inPartnerTransaction(partnerIds[1], {
         touches: [],
-        fact: reading(),
+        fact: rowsFact(),
         decide: () => ({ writes: others, result: undefined }),
       }),
       database.manage((manager) => manager.query(slow.sql)),

@@ -31,7 +31,7 @@ describe('a replica whose clock is an hour ahead', () => {
     } as const;
     const data = { case: 'order' as const, value: toOrderMessage(order) };
     const event = { type: 'order.pending', occurredAt: ahead, origin, data };
-    await gateway.database.inPartner(partnerId, {
+    await gateway.database.inPartnerTransaction(partnerId, {
       touches: [],
       fact: noFact,
       decide: (_, partner) => ({ writes: appendEvents(partner, [event], ids, ahead), result: undefined }),

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { type App, startApp } from '../../src/gateway/app/app.ts';
 import { readConfig } from '../../src/gateway/app/config.ts';
-import type { PartnerLimits } from '../../src/gateway/edge/auth/call.ts';
+import type { PartnerLimits } from '../../src/gateway/edge/auth/caller.ts';
 import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
 import { migrate } from '../../src/gateway/store/migrate.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';

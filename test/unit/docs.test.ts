@@ -75,7 +75,7 @@ describe('docs/operations/reference.md', () => {
           `\`${variable}\``,
           meaning,
           ['must be set', 'none'].includes(standard) ? standard : `\`${standard}\``,
-          variable === 'MARINA_CRASH_POINT' ? 'a name in `src/kit/crash.ts`' : allowed,
+          variable === 'MARINA_CRASH_POINT' ? 'a name in `src/gateway/store/crash.ts`' : allowed,
         ];
       });
     assert.deepEqual(listed, expected);

@@ -175,7 +175,7 @@ describe('the layout', () => {
     for (const [from, to] of refused) assert.equal(mayImport(from, to), false, `${from} may import ${to}`);
     assert.equal(mayImport('gateway/edge/rest/protocol.ts', 'gateway/edge/http/messages.ts'), true);
     assert.equal(mayImport('gateway/trading/orders/handlers.ts', 'gateway/trading/accounts/store.ts'), true);
-    assert.equal(mayImport('gateway/trading/orders/handlers.ts', 'gateway/edge/auth/call.ts'), true);
+    assert.equal(mayImport('gateway/trading/orders/handlers.ts', 'gateway/edge/call.ts'), true);
     assert.equal(mayImport('gateway/trading/applications/image-checker.ts', 'decoder/decoder.ts'), true);
   });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Caller } from '../../src/gateway/edge/auth/call.ts';
+import type { Caller } from '../../src/gateway/edge/auth/caller.ts';
 import { ApiError, refusalOf } from '../../src/gateway/edge/errors.ts';
 import { CallerLimits } from '../../src/gateway/edge/limits/caller-limits.ts';
 import { slotsOfOne } from '../support/slots.ts';

@@ -12,16 +12,16 @@ describe('what a process remembers of a partner', () => {
     let now = 0;
     const cache = new PartnerCache(() => now);
     const doubtedFor = () => {
-      cache.doubt('par_1');
+      cache.noteMiss('par_1');
       cache.learn('par_1', { row, shared: none });
       const began = now;
       while (cache.expected('par_1') === undefined) now += 500;
       return now - began;
     };
     assert.deepEqual([doubtedFor(), doubtedFor(), doubtedFor()], [1_000, 2_000, 4_000]);
-    cache.trust('par_1');
+    cache.noteHit('par_1');
     assert.equal(doubtedFor(), 4_000, 'twice the half of before');
-    for (let count = 0; count < 3; count += 1) cache.trust('par_1');
+    for (let count = 0; count < 3; count += 1) cache.noteHit('par_1');
     assert.equal(doubtedFor(), 1_000);
   });
 
@@ -30,11 +30,11 @@ describe('what a process remembers of a partner', () => {
     cache.learn('par_1', { row, shared: none });
     const steady = [cache.isSteady('par_1')];
     for (let count = 0; count < 3; count += 1) {
-      cache.trust('par_1');
+      cache.noteHit('par_1');
       steady.push(cache.isSteady('par_1'));
     }
     assert.deepEqual(steady, [false, false, false, true]);
-    cache.doubt('par_1');
+    cache.noteMiss('par_1');
     assert.equal(cache.isSteady('par_1'), false);
   });
 

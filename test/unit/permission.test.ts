@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Permission } from '../../src/gateway/edge/auth/call.ts';
-import { whilePermitted } from '../../src/gateway/edge/auth/call.ts';
+import type { Permission } from '../../src/gateway/edge/auth/caller.ts';
+import { whilePermitted } from '../../src/gateway/edge/auth/caller.ts';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 
 /** A permission of which something is heard before each of the first checks. */

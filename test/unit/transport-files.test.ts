@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { credentials, Client as GrpcClient, Metadata } from '@grpc/grpc-js';
-import type { Call, ReceivedFile } from '../../src/gateway/edge/auth/call.ts';
+import type { Call, ReceivedFile } from '../../src/gateway/edge/call.ts';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { HandlersOf, Identification } from '../../src/gateway/edge/auth/call.ts';
+import type { Identification } from '../../src/gateway/edge/auth/caller.ts';
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/gateway/edge/bounds.ts';
+import type { HandlersOf } from '../../src/gateway/edge/call.ts';
 import { ApiError } from '../../src/gateway/edge/errors.ts';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { type ApiOperation, defineOperations } from '../../src/gateway/edge/operations.ts';

@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { crash } from '../../kit/crash.ts';
+import { crash } from '../../gateway/store/crash.ts';
 import type { Logger } from '../../kit/log.ts';
 import { RpcError } from '../service/rpc.ts';
 import type { FixStore } from '../store/store.ts';

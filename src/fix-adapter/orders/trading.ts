@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
+import { crash } from '../../gateway/store/crash.ts';
 import type { SubmitOrderRequest } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { crash } from '../../kit/crash.ts';
 import type { Logger } from '../../kit/log.ts';
 import { RpcError } from '../service/rpc.ts';
 import type { FixStore } from '../store/store.ts';

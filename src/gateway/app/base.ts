@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { EntitySchemaOptions } from 'typeorm';
 import { SystemClock } from '../../kit/clock.ts';
-import { armCrash } from '../../kit/crash.ts';
 import { logUnknownNames } from '../../kit/enums.ts';
 import { keysFor } from '../../kit/key-ring.ts';
 import { openSecret } from '../../kit/link.ts';
@@ -31,6 +30,7 @@ import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '.
 import { openRing } from '../operators/secret-keys/open-ring.ts';
 import { secretKeys } from '../operators/secret-keys/table.ts';
 import { writeChecks } from '../operators/telemetry/write-probe.ts';
+import { armCrash } from '../store/crash.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { leases } from '../store/lease.ts';
 import { missingMigrations } from '../store/migrate.ts';

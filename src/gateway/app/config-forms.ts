@@ -1,9 +1,9 @@
 import { isAddressOrRange } from '../../kit/addresses.ts';
-import { type CrashPoint, isCrashPoint } from '../../kit/crash.ts';
 import { parseLinkUrl } from '../../kit/link-url.ts';
 import { natsAddress } from '../../kit/nats-address.ts';
 import { oneOf, type Setting, setting, text, wholeNumber } from '../../kit/settings.ts';
 import { databaseAddress } from '../store/address.ts';
+import { type CrashPoint, isCrashPoint } from '../store/crash.ts';
 
 /**
  * A process's role. `api` serves partners. `worker` publishes events, applies reports, settles unknown outcomes and
@@ -33,7 +33,7 @@ export function parseRoles(value: string): readonly Role[] {
 }
 
 export function parseCrashPoint(value: string): CrashPoint {
-  if (!isCrashPoint(value)) throw new Error('must be a point that lib/crash names');
+  if (!isCrashPoint(value)) throw new Error('must be a point that store/crash names');
   return value;
 }
 

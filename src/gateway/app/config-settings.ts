@@ -322,7 +322,7 @@ export const settings = {
     'MARINA_CRASH_POINT',
     'the point at which the process kills itself, for fault tests; sandbox only',
     '',
-    orNone(reading('a point that lib/crash names', parseCrashPoint)),
+    orNone(reading('a point that store/crash names', parseCrashPoint)),
   ),
   crashSignal: setting(
     'MARINA_CRASH_SIGNAL',

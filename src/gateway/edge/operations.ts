@@ -16,7 +16,7 @@ import {
   operation as operationOption,
   Scope,
 } from '../../gen/marina/options/v1/options_pb.ts';
-import type { Handler, ReceivedFile, ServiceHandlers, StreamHandler } from './auth/call.ts';
+import type { Handler, ReceivedFile, ServiceHandlers, StreamHandler } from './call.ts';
 import { ApiError, catalogue, type ErrorCode } from './errors.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 

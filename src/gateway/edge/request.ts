@@ -4,7 +4,7 @@ import { addressShower } from '../../kit/addresses.ts';
 import { LineSampler } from '../../kit/line-sampler.ts';
 import type { Logger } from '../../kit/log.ts';
 import { passingTracer, readTraceParent, type Span, type Tracer, traceIdOf } from '../../kit/trace.ts';
-import type { Caller, Identification } from './auth/call.ts';
+import type { Caller, Identification } from './auth/caller.ts';
 import { ApiError, asApiError, type ErrorCode, type Limit } from './errors.ts';
 import type { ByteText } from './json/encoder.ts';
 import type { Metrics } from './metrics.ts';

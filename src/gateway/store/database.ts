@@ -200,7 +200,7 @@ export class Database {
    * the same time shares a transaction. It is tried again after a deadlock. If no answer came to COMMIT, it ends with
    * an `UnavailableError` and is never tried again.
    */
-  inPartner<Value, T>(partnerId: string, work: PartnerWork<Value, T>): Promise<T> {
+  inPartnerTransaction<Value, T>(partnerId: string, work: PartnerWork<Value, T>): Promise<T> {
     return this.#partners.run(partnerId, work);
   }
 
@@ -271,11 +271,11 @@ export class Database {
     try {
       await this.#commits.commit({ locks, guards, writes }, this.#cache.isSteady(partnerId));
     } catch (error) {
-      if (!((error as Error).cause instanceof NotBegunError)) this.#cache.doubt(partnerId);
+      if (!((error as Error).cause instanceof NotBegunError)) this.#cache.noteMiss(partnerId);
       if (!isOptimismWrong((error as Error).cause ?? error)) throw error;
       return undefined;
     }
-    this.#cache.trust(partnerId);
+    this.#cache.noteHit(partnerId);
     this.#cache.learn(partnerId, partner.after(state.shared));
     return decisions.map(({ result }) => ({ result }));
   }

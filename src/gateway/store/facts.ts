@@ -51,7 +51,7 @@ export const noFact: Fact<undefined> = {
 };
 
 /** Whether a query finds a row, with the expected answer. */
-export function whether(query: Statement, isExpected: boolean): Fact<boolean> {
+export function existsFact(query: Statement, isExpected: boolean): Fact<boolean> {
   const guard = { sql: `${isExpected ? '' : 'NOT '}EXISTS (${query.sql})`, values: query.values };
   return {
     reads: [query],
@@ -61,22 +61,22 @@ export function whether(query: Statement, isExpected: boolean): Fact<boolean> {
 }
 
 /** The rows that queries find, which must be read. */
-export function reading(...queries: readonly Statement[]): Fact<readonly SqlRow[][]> {
+export function rowsFact(...queries: readonly Statement[]): Fact<readonly SqlRow[][]> {
   return { reads: queries, value: (rows) => rows };
 }
 
 /** The result of a query that must be read. */
-export function found<Value>(query: Statement, value: (rows: readonly SqlRow[]) => Value): Fact<Value> {
+export function queryFact<Value>(query: Statement, value: (rows: readonly SqlRow[]) => Value): Fact<Value> {
   return { reads: [query], value: ([rows = []]) => value(rows) };
 }
 
 /** Shared values, without a value of their own. */
-export function sharing(...shared: readonly Shared<unknown>[]): Fact<undefined> {
+export function sharedFact(...shared: readonly Shared<unknown>[]): Fact<undefined> {
   return { shared, ...noFact };
 }
 
 /** Several facts as one. It has an expected value if each of them has one. */
-export function together<Values extends Readonly<Record<string, unknown>>>(
+export function allFacts<Values extends Readonly<Record<string, unknown>>>(
   facts: {
     readonly [Name in keyof Values]: Fact<Values[Name]>;
   },

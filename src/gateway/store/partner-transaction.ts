@@ -52,14 +52,14 @@ export class PartnerCache {
   }
 
   /** Notes that the expected state was wrong. */
-  doubt(partnerId: string): void {
+  noteMiss(partnerId: string): void {
     const before = this.#remembered.get(partnerId)?.doubtedMs ?? 0;
     const doubtedMs = Math.min(Math.max(shortestDoubtMs, before * 2), longestDoubtMs);
     this.#keep(partnerId, { state: undefined, doubtedUntil: this.monotonicNow() + doubtedMs, doubtedMs, right: 0 });
   }
 
   /** Notes that the expected state was right. */
-  trust(partnerId: string): void {
+  noteHit(partnerId: string): void {
     const remembered = this.#remembered.get(partnerId);
     if (remembered === undefined || (remembered.doubtedMs === 0 && remembered.right === steadyAfter)) return;
     const doubtedMs = remembered.doubtedMs > shortestDoubtMs ? remembered.doubtedMs / 2 : 0;

@@ -4,7 +4,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { connect, type DatabasePools } from '../../../src/gateway/store/data-source.ts';
 import { Database, openDatabase } from '../../../src/gateway/store/database.ts';
 import { CommitUnknownError } from '../../../src/gateway/store/errors.ts';
-import { reading } from '../../../src/gateway/store/facts.ts';
+import { rowsFact } from '../../../src/gateway/store/facts.ts';
 import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { guard, type Statement, statement, toBigInt } from '../../../src/gateway/store/statement.ts';
 import { runAtOnce } from '../../../src/gateway/store/transaction.ts';
@@ -228,9 +228,9 @@ export class Writer {
 
   /** As partners' requests do: on expected values if they are known, otherwise under the lock of the partner's row. */
   async inPartner(partnerId: string, write: () => readonly Statement[]): Promise<void> {
-    await this.database.inPartner(partnerId, {
+    await this.database.inPartnerTransaction(partnerId, {
       touches: [],
-      fact: { ...reading(), expected: { value: [], guards: [] } },
+      fact: { ...rowsFact(), expected: { value: [], guards: [] } },
       decide: (_, partner) => {
         partner.takeVersions(1);
         return { writes: write(), result: undefined };

@@ -126,7 +126,7 @@ export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'what was wrong is expected again at once',
     file: 'src/gateway/store/database.ts',
-    find: 'this.#cache.doubt(partnerId);',
+    find: 'this.#cache.noteMiss(partnerId);',
     replace: 'this.#cache.values(partnerId);',
     test: work,
     pattern: 'when another replica worked for the partner',

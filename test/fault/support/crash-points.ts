@@ -4,7 +4,7 @@ import {
   otherPoints,
   reconciliationPoints,
   reportPoints,
-} from '../../../src/kit/crash.ts';
+} from '../../../src/gateway/store/crash.ts';
 
 /** The points of a kind of object: those of its reports too, if the upstream sends reports about it. */
 function pointsOf(kind: string, hasReports: boolean): CrashPoint[] {

@@ -1,7 +1,7 @@
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
+import { PageReader } from '../../store/batcher.ts';
 import type { Database } from '../../store/database.ts';
 import { noFact } from '../../store/facts.ts';
-import { PageReader } from '../../store/gathering.ts';
 import { type Statement, sql, statement, toBigInt } from '../../store/statement.ts';
 import { feedPurges, feedSkips, type VersionGap } from './table.ts';
 
@@ -102,7 +102,7 @@ export async function leaveVersionGaps(database: Database): Promise<void> {
       sql`SELECT id FROM partners FORCE INDEX (PRIMARY) WHERE id > ${after} ORDER BY id LIMIT ${maxPartnersAtOnce}`,
     ]);
     for (const { id } of partners) {
-      await database.inPartner(String(id), {
+      await database.inPartnerTransaction(String(id), {
         touches: ['versions'],
         fact: noFact,
         decide: (_, partner) => {

@@ -8,7 +8,7 @@ import {
   WatchEventsResponseSchema,
 } from '../../../gen/marina/gateway/v1/events_pb.ts';
 import { Wakeup } from '../../../kit/worker.ts';
-import type { Call, HandlersOf } from '../../edge/auth/call.ts';
+import type { Call, HandlersOf } from '../../edge/call.ts';
 import { ApiError, type ErrorCode } from '../../edge/errors.ts';
 import { storedMessage } from '../../edge/json/stored.ts';
 import type { Cursors } from '../../edge/paging.ts';

@@ -1,13 +1,13 @@
 import { create } from '@bufbuild/protobuf';
 import { type Event, EventSchema } from '../../../gen/marina/gateway/v1/events_pb.ts';
 import { toSecond } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
 import { groupBy } from '../../../kit/group.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import { compileEncoder } from '../../edge/json/encoder.ts';
 import type { Origin } from '../../edge/origin.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { joined, type SqlRow, type Statement, sql, statement } from '../../store/statement.ts';

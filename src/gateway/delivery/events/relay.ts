@@ -1,6 +1,6 @@
-import { crash } from '../../../kit/crash.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import type { Notifications } from '../notifications.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { crash } from '../../../kit/crash.ts';
 import { groupBy } from '../../../kit/group.ts';
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import { Attempts, type AttemptsOptions, type MadeAttempt } from './attempt/attempts.ts';

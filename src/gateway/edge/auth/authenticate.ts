@@ -4,7 +4,7 @@ import type { Keys } from '../../../kit/key-ring.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import type { Database, Environment } from '../../store/database.ts';
-import type { Caller, CredentialRefusal, Identification, Identify } from './call.ts';
+import type { Caller, CredentialRefusal, Identification, Identify } from './caller.ts';
 import type { KeySeals } from './key-seals.ts';
 import { type KeyParts, parseKey, sameHash } from './keys.ts';
 import { KeysWithoutMac } from './keys-without-mac.ts';

@@ -15,7 +15,7 @@ import {
   text,
   whole,
 } from '../../store/table.ts';
-import type { PartnerLimits } from './call.ts';
+import type { PartnerLimits } from './caller.ts';
 import { addressesFrom } from './key-addresses.ts';
 import type { KeySeals } from './key-seals.ts';
 

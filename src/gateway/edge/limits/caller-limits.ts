@@ -1,5 +1,5 @@
 import { Counts } from '../../../kit/counts.ts';
-import type { Caller } from '../auth/call.ts';
+import type { Caller } from '../auth/caller.ts';
 import { ApiError, type Limit } from '../errors.ts';
 import type { SharedBuckets } from './shared-buckets.ts';
 import type { SharedSlots } from './shared-slots.ts';

@@ -1,7 +1,7 @@
 import { create, type DescField, getOption, type Message } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { field as fieldOption } from '../../../gen/marina/options/v1/options_pb.ts';
-import type { ReceivedFile } from '../auth/call.ts';
+import type { ReceivedFile } from '../call.ts';
 import { ApiError, type ErrorCode, errorBody, invalidParam, refusalOf } from '../errors.ts';
 import { jsonMediaType } from '../http/media-type.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';

@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { Accounts } from '../../../gen/marina/admin/v1/accounts_pb.ts';
 import { isDuplicate } from '../../store/errors.ts';
-import { found } from '../../store/facts.ts';
+import { queryFact } from '../../store/facts.ts';
 import type { Statement } from '../../store/statement.ts';
 import { accounts, insertAccount, type StoredAccount } from '../../trading/accounts/store.ts';
 import { audit } from './audit.ts';
@@ -66,7 +66,7 @@ export function accountService(
     decide: (owner: StoredAccount | undefined) => Statement[],
     ended?: () => void,
   ): Promise<boolean> {
-    const owner = found(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
+    const owner = queryFact(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
     return changeOwned(database, partnerId, `account ${account}`, owner, decide, ended);
   }
 }

@@ -65,7 +65,7 @@ export async function changeOwned<Value>(
 ): Promise<boolean> {
   await requirePartner(database, partnerId);
   try {
-    return await database.inPartner(partnerId, {
+    return await database.inPartnerTransaction(partnerId, {
       touches: [touches],
       fact,
       decide: (value) => {

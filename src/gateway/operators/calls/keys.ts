@@ -17,7 +17,7 @@ import {
 } from '../../edge/auth/key-store.ts';
 import { makeKey } from '../../edge/auth/keys.ts';
 import { insertKey, revokeKey } from '../../edge/auth/store.ts';
-import { reading } from '../../store/facts.ts';
+import { rowsFact } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { audit } from './audit.ts';
 import {
@@ -58,7 +58,7 @@ export function keyService(
       if (database.environment === 'live' && areTooWide(addresses)) throw invalidField('addresses', tooWide);
       const { id, key: secret, secretHash, macKey } = makeKey(database.environment, keyMacKeys, ids.keyHead());
       const createdAt = clock.now();
-      await changeOwned(database, partnerId, 'keys', reading(countActiveKeys(partnerId)), ([counted]) => {
+      await changeOwned(database, partnerId, 'keys', rowsFact(countActiveKeys(partnerId)), ([counted]) => {
         if (Number(counted?.[0]?.active) >= maxActiveKeys) {
           throw new AdminError(status.FAILED_PRECONDITION, `the partner has ${maxActiveKeys} keys: revoke one first`);
         }
@@ -108,9 +108,9 @@ export function keyService(
     ending: Set<string>,
   ): Promise<string[]> {
     const partnerId = ownerIn(await database.read(statement('SELECT partner_id FROM api_keys WHERE id = ?', keyId)));
-    return database.inPartner(partnerId, {
+    return database.inPartnerTransaction(partnerId, {
       touches: ['keys'],
-      fact: reading(findShownKey(partnerId, keyId), listKeyLines(partnerId, maxGenerations)),
+      fact: rowsFact(findShownKey(partnerId, keyId), listKeyLines(partnerId, maxGenerations)),
       decide: ([own = [], lines = []]) => {
         const revoked = activeChildren(keyId, lines.map(toKeyLine));
         if (own[0]?.revoked_at === null) revoked.unshift(keyId);

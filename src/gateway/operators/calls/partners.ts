@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { AgreedLimit, PartnerState, Partners } from '../../../gen/marina/admin/v1/partners_pb.ts';
 import type { Feature } from '../../../gen/marina/options/v1/options_pb.ts';
-import type { PartnerLimits } from '../../edge/auth/call.ts';
+import type { PartnerLimits } from '../../edge/auth/caller.ts';
 import {
   apiKeys,
   changedFeatureList,
@@ -14,7 +14,7 @@ import {
   saveLimits,
   toFeatures,
 } from '../../edge/auth/store.ts';
-import { found } from '../../store/facts.ts';
+import { queryFact } from '../../store/facts.ts';
 import type { Statement } from '../../store/statement.ts';
 import type { RowOf } from '../../store/table.ts';
 import { accounts, type StoredAccount } from '../../trading/accounts/store.ts';
@@ -128,7 +128,7 @@ export function partnerService({ database, clock, ids }: AdminParts, changed: (p
 
   function change(partnerId: string, decide: (partner: StoredPartner) => Statement[]): Promise<boolean> {
     // The lock reads only what orders need.
-    const fact = found(partners.find({ id: partnerId }), ([row = {}]) => partners.all.read(row));
+    const fact = queryFact(partners.find({ id: partnerId }), ([row = {}]) => partners.all.read(row));
     return changeOwned(database, partnerId, 'partner', fact, decide, () => changed(partnerId));
   }
 

@@ -3,7 +3,7 @@ import { type LedgerFaultKind, LedgerFaultKindSchema, Wallets } from '../../../g
 import { enumWords } from '../../../kit/enums.ts';
 import type { Database } from '../../store/database.ts';
 import { isDuplicate } from '../../store/errors.ts';
-import { found, sharing, together } from '../../store/facts.ts';
+import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
 import type { Decision, SqlRow } from '../../store/statement.ts';
 import { type LedgerEntry, maxInWalletKobo } from '../../trading/wallet/rules.ts';
 import {
@@ -93,9 +93,9 @@ export async function recordCredit(
   await requirePartner(database, partnerId);
   const find = transfers.find({ bankReference });
   try {
-    return await database.inPartner(partnerId, {
+    return await database.inPartnerTransaction(partnerId, {
       touches: [`bank reference ${bankReference}`],
-      fact: together({ prior: found(find, ([row]) => row), shared: sharing(wallet(partnerId, seals)) }),
+      fact: allFacts({ prior: queryFact(find, ([row]) => row), shared: sharedFact(wallet(partnerId, seals)) }),
       decide: ({ prior }, partner): Decision<RecordedCredit> => {
         if (prior !== undefined) return { writes: [], result: recordedBefore(prior, credit) };
         const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId, seals)).head;

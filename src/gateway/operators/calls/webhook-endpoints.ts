@@ -20,7 +20,7 @@ import {
 } from '../../delivery/webhooks/rules.ts';
 import { type Endpoint, endpoints } from '../../delivery/webhooks/table.ts';
 import type { Database } from '../../store/database.ts';
-import { reading } from '../../store/facts.ts';
+import { rowsFact } from '../../store/facts.ts';
 import type { Decision, SqlRow, Statement } from '../../store/statement.ts';
 import { type AuditEntry, audit } from './audit.ts';
 import { type AdminCall, type AdminCalls, type AdminParts, requirePartner, toTimestamp } from './call.ts';
@@ -81,9 +81,9 @@ export function webhookEndpointCalls(
       await requirePartner(database, partnerId);
       const secret = parts.makeSecret();
       const registeredAt = clock.now();
-      const endpoint = await database.inPartner(partnerId, {
+      const endpoint = await database.inPartnerTransaction(partnerId, {
         touches: ['webhook endpoint'],
-        fact: reading(lockEndpoints([partnerId])),
+        fact: rowsFact(lockEndpoints([partnerId])),
         decide: ([rows = []], { version: afterVersion }) => {
           if (rows.length > 0) {
             throw new AdminError(status.ALREADY_EXISTS, 'the partner has an endpoint: move it, or rotate its secret');

@@ -7,7 +7,7 @@ import {
   StatementSection,
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
 import { daysBefore } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
+import { crash } from '../../store/crash.ts';
 import type { Statement } from '../../store/statement.ts';
 import type { BrokerStatements } from '../../trading/broker/broker.ts';
 import { StatementError, type StatementPage } from '../../trading/broker/statements.ts';

@@ -1,4 +1,4 @@
-import { crash } from '../../../kit/crash.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { fenced, type Lease } from '../../store/lease.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kit/clock.ts';
-import { type CrashPoint, crash } from '../../../kit/crash.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
+import { type CrashPoint, crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import type { Broker } from '../../trading/broker/broker.ts';

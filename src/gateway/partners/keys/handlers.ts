@@ -13,7 +13,6 @@ import { type Clock, toSecond } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
 import type { KeyUses } from '../../edge/auth/authenticate.ts';
-import type { Call, HandlersOf } from '../../edge/auth/call.ts';
 import { areTooWide, badAddress, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
 import { activeChildren, maxActiveKeys, maxGenerations } from '../../edge/auth/key-rules.ts';
 import type { KeySeals } from '../../edge/auth/key-seals.ts';
@@ -29,11 +28,12 @@ import {
 } from '../../edge/auth/key-store.ts';
 import { makeKey } from '../../edge/auth/keys.ts';
 import { insertKey, revokeKey } from '../../edge/auth/store.ts';
+import type { Call, HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
-import { reading } from '../../store/facts.ts';
+import { rowsFact } from '../../store/facts.ts';
 import type { SqlRow } from '../../store/statement.ts';
 import { shownMessage } from '../../trading/shown-message.ts';
 
@@ -79,9 +79,9 @@ export function keyHandlers({
       const addresses = normalAddresses(request.addresses);
       const { id, key: secret, secretHash, macKey } = makeKey(database.environment, macKeys, ids.keyHead());
       const createdAt = clock.now();
-      await database.inPartner(partnerId, {
+      await database.inPartnerTransaction(partnerId, {
         touches: ['keys'],
-        fact: reading(findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)),
+        fact: rowsFact(findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)),
         decide: ([own, counted]) => {
           const using = keyInUse(own, keySeals);
           checkScopes(request, using);
@@ -110,9 +110,9 @@ export function keyHandlers({
       const { partnerId } = call.caller;
       const revoked = new Set([keyId]);
       try {
-        const key = await database.inPartner(partnerId, {
+        const key = await database.inPartnerTransaction(partnerId, {
           touches: ['keys'],
-          fact: reading(
+          fact: rowsFact(
             findShownKey(partnerId, call.caller.keyId),
             findShownKey(partnerId, keyId),
             ...(withChildren ? [listKeyLines(partnerId, maxGenerations)] : []),

@@ -9,7 +9,7 @@ import {
 import { CreateOrderRequestSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import { field as fieldOption } from '../../../gen/marina/options/v1/options_pb.ts';
 import { type Clock, lagosDay, nextLagosMidnight, toSecond } from '../../../kit/clock.ts';
-import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import type { CallerLimits } from '../../edge/limits/caller-limits.ts';
 import type { Database } from '../../store/database.ts';
 import { toBigInt } from '../../store/statement.ts';

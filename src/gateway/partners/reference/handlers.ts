@@ -16,7 +16,7 @@ import {
 } from '../../../gen/marina/gateway/v1/reference_pb.ts';
 import { type Clock, daysAfter, toSecond } from '../../../kit/clock.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
-import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { Cursors } from '../../edge/paging.ts';

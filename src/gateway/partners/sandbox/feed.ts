@@ -7,7 +7,7 @@ import {
 } from '../../../gen/marina/gateway/v1/sandbox_pb.ts';
 import { type Clock, lagosDay, toSecond } from '../../../kit/clock.ts';
 import { latestEvents } from '../../delivery/events/feed.ts';
-import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import { storedMessage } from '../../edge/json/stored.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';

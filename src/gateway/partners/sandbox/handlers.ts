@@ -10,7 +10,7 @@ import * as sandbox from '../../../gen/marina/gateway/v1/sandbox_pb.ts';
 import * as simulated from '../../../gen/marina/simulator/v1/controls_pb.ts';
 import { translateEnum } from '../../../kit/enums.ts';
 import type { GrpcClient } from '../../../kit/grpc-client.ts';
-import type { Call, HandlersOf } from '../../edge/auth/call.ts';
+import type { Call, HandlersOf } from '../../edge/call.ts';
 import { ApiError, type ErrorCode } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { accounts } from '../../trading/accounts/store.ts';

@@ -7,7 +7,7 @@ import {
   type Sandbox,
 } from '../../../gen/marina/gateway/v1/sandbox_pb.ts';
 import { toSecond } from '../../../kit/clock.ts';
-import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import type { Cursors } from '../../edge/paging.ts';
 
 /** A request that is kept for its partner. */

@@ -16,7 +16,7 @@ import { groupBy } from '../../../kit/group.ts';
 import { findAttempts, listDeliveries } from '../../delivery/webhooks/record/delivery-store.ts';
 import type { AttemptResult, SendResult } from '../../delivery/webhooks/rules.ts';
 import * as tables from '../../delivery/webhooks/table.ts';
-import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';

@@ -18,7 +18,7 @@ import {
 } from '../../../gen/marina/gateway/v1/accounts_pb.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
-import type { Call, HandlersOf } from '../../edge/auth/call.ts';
+import type { Call, HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';

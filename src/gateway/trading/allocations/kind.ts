@@ -7,7 +7,7 @@ import { type Clock, statedInstant } from '../../../kit/clock.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { whether } from '../../store/facts.ts';
+import { existsFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { Statement } from '../../store/statement.ts';
 import { accounts } from '../accounts/store.ts';
@@ -75,7 +75,7 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
     const { partnerId, account } = row;
     return [
       {
-        fact: whether(accounts.find({ partnerId, account }), true),
+        fact: existsFact(accounts.find({ partnerId, account }), true),
         mustBe: true,
         otherwise: () => new ApiError('unknown_account', { param: 'account' }),
       },

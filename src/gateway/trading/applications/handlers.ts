@@ -15,7 +15,7 @@ import {
   SendDocumentRequestSchema,
 } from '../../../gen/marina/gateway/v1/documents_pb.ts';
 import { type Clock, lagosDay } from '../../../kit/clock.ts';
-import type { Handler } from '../../edge/auth/call.ts';
+import type { Handler } from '../../edge/call.ts';
 import { invalidParam } from '../../edge/errors.ts';
 import { storedFields } from '../shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';

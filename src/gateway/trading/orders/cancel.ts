@@ -1,10 +1,10 @@
 import type { Report } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
-import type { Call } from '../../edge/auth/call.ts';
-import { whilePermitted } from '../../edge/auth/call.ts';
+import { whilePermitted } from '../../edge/auth/caller.ts';
+import type { Call } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
+import { crash } from '../../store/crash.ts';
 import type { BrokerOrders } from '../broker/broker.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
 import type { Change } from '../submission/change.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import type { Instrument } from '../../../gen/marina/gateway/v1/reference_pb.ts';
 import { roundKoboDecimal } from '../../../kit/money.ts';
-import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import { accounts } from '../accounts/store.ts';

@@ -1,10 +1,10 @@
 import { create, type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { KeyedDigest, type Keys } from '../../../kit/key-ring.ts';
-import type { Call } from '../../edge/auth/call.ts';
+import type { Call } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Cursors } from '../../edge/paging.ts';
+import { RowReader } from '../../store/batcher.ts';
 import type { Database } from '../../store/database.ts';
-import { RowReader } from '../../store/gathering.ts';
 import type { Selection } from '../../store/table.ts';
 import { storedFields } from '../shown-message.ts';
 import type { CreatedKind } from './kind.ts';

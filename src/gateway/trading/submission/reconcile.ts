@@ -1,10 +1,10 @@
 import type { Clock } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
 import { statusOf } from '../../../kit/grpc-client.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import { asApiError } from '../../edge/errors.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import type { Statement } from '../../store/statement.ts';

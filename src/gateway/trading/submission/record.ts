@@ -4,7 +4,7 @@ import { appendEvents, type NewEvent } from '../../delivery/events/outbox.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Metrics } from '../../edge/metrics.ts';
 import type { Database } from '../../store/database.ts';
-import { type Fact, noFact, sharing, together, whether } from '../../store/facts.ts';
+import { allFacts, existsFact, type Fact, noFact, sharedFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
@@ -89,12 +89,12 @@ export class Recorder {
   ): Promise<Row[]> {
     const { database, gate, relay, clocks, clock } = this.parts;
     await gate.pass();
-    const { rows, changes } = await database.inPartner(partnerId, {
+    const { rows, changes } = await database.inPartnerTransaction(partnerId, {
       touches: [...ids, ...touches],
-      fact: together({
+      fact: allFacts({
         rows: rowsOf(kind.table, partnerId, ids, expected),
         extra: (extra ?? noFact) as Fact<Extra>,
-        shared: sharing(...(kind.shared?.(partnerId) ?? [])),
+        shared: sharedFact(...(kind.shared?.(partnerId) ?? [])),
       }),
       decide: ({ rows, extra }, partner) => {
         const decided = rows.map((row) => ({
@@ -178,6 +178,6 @@ function rowsOf<Row extends Submission>(
   const fact: Fact<Row[]> = { reads: [read], value: ([rows = []]) => rows.map((row) => table.all.read(row)) };
   if (expected === undefined) return fact;
   const { sql, values } = table.isRow(expected);
-  const isSame = whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), true).expected;
+  const isSame = existsFact(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), true).expected;
   return { expected: isSame && { ...isSame, value: [expected] }, ...fact };
 }

@@ -6,7 +6,7 @@ import { partners } from '../../edge/auth/store.ts';
 import { ApiError, isUnproven } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { isMisfit } from '../../store/errors.ts';
-import { sharing, together, whether } from '../../store/facts.ts';
+import { allFacts, existsFact, sharedFact } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import type { Broker, BrokerId, Taken } from '../broker/broker.ts';
 import { type AnyKind, type Kinds, type NewSubmission, newRow, unclearReason } from './kind.ts';
@@ -208,12 +208,12 @@ export class Recovery {
       return 'passed over';
     }
     try {
-      const isNew = await database.inPartner(partnerId, {
+      const isNew = await database.inPartnerTransaction(partnerId, {
         touches: [id, `${kind.name} key ${idempotencyKey}`],
-        fact: together({
-          isStored: whether(kind.table.find({ partnerId, id }), false),
-          isUsed: whether(kind.table.find({ partnerId, idempotencyKey }), false),
-          shared: sharing(...(kind.shared?.(partnerId) ?? [])),
+        fact: allFacts({
+          isStored: existsFact(kind.table.find({ partnerId, id }), false),
+          isUsed: existsFact(kind.table.find({ partnerId, idempotencyKey }), false),
+          shared: sharedFact(...(kind.shared?.(partnerId) ?? [])),
         }),
         decide: ({ isStored, isUsed }, partner) => {
           if (isStored) return { writes: [], result: undefined };

@@ -1,4 +1,4 @@
-import { crash } from '../../../kit/crash.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
 import { fenced, type Lease } from '../../store/lease.ts';

@@ -1,11 +1,11 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Clock } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
 import { groupBy } from '../../../kit/group.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import { pause } from '../../../kit/worker.ts';
 import { isUnproven } from '../../edge/errors.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import { type Statement, statement, toBigInt } from '../../store/statement.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kit/clock.ts';
 import { ApiError } from '../../edge/errors.ts';
-import { whether } from '../../store/facts.ts';
+import { existsFact } from '../../store/facts.ts';
 import type { Precondition } from './kind.ts';
 import { isHeldBack } from './rules.ts';
 import {
@@ -27,7 +27,7 @@ export function noSimilar<Row extends Submission>(
       reads: [readSimilarUnsettled(similar)],
       value: ([rows]) => isHeldBack(toSimilarObjects(rows?.[0]), clock.realNow()),
       get expected() {
-        return whether(findSimilarUnsettled(similar, clock.realNow(), true), false).expected;
+        return existsFact(findSimilarUnsettled(similar, clock.realNow(), true), false).expected;
       },
     },
     mustBe: false,

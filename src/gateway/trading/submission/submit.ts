@@ -1,14 +1,14 @@
 import type { Clock } from '../../../kit/clock.ts';
-import { crash } from '../../../kit/crash.ts';
 import type { KeyedDigest } from '../../../kit/key-ring.ts';
 import type { Logger } from '../../../kit/log.ts';
-import type { Permission } from '../../edge/auth/call.ts';
-import { whilePermitted } from '../../edge/auth/call.ts';
+import type { Permission } from '../../edge/auth/caller.ts';
+import { whilePermitted } from '../../edge/auth/caller.ts';
 import { ApiError, catalogue } from '../../edge/errors.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
+import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
-import { sharing, together, whether } from '../../store/facts.ts';
+import { allFacts, existsFact, sharedFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import type { Sent } from '../broker/broker.ts';
@@ -119,13 +119,13 @@ export class Submitter {
     const sums = dayLimit === undefined ? [] : [usedOf(dayLimit, made)];
     const preconditions = kind.preconditions(made);
     return whilePermitted(permission, (check) =>
-      database.inPartner(partnerId, {
+      database.inPartnerTransaction(partnerId, {
         touches: [`${kind.name} key ${idempotencyKey}`],
-        fact: together({
+        fact: allFacts({
           isUsed: isKeyUsed(kind, partnerId, idempotencyKey),
           isPaused: tradingPause,
-          met: together(Object.fromEntries(preconditions.map(({ fact }, at) => [at, fact]))),
-          shared: sharing(...sums, ...(kind.shared?.(partnerId) ?? [])),
+          met: allFacts(Object.fromEntries(preconditions.map(({ fact }, at) => [at, fact]))),
+          shared: sharedFact(...sums, ...(kind.shared?.(partnerId) ?? [])),
         }),
         decide: ({ isUsed, isPaused, met }, partner) => {
           check();
@@ -210,7 +210,7 @@ function findByKey({ table }: AnyKind, { origin: { partnerId }, idempotencyKey }
 /** Whether a key is used. It selects no columns, because it nearly never finds a row. */
 function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string) {
   const { sql, values } = table.where({ partnerId, idempotencyKey } as never);
-  return whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), false);
+  return existsFact(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), false);
 }
 
 /** A kind, as far as its first answers go. */

@@ -5,7 +5,7 @@ import {
   WalletTotalsSchema,
   WalletTransferSchema,
 } from '../../../gen/marina/gateway/v1/wallet_pb.ts';
-import type { HandlersOf } from '../../edge/auth/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { shownMessage } from '../shown-message.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../../kit/clock.ts';
-import { crash } from '../../../../kit/crash.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import { passingTracer, type Span, type Tracer, traceIdOf } from '../../../../kit/trace.ts';
 import type { Metrics } from '../../../edge/metrics.ts';
+import { crash } from '../../../store/crash.ts';
 import type { EndpointQueue, NextTry } from '../plan/endpoint-queue.ts';
 import type { LoadedDelivery } from '../plan/queue-store.ts';
 import { isTooOld, type SendResult } from '../rules.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../../kit/clock.ts';
-import { crash } from '../../../../kit/crash.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import { pause, Wakeup } from '../../../../kit/worker.ts';
+import { crash } from '../../../store/crash.ts';
 import type { Database } from '../../../store/database.ts';
 import { isDuplicate } from '../../../store/errors.ts';
 import { type SqlRow, type Statement, sql } from '../../../store/statement.ts';

@@ -7,12 +7,12 @@ import {
   ProposalStateSchema,
   Proposals,
 } from '../../../../gen/marina/admin/v1/proposals_pb.ts';
-import { crash } from '../../../../kit/crash.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Cursors } from '../../../edge/paging.ts';
+import { crash } from '../../../store/crash.ts';
 import type { Database } from '../../../store/database.ts';
-import { found } from '../../../store/facts.ts';
+import { queryFact } from '../../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../../store/statement.ts';
 import type { Kinds } from '../../../trading/submission/kind.ts';
 import { audit } from '../audit.ts';
@@ -122,9 +122,9 @@ export function proposalService({ database, clock, cursors, kinds, actions, mayA
 
     async declineProposal({ id, reason }, call) {
       const { partnerId } = await read(id);
-      const changed = await database.inPartner(partnerId, {
+      const changed = await database.inPartnerTransaction(partnerId, {
         touches: [id],
-        fact: found(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
+        fact: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
         decide: (row) => {
           if (row === undefined) throw new Error(`${id} is not stored`);
           const now = clock.now();

@@ -1,7 +1,7 @@
 import { fromJsonString } from '@bufbuild/protobuf';
 import { SettlementOutcomeSchema } from '../../../../gen/marina/admin/v1/settlements_pb.ts';
 import { lagosDay } from '../../../../kit/clock.ts';
-import { type Fact, found, noFact } from '../../../store/facts.ts';
+import { type Fact, noFact, queryFact } from '../../../store/facts.ts';
 import { statement } from '../../../store/statement.ts';
 import { accounts } from '../../../trading/accounts/store.ts';
 import { allocations } from '../../../trading/allocations/table.ts';
@@ -25,7 +25,7 @@ const earlier = proposals.only('id', 'request');
 export function enteredTrades(partnerId: string, objectId: string): Fact<readonly EnteredTrade[]> {
   const newest = statement(`ORDER BY id DESC LIMIT ${maxEarlier}`);
   const applied = proposals.find({ partnerId, objectId, state: 'applied' }, earlier, newest, 'proposals_object');
-  return found(applied, (rows) => rows.map(earlier.read).flatMap(tradesIn));
+  return queryFact(applied, (rows) => rows.map(earlier.read).flatMap(tradesIn));
 }
 
 function tradesIn({ id, request }: { readonly id: string; readonly request: string }): EnteredTrade[] {
@@ -60,7 +60,7 @@ export function ordersWithId(partnerId: string, exchangeOrderId: string): Fact<r
   if (exchangeOrderId === '') return noOne;
   const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
   const like = orders.find({ partnerId, exchangeOrderId }, namesake, newest, 'orders_exchange_order_id');
-  return found(like, (rows) => rows.map(namesake.read));
+  return queryFact(like, (rows) => rows.map(namesake.read));
 }
 
 /** Why an order cannot have the exchange's id: a like order of the day has it. An exchange may use its ids again on another day. */
@@ -82,7 +82,7 @@ export function allocationsWithReference(
   if (brokerReference === undefined) return noOne;
   const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
   const like = allocations.find({ partnerId, brokerReference }, booked, newest, 'allocations_broker_reference');
-  return found(like, (rows) => rows.map(booked.read));
+  return queryFact(like, (rows) => rows.map(booked.read));
 }
 
 /** An account's link, if there is one. */
@@ -94,7 +94,7 @@ export interface AccountLink {
 
 /** Who has an account; undefined: nobody, or none is named. */
 export function linkOf(account: string): Fact<AccountLink | undefined> {
-  return account === '' ? noFact : found(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
+  return account === '' ? noFact : queryFact(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
 }
 
 const noOne: Fact<readonly never[]> = { ...noFact, value: () => [], expected: { value: [], guards: [] } };

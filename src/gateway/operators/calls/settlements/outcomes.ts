@@ -25,7 +25,7 @@ import {
 import { type OrderRejectReason, OrderRejectReasonSchema } from '../../../../gen/marina/gateway/v1/orders_pb.ts';
 import { instantRange, toMilliseconds } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
-import { type Fact, found, noFact, together } from '../../../store/facts.ts';
+import { allFacts, type Fact, noFact, queryFact } from '../../../store/facts.ts';
 import { settleAllocation } from '../../../trading/allocations/settlement/rules.ts';
 import type { StoredAllocation } from '../../../trading/allocations/table.ts';
 import { settleApplication } from '../../../trading/applications/settlement/rules.ts';
@@ -109,7 +109,7 @@ function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: Orde
     prefix: 'ord',
     touches: [],
     fact: (partnerId, orderId) =>
-      together({
+      allFacts({
         steps: trades.length === 0 ? noFact : stepsWithTrades(partnerId, orderId),
         entered: trades.length === 0 ? noFact : enteredTrades(partnerId, orderId),
         namesakes: ordersWithId(partnerId, exchangeOrderId),
@@ -174,7 +174,7 @@ function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: Alloc
 }
 
 function stepsWithTrades(partnerId: string, orderId: string): Fact<readonly TradeStep[]> {
-  return found(findTradeSteps(partnerId, orderId), (rows) => rows.map(toTradeStep));
+  return queryFact(findTradeSteps(partnerId, orderId), (rows) => rows.map(toTradeStep));
 }
 
 /** The trades of an order's history; undefined: there are too many. */

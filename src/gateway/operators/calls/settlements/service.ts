@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { type ProposeSettlementRequest, Settlements } from '../../../../gen/marina/admin/v1/settlements_pb.ts';
 import { isGuardFalse } from '../../../store/errors.ts';
-import { found, together } from '../../../store/facts.ts';
+import { allFacts, queryFact } from '../../../store/facts.ts';
 import { statement } from '../../../store/statement.ts';
 import { Change } from '../../../trading/submission/change.ts';
 import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
@@ -52,11 +52,11 @@ async function propose(
   // Only the newest can be in time, because it was refused while another one was open.
   const newest = statement('ORDER BY id DESC LIMIT 1');
   const open = proposals.find({ partnerId, objectId, state: 'open' }, proposals.all, newest, 'proposals_object');
-  const { row, created } = await database.inPartner(partnerId, {
+  const { row, created } = await database.inPartnerTransaction(partnerId, {
     touches: [objectId, ...outcome.touches],
-    fact: together({
-      row: found(kind.table.find({ partnerId, id: objectId }), ([row]) => row && kind.table.all.read(row)),
-      open: found(open, (rows) => rows.map(proposals.all.read)),
+    fact: allFacts({
+      row: queryFact(kind.table.find({ partnerId, id: objectId }), ([row]) => row && kind.table.all.read(row)),
+      open: queryFact(open, (rows) => rows.map(proposals.all.read)),
       facts: outcome.fact(partnerId, objectId),
     }),
     decide: ({ row, open, facts }) => {
@@ -113,8 +113,8 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
   }
   // The decision may be made more than once, on cached values and again under the lock: the last one counts.
   let decided: 'applied' | 'before' | undefined;
-  const fact = together({
-    proposal: found(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
+  const fact = allFacts({
+    proposal: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
     facts: outcome.fact(partnerId, objectId),
   });
   const decide = (row: Submission, current: { proposal: StoredProposal | undefined; facts: unknown }) => {

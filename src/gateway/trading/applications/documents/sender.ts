@@ -1,12 +1,12 @@
 import type { Clock } from '../../../../kit/clock.ts';
-import { crash } from '../../../../kit/crash.ts';
 import { KeyedDigest, type Keys } from '../../../../kit/key-ring.ts';
 import type { Logger } from '../../../../kit/log.ts';
-import type { Call } from '../../../edge/auth/call.ts';
-import { whilePermitted } from '../../../edge/auth/call.ts';
+import { whilePermitted } from '../../../edge/auth/caller.ts';
+import type { Call } from '../../../edge/call.ts';
 import { ApiError } from '../../../edge/errors.ts';
+import { crash } from '../../../store/crash.ts';
 import type { Database } from '../../../store/database.ts';
-import { together } from '../../../store/facts.ts';
+import { allFacts } from '../../../store/facts.ts';
 import type { Statement } from '../../../store/statement.ts';
 import type { BrokerDocuments, BrokerOrders } from '../../broker/broker.ts';
 import type { ClockAgreement } from '../../broker/clock.ts';
@@ -190,7 +190,7 @@ export class DocumentSender {
       {
         // Otherwise two documents of a partner would not count each other.
         touches: ['documents under way'],
-        fact: together({
+        fact: allFacts({
           documents: documentsOf(partnerId, applicationId),
           leaseEnds: leaseEndsOf(partnerId, clock.realNow()),
           isPaused: tradingPause,

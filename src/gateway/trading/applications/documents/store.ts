@@ -1,5 +1,5 @@
 import { type Document, DocumentSchema } from '../../../../gen/marina/gateway/v1/documents_pb.ts';
-import { type Fact, found } from '../../../store/facts.ts';
+import { type Fact, queryFact } from '../../../store/facts.ts';
 import { type Statement, sql, statement } from '../../../store/statement.ts';
 import { bytes, count, defineTable, instant, optional, type RowOf, text } from '../../../store/table.ts';
 import { shownMessage } from '../../shown-message.ts';
@@ -34,7 +34,7 @@ export function findDocuments(partnerId: string, applicationId: string): Stateme
 }
 
 export function documentsOf(partnerId: string, applicationId: string): Fact<StoredDocument[]> {
-  return found(findDocuments(partnerId, applicationId), (rows) => rows.map(documents.all.read));
+  return queryFact(findDocuments(partnerId, applicationId), (rows) => rows.map(documents.all.read));
 }
 
 /** Counts documents on their way. `realNow` is real time. In another version's state one counts until its lease ends. */
@@ -52,7 +52,7 @@ const maxLeases = 100;
  * lock, so they are compared (`countLeased`) with the clock afterwards. `since` is real time from before the wait.
  */
 export function leaseEndsOf(partnerId: string, since: number): Fact<readonly number[]> {
-  return found(
+  return queryFact(
     sql`SELECT lease_until FROM documents FORCE INDEX (documents_under_way)
       WHERE partner_id = ${partnerId} AND state NOT IN ('unconfirmed', 'delivered') AND lease_until > ${new Date(since)}
       ORDER BY lease_until LIMIT ${statement(String(maxLeases))}`,

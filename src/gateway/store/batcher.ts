@@ -12,7 +12,7 @@ interface Waiting<Asked, Answer> {
  * read is the round trip. The reads of one group go together, at most `most` at a time. Reads with the same name
  * within its group is asked for once.
  */
-export class Gathering<Asked, Answer> {
+export class Batcher<Asked, Answer> {
   #groups = new Map<string, Map<string, Waiting<Asked, Answer>>>();
 
   /** `answer` answers some of a group's questions, in their order. */
@@ -67,7 +67,7 @@ const maxRows = 64;
 
 /** Reads rows of one table by their partner and id. Concurrent reads of a partner share a round trip. */
 export class RowReader {
-  readonly #gathering: Gathering<string, SqlRow | undefined>;
+  readonly #batcher: Batcher<string, SqlRow | undefined>;
 
   /** `columns` must hold the id. */
   constructor(
@@ -75,7 +75,7 @@ export class RowReader {
     private readonly table: string,
     private readonly columns: string,
   ) {
-    this.#gathering = new Gathering(maxRows, async (partnerId, ids) => {
+    this.#batcher = new Batcher(maxRows, async (partnerId, ids) => {
       const rows = await database.read(this.#query(partnerId, ids));
       const byId = new Map(rows.map((row) => [String(row.id), row]));
       return ids.map((id) => byId.get(id));
@@ -84,7 +84,7 @@ export class RowReader {
 
   /** One row, or undefined if the partner has none with that id. */
   read(partnerId: string, id: string): Promise<SqlRow | undefined> {
-    return this.#gathering.ask(partnerId, id, id);
+    return this.#batcher.ask(partnerId, id, id);
   }
 
   #query(partnerId: string, ids: readonly string[]): Statement {
@@ -111,7 +111,7 @@ interface Page {
  * asked for at the same time share a round trip, also those of different partners.
  */
 export class PageReader {
-  readonly #gathering: Gathering<Page, SqlRow[]>;
+  readonly #batcher: Batcher<Page, SqlRow[]>;
 
   constructor(
     database: Database,
@@ -119,7 +119,7 @@ export class PageReader {
     private readonly columns: string,
     private readonly order: string,
   ) {
-    this.#gathering = new Gathering(maxPages, async (_, pages) => {
+    this.#batcher = new Batcher(maxPages, async (_, pages) => {
       const rows = await database.read(this.#query(pages));
       const byPage = pages.map((): SqlRow[] => []);
       for (const row of rows) byPage[Number(row.page)]?.push(row);
@@ -129,7 +129,7 @@ export class PageReader {
 
   /** A partner's rows after a number, in order, and no more than `most`. */
   read(partnerId: string, after: string, most: number): Promise<SqlRow[]> {
-    return this.#gathering.ask(String(most), `${partnerId} ${after}`, { partnerId, after, most });
+    return this.#batcher.ask(String(most), `${partnerId} ${after}`, { partnerId, after, most });
   }
 
   #query(pages: readonly Page[]): Statement {
