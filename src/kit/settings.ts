@@ -64,7 +64,7 @@ export function readSettings<Some extends Settings>(
 /** Reads one setting in the same way. */
 export function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv, problems: string[]): T | undefined {
   const { formerly = setting.variable, meaning, fallback, form } = setting;
-  const variable = variables[formerly] ? formerly : setting.variable;
+  const variable = variables[formerly] || variables[fileVariable(formerly)] ? formerly : setting.variable;
   const file = form.isSecret ? variables[fileVariable(variable)] || undefined : undefined;
   const name = file === undefined ? variable : fileVariable(variable);
   try {
@@ -104,7 +104,7 @@ function contentOf(path: string): string {
 export function unknownVariables(prefix: string, settings: Settings, variables: NodeJS.ProcessEnv): string[] {
   const known = new Set(
     Object.values(settings).flatMap(({ variable, formerly = variable, form }) =>
-      form.isSecret ? [variable, fileVariable(variable)] : [variable, formerly],
+      form.isSecret ? [variable, formerly, fileVariable(variable), fileVariable(formerly)] : [variable, formerly],
     ),
   );
   return Object.entries(variables)

@@ -7,7 +7,7 @@ import type { Database } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { ApplicationKind } from '../../src/gateway/trading/applications/kind.ts';
 import { type BrokerApplications, firstBroker } from '../../src/gateway/trading/broker/broker.ts';
-import { type CreatedKind, Kinds } from '../../src/gateway/trading/submission/kind.ts';
+import { type CreatedKind, Kinds, preparedAs } from '../../src/gateway/trading/submission/kind.ts';
 import { Notes } from '../../src/gateway/trading/submission/notes.ts';
 import { Recovery } from '../../src/gateway/trading/submission/recovery.ts';
 import { StartGate } from '../../src/gateway/trading/submission/start-gate.ts';
@@ -89,7 +89,7 @@ describe('a gateway whose reads go to a replica that lags', () => {
     });
     const { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo } = plainOrder;
     const draft = { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo };
-    const prepared = { draft: { ...settling.order.blank, ...draft, clientReference: null } };
+    const prepared = preparedAs({ ...settling.order.blank, ...draft, clientReference: null } as never);
     Object.assign(order, { prepare: () => prepared });
     const submitting = submitter.submit(order as CreatedKind<never, never, object>, {
       origin: { partnerId, requestId: null, traceParent: null },

@@ -9,7 +9,7 @@ import { insertAccount } from '../../src/gateway/trading/accounts/store.ts';
 import { allocations } from '../../src/gateway/trading/allocations/table.ts';
 import type { LookedUp } from '../../src/gateway/trading/broker/broker.ts';
 import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
-import { type CreatedKind, newRow } from '../../src/gateway/trading/submission/kind.ts';
+import { type CreatedKind, newRow, preparedAs } from '../../src/gateway/trading/submission/kind.ts';
 import { Notes } from '../../src/gateway/trading/submission/notes.ts';
 import { StartGate } from '../../src/gateway/trading/submission/start-gate.ts';
 import { Submitter } from '../../src/gateway/trading/submission/submit.ts';
@@ -348,7 +348,7 @@ describe('an outcome that is unknown', () => {
         rows.push(row);
         return { outcome: 'unclear', evidence: 'no answer' };
       };
-      Object.assign(kind, { prepare: () => ({ draft }), send });
+      Object.assign(kind, { prepare: () => preparedAs(draft as never), send });
       await submitter.submit(kind as CreatedKind<never, never, object>, {
         origin: { partnerId, requestId: null, traceParent: null },
         keyId: 'key_1',

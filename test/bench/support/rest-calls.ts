@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 import type { Partner } from '../../support/cluster.ts';
 
 /** A sandbox keeps requests to show them, and a live gateway does not. With this header it does the same. */
-export const notKept = { 'marina-unlogged': 'true' };
+export const notKept = { 'marina-unlogged': 'true', 'marina-unlisted': 'true' };
 
 type Caller = Pick<Partner, 'key' | 'account'>;
 

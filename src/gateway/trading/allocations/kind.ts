@@ -14,7 +14,7 @@ import { accounts } from '../accounts/store.ts';
 import type { BrokerAllocations, LookedUp, Sent } from '../broker/broker.ts';
 import { type StoredFields, storedFields } from '../shown-message.ts';
 import type { DayLimit } from '../submission/day-limit.ts';
-import type { CreatedKind, Precondition, Prepared } from '../submission/kind.ts';
+import { type CreatedKind, type Precondition, type Prepared, preparedAs } from '../submission/kind.ts';
 import { noSimilar } from '../submission/similar.ts';
 import { objectHistory } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
@@ -68,7 +68,7 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
   prepare(_: Origin, request: CreateAllocationRequest): Prepared<StoredAllocation> {
     const wanted = storedFields(CreateAllocationRequestSchema, request) as WantedAllocation;
     // What is decided here comes last, whatever a request holds.
-    return { draft: { ...this.blank, ...wanted } };
+    return preparedAs({ ...this.blank, ...wanted });
   }
 
   preconditions(row: StoredAllocation): Precondition[] {

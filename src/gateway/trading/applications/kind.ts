@@ -13,7 +13,7 @@ import type { Statement } from '../../store/statement.ts';
 import { openAccount } from '../accounts/store.ts';
 import type { BrokerApplications, LookedUp, Sent } from '../broker/broker.ts';
 import { Change } from '../submission/change.ts';
-import type { CreatedKind, Prepared } from '../submission/kind.ts';
+import { type CreatedKind, type Prepared, preparedAs } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { objectHistory } from '../submission/table.ts';
 import { applicationStates } from './rules.ts';
@@ -53,7 +53,7 @@ export class ApplicationKind
   constructor(private readonly parts: ApplicationParts) {}
 
   prepare(): Prepared<StoredApplication> {
-    return { draft: this.blank };
+    return preparedAs(this.blank);
   }
 
   /** Only the broker refuses applications. */

@@ -142,14 +142,14 @@ export class OrderKind
 
   constructor(private readonly parts: OrderParts) {}
 
-  /** The account is looked up with the key unless its data are cached, which they are only for an account of the partner. */
+  /** Data of an account are cached only if it is the partner's. */
   prepare(origin: Origin, request: CreateOrderRequest): Prepared<StoredOrder> {
     const { contexts } = this.parts;
     const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
     const { account, symbol } = wanted;
     const cached = contexts.cached(origin.partnerId, account, symbol);
-    if (cached !== undefined) return { draft: this.#draft(wanted, cached) };
     return {
+      draft: cached && this.#draft(wanted, cached),
       reads: [accounts.find({ partnerId: origin.partnerId, account })],
       prepare: async ([found]) => {
         if (found?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });

@@ -18,10 +18,20 @@ type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'> 
 /** The fields of a new row that the kind sets from the request. */
 export type Draft<Row extends Submission> = Omit<Row, Given>;
 
-/** A draft, or, if that needs other systems, the rows that are read together with the key, and what makes it of them. */
-export type Prepared<Row extends Submission> =
-  | { readonly draft: Draft<Row> }
-  | { readonly reads: readonly Statement[]; prepare(rows: readonly SqlRow[][]): Promise<Draft<Row>> };
+/** The draft of a new object, now or later. */
+export interface Prepared<Row extends Submission> {
+  /** Made of cached data, if nothing is to be refused; undefined: `prepare` must make it. */
+  readonly draft: Draft<Row> | undefined;
+  /** What `prepare` needs the rows of. They are read together with the key. */
+  readonly reads: readonly Statement[];
+  /** Checks the request against other systems. Throws an ApiError to refuse: then nothing is stored. */
+  prepare(rows: readonly SqlRow[][]): Promise<Draft<Row>>;
+}
+
+/** What needs no other system. */
+export function preparedAs<Row extends Submission>(draft: Draft<Row>): Prepared<Row> {
+  return { draft, reads: [], prepare: async () => draft };
+}
 
 /** A fact that an object needs to be stored, and the error otherwise. */
 export interface Precondition {
@@ -77,7 +87,7 @@ export interface Kind<Row extends Submission, Report> {
 export interface CreatedKind<Row extends Submission, Report, Request> extends Kind<Row, Report> {
   /** The verb for an upstream that took the object: 'accepted', 'booked'. */
   readonly accepted: string;
-  /** Checks the request against other systems, before the lock. Throws an ApiError to refuse: then nothing is stored. */
+  /** Prepares the draft, before the lock. */
   prepare(origin: Origin, request: Request): Prepared<Row>;
   /** The facts that must be so when it is stored, in the order in which they are checked. The daily limit comes after them. */
   preconditions(row: Row): readonly Precondition[];

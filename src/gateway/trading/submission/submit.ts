@@ -55,7 +55,7 @@ export interface SubmitterParts extends SendTimes {
 
 /**
  * Stores, sends once, records. Everything that partners submit is sent here and nowhere else. A repeated key is never sent,
- * and nothing is sent before it is provably stored. Cancels take the same three steps in `gateway/trading/orders/cancel`.
+ * and nothing is sent before it is provably stored. Cancels are stored, sent once and recorded in `gateway/trading/orders/cancel`.
  */
 export class Submitter {
   constructor(private readonly parts: SubmitterParts) {}
@@ -94,12 +94,12 @@ export class Submitter {
     const { database, environment, gate } = this.parts;
     const { partnerId } = wanted.origin;
     const prepared = kind.prepare(wanted.origin, wanted.request);
-    if ('draft' in prepared && !environment.paused && gate.admits(kind.name, partnerId)) return prepared;
-    const reads = 'draft' in prepared ? [] : prepared.reads;
-    const [priors = [], ...rows] = await database.readAll([findByKey(kind, wanted), ...reads]);
+    const { draft: cached } = prepared;
+    if (cached !== undefined && !environment.paused && gate.admits(kind.name, partnerId)) return { draft: cached };
+    const [priors = [], ...rows] = await database.readAll([findByKey(kind, wanted), ...prepared.reads]);
     if (priors[0] !== undefined) return { prior: kind.table.all.read(priors[0]) };
     if (environment.paused) throw new ApiError('trading_paused');
-    const draft = 'draft' in prepared ? prepared.draft : await prepared.prepare(rows);
+    const draft = await prepared.prepare(rows);
     await gate.pass({ kind: kind.name, partnerId });
     return { draft };
   }
