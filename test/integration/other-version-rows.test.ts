@@ -8,6 +8,7 @@ import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { type SqlValue, statement } from '../../src/gateway/store/statement.ts';
 import { wallets } from '../../src/gateway/trading/wallet/store.ts';
 import { PartnerState, Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
+import { DeliveryState } from '../../src/gen/marina/admin/v1/webhooks_pb.ts';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { AllocationState } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import { ApplicationState } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
@@ -376,6 +377,12 @@ describe('what a newer version stored with names this version does not know', { 
     await eventually(() => assert.equal(receiver.at(path).length, 3));
     const delivered = receiver.at(path).map(({ body }) => body);
     for (const body of bodies) assert.ok(delivered.includes(body));
+    // The answer is recorded after it was received.
+    await eventually(async () => {
+      const { deliveries } = await admin.webhooks.listDeliveries({ partnerId: partner.id }, admin.options);
+      const recorded = deliveries.map(({ state }) => state);
+      assert.deepEqual(recorded, [DeliveryState.DELIVERED, DeliveryState.DELIVERED, DeliveryState.DELIVERED]);
+    });
     await write(`UPDATE webhook_deliveries SET state = 'parked' WHERE partner_id = ? AND version = 1`, partner.id);
     await write(`UPDATE webhook_attempts SET outcome = 'deferred' WHERE partner_id = ? AND version = 1`, partner.id);
     const { deliveries } = await admin.webhooks.listDeliveries({ partnerId: partner.id }, admin.options);

@@ -119,12 +119,13 @@ describe('the dates of what a connection needs', () => {
     assert.equal(datesProblem(material), undefined);
     assert.match(String(datesProblem(material, notAfter.getTime() + 1)), /^it ended on /);
     // An authority is not its own certificate here: it stands for one that has ended.
-    const ended = await authority.issue(['ended'], { notAfter: new Date(second(Date.now() - day)) });
+    const yesterday = second(Date.now() - day);
+    const ended = await authority.issue(['ended'], { notAfter: new Date(yesterday) });
     const files = (...authorities: string[]) =>
       readMaterial({ ...identity, authorities: Buffer.from(authorities.join('\n')) });
     assert.equal(datesProblem(files(ended.cert, authority.cert)), undefined, 'one of them is still good');
     assert.match(String(datesProblem(files(ended.cert))), /^its authorities ended on \d{4}-\d\d-\d\dT[\d:]+Z$/);
-    assert.equal(endOf(files(ended.cert)), second(Date.now() - day));
+    assert.equal(endOf(files(ended.cert)), yesterday);
   });
 
   it('are those of the first revocation list that ends, and a list from the future is none', async () => {

@@ -22,13 +22,13 @@ export type Draft<Row extends Submission> = Omit<Row, Given>;
 export interface Prepared<Row extends Submission> {
   /** Made of cached data, if nothing is to be refused; undefined: `prepare` must make it. */
   readonly draft: Draft<Row> | undefined;
-  /** What `prepare` needs the rows of. They are read together with the key. */
+  /** The statements that `prepare` needs the rows of. They are read together with the key. */
   readonly reads: readonly Statement[];
   /** Checks the request against other systems. Throws an ApiError to refuse: then nothing is stored. */
   prepare(rows: readonly SqlRow[][]): Promise<Draft<Row>>;
 }
 
-/** What needs no other system. */
+/** A draft that needs no other system. */
 export function preparedAs<Row extends Submission>(draft: Draft<Row>): Prepared<Row> {
   return { draft, reads: [], prepare: async () => draft };
 }

@@ -340,17 +340,17 @@ export function advancePosition(name: string, position: bigint): Statement {
   return statement(`${sql} ON DUPLICATE KEY UPDATE position = IF(${larger}, VALUES(position), position)`, ...values);
 }
 
-/** What is counted by Lagos day. */
+/** The sums that are counted by Lagos day. */
 export type UsageKind = 'orders' | 'allocations';
 
-/** What counts against a daily limit, by the Lagos day it counts for. */
+/** The sums that count against a daily limit, by the Lagos day. */
 export const usageDays = defineTable({
   name: 'usage_days',
   columns: { partnerId: text(24), day: day(), kind: text<UsageKind>(16), usedKobo: whole() },
   primary: ['partnerId', 'day', 'kind'],
 });
 
-/** What a partner has used of a daily limit, in kobo. */
+/** The part of a daily limit that a partner has used, in kobo. */
 export function usage(partnerId: string, day: string, kind: UsageKind): StoredSum {
   const row = { partnerId, day, kind };
   const { sql, values } = usageDays.where(row);
