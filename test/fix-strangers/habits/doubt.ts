@@ -2,8 +2,8 @@ import type { Habit } from '../habit.ts';
 
 /** Longer than all of the adapter's and the gateway's times after which an answer counts as proof. */
 const watchMs = 20_000;
-/** Well before the adapter asks about an order without an answer, which is after 5 s. */
-const soonMs = 1_500;
+/** Well before anybody asks about an order without an answer, which can be after 1.5 s. */
+const soonMs = 500;
 
 const refusals: readonly Habit[] = ['5', '99', '0', null].flatMap((reason) =>
   ['I', '8'].map(
