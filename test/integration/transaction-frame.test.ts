@@ -26,7 +26,7 @@ describe('a transaction that the server undoes between its statements', () => {
     test = await createTestDatabase();
     connections = await connect({ url: test.url, poolSize: 1 });
     connection = await new Promise<PoolConnection>((resolve, reject) => {
-      connections.pool.getConnection((error, taken) => (error ? reject(error) : resolve(taken)));
+      connections.pool.getConnection((error, taken) => (taken === undefined ? reject(error) : resolve(taken)));
     });
     const [rows] = await ask('SHOW VARIABLES');
     const onGalera = frameOf({ ...serverKind(rows as []), galeraNode: 'one' });
@@ -112,7 +112,9 @@ describe('a transaction that the server undoes between its statements', () => {
 
   it('closes a connection on which a refused one cannot be rolled back as a whole', async () => {
     const own = await new Promise<PoolConnection>((resolve, reject) => {
-      connections.sharedTransactions.getConnection((error, taken) => (error ? reject(error) : resolve(taken)));
+      connections.sharedTransactions.getConnection((error, taken) =>
+        taken === undefined ? reject(error) : resolve(taken),
+      );
     });
     const rollBack = [statement("SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213"), ...frame.rollBack];
     const refusal = new Error('refused');

@@ -1,9 +1,10 @@
 import { connect as connectSocket } from 'node:net';
-import { type ConnectionOptions, createConnection } from 'mysql2';
+import { createConnection } from 'mysql2';
 import { type LinkTls, type LinkTlsConfig, openLink, secretValue } from '../../kit/link.ts';
 import type { Logger } from '../../kit/log.ts';
 import type { Secret } from '../../kit/settings.ts';
 import { type DatabaseHost, databaseAddress } from './address.ts';
+import type { Way } from './renewed-pool.ts';
 
 /** What connecting to the database needs. */
 export interface DatabaseAccess {
@@ -54,18 +55,18 @@ function placeOf(url: string): string {
   return JSON.stringify([hosts, database]);
 }
 
-/** The driver's options for it at a host. */
-export function accessOptions({ url, tls }: DatabaseAccess, { host, port }: DatabaseHost): ConnectionOptions {
+/** The driver's options for it at a host, in addition to the database's name. */
+export function accessOptions({ url, tls }: DatabaseAccess, { host, port }: DatabaseHost): Way {
   const { user, password } = databaseAddress(url);
-  if (tls === undefined) return { host, port, user, password };
+  const stream = () => connectSocket({ host, port, noDelay: true, keepAlive: true });
+  if (tls === undefined) return { host, user, password, stream };
   const { ca, cert, key, serverName } = tls;
   return {
     user,
     password,
     // The name that the certificate is checked for. The library checks it only if it is no address.
     host: serverName ?? host,
-    // So the library does not connect by itself.
-    stream: () => connectSocket({ host, port, noDelay: true, keepAlive: true }),
+    stream,
     // A server that cannot speak TLS is refused, and nothing is sent to it.
     ssl: { ca, cert, key, rejectUnauthorized: true, verifyIdentity: true, minVersion: 'TLSv1.2' },
   };

@@ -1,5 +1,4 @@
-import type { Socket } from 'node:net';
-import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2';
+import type { PoolConnection, PoolOptions, RowDataPacket } from 'mysql2';
 import type { DataSource, EntitySchemaOptions, MigrationInterface } from 'typeorm';
 import type { Logger } from '../../kit/log.ts';
 import { fixed, type Live } from '../../kit/watched-files.ts';
@@ -7,6 +6,7 @@ import { accessOptions, type DatabaseAccess } from './access.ts';
 import { databaseAddress } from './address.ts';
 import { lacksRight, NotBegunError } from './errors.ts';
 import { DatabaseHosts } from './hosts.ts';
+import { type OnConnection, RenewedPool } from './renewed-pool.ts';
 import { askGroup, askServerKind, serverKind, whyUnsafe } from './server-kind.ts';
 import {
   frameOf,
@@ -70,9 +70,9 @@ export type ConnectOptions = Reached & {
 
 /** A database's connections: a pool for hot paths, and TypeORM on the same pool for cold paths and migrations. */
 export interface DatabasePools {
-  readonly pool: Pool;
+  readonly pool: RenewedPool;
   /** For transactions that several partners share: two connections with limits of their own. */
-  readonly sharedTransactions: Pool;
+  readonly sharedTransactions: RenewedPool;
   /** Takes a connection of one of these pools, when it has its settings. */
   take: Take;
   /** The same for transactions. Their frame brings the connection to where it needs it. */
@@ -110,18 +110,19 @@ export async function connect(options: ConnectOptions): Promise<DatabasePools> {
     },
   };
   const limits = { serverTimeoutMs: isPatient ? migrationTimeoutMs : serverTimeoutMs, lockWaitSeconds: 5 };
-  const { pool, keepTo } = openPool(access, hosts, options.poolSize, limits, note);
+  const pool = openPool(access, hosts, options.poolSize, limits, note);
   // It connects when it is first used.
-  const shared = openPool(access, hosts, 2, sharedLimits, note);
-  const sharedTransactions = shared.pool;
+  const sharedTransactions = openPool(access, hosts, 2, sharedLimits, note);
   const end = async () => {
-    await Promise.all([pool.promise().end(), sharedTransactions.promise().end()]);
+    await Promise.all([pool.close(), sharedTransactions.close()]);
   };
   // A database that cannot be reached is reported with the driver's own error.
-  const failed = await pool
-    .promise()
-    .query({ sql: 'DO 1', timeout: connectTimeoutMs })
-    .then(() => undefined, asError);
+  const failed = await new Promise<unknown>((resolve) => {
+    takeForTransactions(pool, (error, connection) => {
+      connection?.release();
+      resolve(error ?? undefined);
+    });
+  });
   if (failed !== undefined || refusal !== undefined) {
     await end();
     throw refusal === undefined ? failed : new Error(`this database server is not used: ${refusal}`, { cause: failed });
@@ -136,8 +137,7 @@ export async function connect(options: ConnectOptions): Promise<DatabasePools> {
     frame: frameFor,
     hosts,
     keepTo(node) {
-      keepTo(node);
-      shared.keepTo(node);
+      for (const one of [pool, sharedTransactions]) keepTo(one, node);
     },
     isCluster: () => isCluster,
     source() {
@@ -159,8 +159,6 @@ export async function connect(options: ConnectOptions): Promise<DatabasePools> {
   };
 }
 
-const asError = (error: Error) => error;
-
 /** Of each connection, asked for with its settings. */
 const frames = new WeakMap<PoolConnection, Promise<TransactionFrame>>();
 
@@ -172,25 +170,28 @@ function frameFor(connection: PoolConnection): Promise<TransactionFrame> {
  * The driver hands out a new connection before it has its settings. One that is closed without them answers nothing that it
  * was asked meanwhile, so nobody gets it before.
  */
-function takeForTransactions(pool: Pool, done: Taken): void {
+function takeForTransactions(pool: RenewedPool, done: OnConnection): void {
   pool.getConnection((error, connection) => {
-    if (error) return done(error);
+    if (connection === undefined) return done(error);
     frameFor(connection).then(() => done(null, connection), done);
   });
 }
 
-function take(pool: Pool, done: Taken): void {
+function take(pool: RenewedPool, done: OnConnection): void {
   pool.getConnection((error, connection) => {
-    if (error) return done(error);
+    if (connection === undefined) return done(error);
     const leave = (frame: TransactionFrame) => (frame.isEntered ? leaveTransactions(connection, frame) : undefined);
+    const fail = (reason: unknown) => {
+      connection.destroy();
+      done(reason);
+    };
     frameFor(connection)
       .then(leave)
-      .then(() => done(null, connection), done);
+      .then(() => done(null, connection), fail);
   });
 }
 
-type Taken = (error: unknown, connection?: PoolConnection) => void;
-type Take = (pool: Pool, done: Taken) => void;
+type Take = (pool: RenewedPool, done: OnConnection) => void;
 
 /** What is to be known of each new connection. */
 interface Note {
@@ -204,35 +205,16 @@ function openPool(
   poolSize: number,
   limits: typeof sharedLimits,
   note: Note,
-): { readonly pool: Pool; keepTo(node: string): void } {
-  const { database } = databaseAddress(access.current.url);
-  const pool = createPool({
-    database,
-    ...accessOptions(access.current, hosts.current),
-    timezone: 'Z',
-    charset: 'utf8mb4',
-    connectTimeout: connectTimeoutMs,
-    stringifyObjects: true,
-    supportBigNumbers: true,
-    bigNumberStrings: false,
-    multipleStatements: true,
-    dateStrings: ['DATE'],
-    connectionLimit: poolSize,
-    // Below the size of the pool, or none is ever closed for not being used.
-    maxIdle: Math.max(1, poolSize - 1),
-    idleTimeout: 60_000,
-    queueLimit: 2_000,
-    enableKeepAlive: true,
-    // A prepared statement is kept per connection; ours are few, and the server's number of them is bounded.
-    maxPreparedStatements: 100,
-  });
+): RenewedPool {
   const settings = sessionSettings.map((setting) => `SESSION ${setting}`).join(', ');
   // The variable of the isolation level has two names; the statement has one.
   const limit = `, SESSION innodb_lock_wait_timeout = ${limits.lockWaitSeconds} ${serverLimit(limits.serverTimeoutMs)}`;
   const isolation = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
   const sql = `${askServerKind.sql}; SET ${settings} ${mariaDbSettings} ${mySqlSettings} ${limit}; ${isolation}`;
   const proof = access.current.tls === undefined ? '' : "; SHOW SESSION STATUS LIKE 'Ssl_cipher'";
-  pool.on('connection', (connection: PoolConnection) => {
+  const options = poolOptions(databaseAddress(access.current.url).database, poolSize);
+  const way = () => accessOptions(access.current, hosts.current);
+  const pool = new RenewedPool(poolSize, options, way, (connection) => {
     const frame = new Promise<TransactionFrame>((resolve, reject) => {
       // Without its settings, or to a server that is not safe, it must not be used: what waits for it fails with it.
       const refuse = (message: string, cause?: unknown) => {
@@ -260,67 +242,37 @@ function openPool(
     );
     frames.set(connection, frame);
   });
-  const unused = renewAtChange(pool, access, hosts);
+  access.onChange(() => pool.renew());
+  hosts.onChange(({ isLost }) => pool.renew(isLost));
+  return pool;
+}
+
+function poolOptions(database: string, poolSize: number): PoolOptions {
   return {
-    pool,
-    keepTo(node) {
-      for (const connection of unused) {
-        const close = (frame: TransactionFrame) =>
-          frame.node !== node && unused.has(connection) && connection.destroy();
-        frames.get(connection)?.then(close, () => {});
-      }
-    },
+    database,
+    timezone: 'Z',
+    charset: 'utf8mb4',
+    connectTimeout: connectTimeoutMs,
+    stringifyObjects: true,
+    supportBigNumbers: true,
+    bigNumberStrings: false,
+    multipleStatements: true,
+    dateStrings: ['DATE'],
+    // Below the size of the pool, or none is ever closed for not being used.
+    maxIdle: Math.max(1, poolSize - 1),
+    idleTimeout: 60_000,
+    // A prepared statement is kept per connection; ours are few, and the server's number of them is bounded.
+    maxPreparedStatements: 100,
   };
 }
 
-/**
- * When access or the host changes, connections that are not used are closed, and the others when they are given back. Returns
- * those that are not used.
- */
-function renewAtChange(pool: Pool, access: Live<DatabaseAccess>, hosts: DatabaseHosts): ReadonlySet<PoolConnection> {
-  // The pool makes each connection with a copy of this, taken before it connects.
-  const { connectionConfig } = (pool as unknown as { config: { connectionConfig: PoolOptions & Numbered } }).config;
-  connectionConfig.accessNumber = 0;
-  const open = new Set<PoolConnection>();
-  const unused = new Set<PoolConnection>();
-  pool.on('release', (connection) => unused.add(connection));
-  pool.on('acquire', (connection) => unused.delete(connection));
-  pool.on('connection', (connection: PoolConnection) => {
-    const { accessNumber } = connection.config as Numbered;
-    const release = connection.release.bind(connection);
-    connection.release = () => (accessNumber === connectionConfig.accessNumber ? release() : connection.destroy());
-    const destroy = connection.destroy.bind(connection);
-    connection.destroy = () => {
-      open.delete(connection);
-      unused.delete(connection);
-      destroy();
-    };
-    open.add(connection);
-    for (const event of ['end', 'error']) {
-      connection.once(event, () => {
-        open.delete(connection);
-        unused.delete(connection);
-      });
-    }
-  });
-  const renew = () => {
-    const changed = accessOptions(access.current, hosts.current);
-    Object.assign(connectionConfig, changed, { accessNumber: connectionConfig.accessNumber + 1 });
-    for (const connection of unused) connection.destroy();
-    unused.clear();
-  };
-  access.onChange(renew);
-  hosts.onChange(({ isLost }) => {
-    renew();
-    // What waits for a host that is lost would wait in vain.
-    if (isLost) for (const connection of open) (connection as unknown as { stream: Socket }).stream.destroy();
-  });
-  return unused;
-}
-
-/** With which access a connection is made: it counts the changes. */
-interface Numbered {
-  accessNumber: number;
+/** Closes unused connections to other nodes of a cluster than this one. */
+function keepTo(pool: RenewedPool, node: string): void {
+  for (const connection of pool.unused) {
+    const close = (frame: TransactionFrame) =>
+      frame.node !== node && pool.unused.has(connection) && connection.destroy();
+    frames.get(connection)?.then(close, () => {});
+  }
 }
 
 /** Whether the server says that a connection is encrypted, in the last of some results. */

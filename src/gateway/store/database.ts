@@ -1,4 +1,4 @@
-import type { Pool, PoolConnection } from 'mysql2';
+import type { PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
 import type { Logger } from '../../kit/log.ts';
 import { Refusal, UnavailableError } from '../../kit/refusal.ts';
@@ -23,6 +23,7 @@ import {
   partnerGuard,
 } from './partner-transaction.ts';
 import { ReadLease } from './read-lease.ts';
+import type { RenewedPool } from './renewed-pool.ts';
 import { type Decision, guard, joinLists, type SqlRow, type Statement, statement } from './statement.ts';
 import {
   type Decided,
@@ -420,7 +421,7 @@ export class Database {
     });
   }
 
-  #runAtOnce(statements: readonly Statement[], pool: Pool): Promise<void> {
+  #runAtOnce(statements: readonly Statement[], pool: RenewedPool): Promise<void> {
     return this.#inTransaction((connection, frame) => runAtOnce(connection, frame, statements), pool);
   }
 

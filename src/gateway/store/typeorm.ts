@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import type { Pool, PoolConnection } from 'mysql2';
 import { AbstractLogger, DataSource, EntitySchema, type EntitySchemaOptions, type MigrationInterface } from 'typeorm';
+import type { RenewedPool } from './renewed-pool.ts';
 
 /** TypeORM's own lines have statements with their values, which no log may have. Errors reach the caller. */
 class Silent extends AbstractLogger {
@@ -9,9 +10,9 @@ class Silent extends AbstractLogger {
 
 /** Connects TypeORM on a pool. */
 export function openSource(options: {
-  pool: Pool;
+  pool: RenewedPool;
   /** Takes a connection of it. */
-  take(pool: Pool, done: (error: unknown, connection?: PoolConnection) => void): void;
+  take(pool: RenewedPool, done: (error: unknown, connection?: PoolConnection) => void): void;
   database: string;
   tables: readonly EntitySchemaOptions<object>[];
   migrations: readonly (new () => MigrationInterface)[];

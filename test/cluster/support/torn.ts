@@ -214,7 +214,7 @@ export class Writer {
   /** One round trip, with locks and guards, as of the orders of a known partner. */
   async atOnce(chosen: readonly number[], writes: readonly Statement[]): Promise<void> {
     const connection = await new Promise<PoolConnection>((resolve, reject) => {
-      this.connections.pool.getConnection((error, taken) => (error ? reject(error) : resolve(taken)));
+      this.connections.pool.getConnection((error, taken) => (taken === undefined ? reject(error) : resolve(taken)));
     });
     const guards = guard([statement('(SELECT SUM(n) FROM torn_counters) >= 0')]);
     try {
