@@ -7,8 +7,8 @@ import { type Database, openDatabase } from '../../src/gateway/store/database.ts
 import { allFacts, existsFact, rowsFact, sharedFact } from '../../src/gateway/store/facts.ts';
 import { migrate } from '../../src/gateway/store/migrate.ts';
 import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
+import { usage } from '../../src/gateway/trading/submission/day-limit.ts';
 import { tradingPause } from '../../src/gateway/trading/submission/environment.ts';
-import { usage } from '../../src/gateway/trading/submission/table.ts';
 import { transfer, wallet } from '../../src/gateway/trading/wallet/store.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { walletSeals } from '../support/ledger.ts';

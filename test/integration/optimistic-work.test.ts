@@ -6,7 +6,7 @@ import { migrate } from '../../src/gateway/store/migrate.ts';
 import { statement, toBigInt } from '../../src/gateway/store/statement.ts';
 import { orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 import { Change } from '../../src/gateway/trading/submission/change.ts';
-import { usage } from '../../src/gateway/trading/submission/table.ts';
+import { usage } from '../../src/gateway/trading/submission/day-limit.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { orderKind } from '../support/kinds.ts';
 import { plainOrder } from '../support/plain-order.ts';

@@ -3,14 +3,12 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { isOptimismWrong } from '../../src/gateway/store/errors.ts';
 import { existsFact } from '../../src/gateway/store/facts.ts';
 import { guard } from '../../src/gateway/store/statement.ts';
-import {
-  allocations,
-  findSimilarAllocation,
-  type StoredAllocation,
-} from '../../src/gateway/trading/allocations/table.ts';
-import { findSimilarOrder, type StoredOrder, similarOrders } from '../../src/gateway/trading/orders/table.ts';
+import { similarAllocations } from '../../src/gateway/trading/allocations/kind.ts';
+import { allocations, type StoredAllocation } from '../../src/gateway/trading/allocations/table.ts';
+import { similarOrders } from '../../src/gateway/trading/orders/kind.ts';
+import type { StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 import { farAheadMs } from '../../src/gateway/trading/submission/rules.ts';
-import { noSimilar } from '../../src/gateway/trading/submission/similar.ts';
+import { findSimilarUnsettled, noSimilar } from '../../src/gateway/trading/submission/similar.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -27,7 +25,7 @@ describe('an order like one whose outcome is unknown', () => {
 
   /** Returns the answers about a similar order of the two ways in which an order is stored. */
   async function answers(order: Partial<StoredOrder>, now = settling.clock.realNow()): Promise<string[]> {
-    const query = findSimilarOrder({ ...plainOrder, partnerId, ...order }, now);
+    const query = findSimilarUnsettled(similarOrders({ ...plainOrder, partnerId, ...order }), now);
     const found = await settling.database.read(query);
     const refused = await settling.database.write(guard(existsFact(query, false).expected?.guards ?? [])).then(
       () => 'stored',
@@ -113,7 +111,7 @@ describe('an allocation like one whose outcome is unknown', () => {
 
   async function answer(account: string, amountKobo: bigint, now = settling.clock.realNow()): Promise<string> {
     const asked = { partnerId, account, amountKobo } as StoredAllocation;
-    const found = await settling.database.read(findSimilarAllocation(asked, now));
+    const found = await settling.database.read(findSimilarUnsettled(similarAllocations(asked), now));
     return found.length > 0 ? 'refused' : 'stored';
   }
 

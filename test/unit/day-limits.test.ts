@@ -4,8 +4,8 @@ import { refusalOf } from '../../src/gateway/edge/errors.ts';
 import type { Shared } from '../../src/gateway/store/facts.ts';
 import { PartnerTransaction, partnerGuard } from '../../src/gateway/store/partner-transaction.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
+import { usage } from '../../src/gateway/trading/submission/day-limit.ts';
 import { checkDayLimit, remaining } from '../../src/gateway/trading/submission/rules.ts';
-import { usage } from '../../src/gateway/trading/submission/table.ts';
 
 /** 23:00 in Lagos: the limit is fresh in an hour. */
 const elevenPm = Date.UTC(2026, 2, 2, 22);

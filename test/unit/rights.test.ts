@@ -13,7 +13,7 @@ const tablesInVariables: Record<string, readonly string[]> = {
   'operators/secret-keys/table.ts': ['secret_keys'],
   'trading/submission/key-retention.ts': ['orders', 'applications', 'allocations'],
   'edge/auth/store.ts': ['key_uses'],
-  'trading/submission/table.ts': ['positions'],
+  'trading/submission/positions.ts': ['positions'],
   'delivery/events/outbox.ts': ['outbox'],
   // A module that makes the statements of others has none of its own.
   'store/statement.ts': [],

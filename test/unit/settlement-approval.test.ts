@@ -6,7 +6,7 @@ import type { StoredProposal } from '../../src/gateway/operators/calls/proposals
 import { writeOutcome } from '../../src/gateway/operators/calls/settlements/outcomes.ts';
 import { seenOf } from '../../src/gateway/operators/calls/settlements/seen.ts';
 import { settlements } from '../../src/gateway/operators/calls/settlements/service.ts';
-import { readRecord } from '../../src/gateway/trading/orders/settled/rules.ts';
+import { readRecord } from '../../src/gateway/trading/orders/later-reports/rules.ts';
 import { orderHistory, orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
 import type { Change } from '../../src/gateway/trading/submission/change.ts';
 import { SettledOrderState, SettlementOutcomeSchema } from '../../src/gen/marina/admin/v1/settlements_pb.ts';

@@ -26,7 +26,7 @@ export const optimismBugs: readonly SeededBug[] = [
   },
   {
     name: 'what is proven of a day is that no less was used of it',
-    file: 'src/gateway/trading/submission/table.ts',
+    file: 'src/gateway/trading/submission/day-limit.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'COALESCE(${used}, 0) = ?',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.

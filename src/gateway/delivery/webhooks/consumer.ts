@@ -5,7 +5,7 @@ import { sql, toBigInt } from '../../store/statement.ts';
 import { areThese, type EventKey, OutboxConsumer, outboxByKey } from '../events/outbox.ts';
 import { markDue } from './plan/endpoint-store.ts';
 
-/** Queues events for partners' endpoints. One without an endpoint, or from before its registration, is only acknowledged. */
+/** Queues events for partners' endpoints. One without an endpoint, or from before its registration, is only acknowledged. `onQueued` is called after the commit, to wake who serves them. */
 export function webhookConsumer(
   database: Database,
   clock: Clock,

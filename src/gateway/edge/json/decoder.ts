@@ -24,7 +24,7 @@ const ownForm: JsonForm = { namesOf: ({ name }) => [name], readerOf: valueReader
 /**
  * Compiles the reader of a request's JSON. Names are the proto's own, and null counts as absent. The checks run in
  * stages, so that the reported error does not depend on positions: the JSON syntax, then unknown and repeated members
- * in written order, then types in the order of the proto's fields.
+ * in written order, then types in the order of the proto's fields. `reader` has only the grammar and the reading of one value.
  */
 export function compileDecoder<Desc extends DescMessage>(
   schema: Desc,

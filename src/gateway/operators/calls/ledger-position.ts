@@ -1,5 +1,5 @@
 import { type Statement, statement } from '../../store/statement.ts';
-import { savePosition } from '../../trading/submission/table.ts';
+import { savePosition } from '../../trading/submission/positions.ts';
 import type { CheckedEntry, LedgerHead } from '../../trading/wallet/rules.ts';
 
 // Two rows of `positions` for each partner. Without the first a ledger is checked from its first entry.

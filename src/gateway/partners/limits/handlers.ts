@@ -13,8 +13,8 @@ import type { HandlersOf } from '../../edge/call.ts';
 import type { CallerLimits } from '../../edge/limits/caller-limits.ts';
 import type { Database } from '../../store/database.ts';
 import { toBigInt } from '../../store/statement.ts';
+import { readDay, type UsageKind } from '../../trading/submission/day-limit.ts';
 import { remaining } from '../../trading/submission/rules.ts';
-import { readDay, type UsageKind } from '../../trading/submission/table.ts';
 
 export function limitHandlers(
   database: Database,

@@ -15,7 +15,7 @@ import type { BrokerAllocations, LookedUp, Sent } from '../broker/broker.ts';
 import { type StoredFields, storedFields } from '../shown-message.ts';
 import type { DayLimit } from '../submission/day-limit.ts';
 import { type CreatedKind, type Precondition, type Prepared, preparedAs } from '../submission/kind.ts';
-import { noSimilar } from '../submission/similar.ts';
+import { noSimilar, type SimilarTo } from '../submission/similar.ts';
 import { objectHistory } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { transfer, usableWallet, type WalletSeals, wallet } from '../wallet/store.ts';
@@ -26,7 +26,6 @@ import {
   notedAllocation,
   type ShownAllocation,
   type StoredAllocation,
-  similarAllocations,
   toAllocationMessage,
 } from './table.ts';
 
@@ -133,4 +132,10 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
     };
     transfer(partner, transferred, walletSeals);
   }
+}
+
+/** The earlier allocations that a new one is held back by while they are not settled. */
+export function similarAllocations(allocation: StoredAllocation): SimilarTo<StoredAllocation> {
+  const { partnerId, account, amountKobo } = allocation;
+  return { table: allocations, alike: { partnerId, account, amountKobo }, hint: 'FORCE INDEX (allocations_state)' };
 }

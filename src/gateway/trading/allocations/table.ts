@@ -4,7 +4,6 @@ import {
   type AllocationState,
   AllocationStateSchema,
 } from '../../../gen/marina/gateway/v1/allocations_pb.ts';
-import type { Statement } from '../../store/statement.ts';
 import {
   day,
   enumName,
@@ -17,7 +16,7 @@ import {
   whole,
 } from '../../store/table.ts';
 import { shownMessage } from '../shown-message.ts';
-import { defineSubmissions, findSimilarUnsettled, type SimilarTo } from '../submission/table.ts';
+import { defineSubmissions } from '../submission/table.ts';
 
 /** Allocations: each moves money from its partner's wallet to an account. Amounts are in kobo. */
 export const allocations = defineSubmissions(
@@ -62,15 +61,4 @@ export const notedAllocation = [
 /** The allocation as partners see it, in answers and in events alike. */
 export function toAllocationMessage(allocation: ShownAllocation): Allocation {
   return shownMessage(AllocationSchema, allocation);
-}
-
-/** The earlier allocations that a new one is held back by while they are not settled. */
-export function similarAllocations(allocation: StoredAllocation): SimilarTo<StoredAllocation> {
-  const { partnerId, account, amountKobo } = allocation;
-  return { table: allocations, alike: { partnerId, account, amountKobo }, hint: 'FORCE INDEX (allocations_state)' };
-}
-
-/** Finds an allocation alike that may or may not be at the broker. `now` is real time. */
-export function findSimilarAllocation(allocation: StoredAllocation, now: number): Statement {
-  return findSimilarUnsettled(similarAllocations(allocation), now);
 }

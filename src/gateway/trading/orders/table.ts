@@ -28,13 +28,7 @@ import {
   whole,
 } from '../../store/table.ts';
 import { shownMessage } from '../shown-message.ts';
-import {
-  defineSubmissions,
-  findSimilarUnsettled,
-  historyIn,
-  type SimilarTo,
-  stepColumns,
-} from '../submission/table.ts';
+import { defineSubmissions, historyIn, stepColumns } from '../submission/table.ts';
 import { shownRejectReason } from './rules.ts';
 
 /** Orders. Instants marked real are not business time; amounts are in kobo. */
@@ -164,17 +158,4 @@ export function toStepMessage(step: StoredStep): OrderStep {
     tradeSequence: tradeSequence === null ? null : BigInt(tradeSequence),
   };
   return shownMessage(OrderStepSchema, step, numbers);
-}
-
-/** The earlier orders that a new one is held back by while they are not settled. */
-export function similarOrders(order: StoredOrder): SimilarTo<StoredOrder> {
-  const { partnerId, account, symbol, side, type, quantity, priceKobo } = order;
-  const alike = { partnerId, account, symbol, side, type, quantity, priceKobo };
-  // Named because the server would weigh all indexes first, which takes longer than the query.
-  return { table: orders, alike, hint: 'FORCE INDEX (orders_state)' };
-}
-
-/** Finds an order alike that may or may not be at the exchange. `now` is real time. */
-export function findSimilarOrder(order: StoredOrder, now: number): Statement {
-  return findSimilarUnsettled(similarOrders(order), now);
 }

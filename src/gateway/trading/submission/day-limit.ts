@@ -1,8 +1,40 @@
 import { toDayLimits } from '../../edge/auth/store.ts';
 import type { StoredSum } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
+import { type Statement, statement, toBigInt } from '../../store/statement.ts';
+import { day, defineTable, text, whole } from '../../store/table.ts';
 import { type CountedName, checkDayLimit } from './rules.ts';
-import { type Submission, type UsageKind, usage } from './table.ts';
+import type { Submission } from './table.ts';
+
+/** The sums that are counted by Lagos day. */
+export type UsageKind = 'orders' | 'allocations';
+
+/** The sums that count against a daily limit, by the Lagos day. */
+export const usageDays = defineTable({
+  name: 'usage_days',
+  columns: { partnerId: text(24), day: day(), kind: text<UsageKind>(16), usedKobo: whole() },
+  primary: ['partnerId', 'day', 'kind'],
+});
+
+/** The part of a daily limit that a partner has used, in kobo. */
+export function usage(partnerId: string, day: string, kind: UsageKind): StoredSum {
+  const row = { partnerId, day, kind };
+  const { sql, values } = usageDays.where(row);
+  const used = `(SELECT used_kobo FROM usage_days WHERE ${sql})`;
+  return {
+    name: `${kind} used on ${day}`,
+    read: usageDays.find(row),
+    value: ([read]) => (read === undefined ? 0n : toBigInt(read.used_kobo)),
+    guard: (value) => statement(`COALESCE(${used}, 0) = ?`, ...values, value),
+    add: (amount) => usageDays.addTo({ ...row, usedKobo: amount }, 'usedKobo'),
+    save: () => [],
+  };
+}
+
+/** Reads what a partner has used of every daily limit. */
+export function readDay(partnerId: string, day: string): Statement {
+  return usageDays.find({ partnerId, day });
+}
 
 /** The daily limit that a kind's objects count against, on the Lagos day of their creation. Amounts in kobo. */
 export interface DayLimit<Row extends Submission> {

@@ -4,7 +4,8 @@ import type { Database } from '../../store/database.ts';
 import { type RemovedRows, removalWorker } from '../../store/removal.ts';
 import { type Statement, sql, statement } from '../../store/statement.ts';
 import type { AnyKind } from './kind.ts';
-import { byId, readPosition, savePosition } from './table.ts';
+import { readPosition, savePosition } from './positions.ts';
+import { byId } from './table.ts';
 
 /** How long an Idempotency-Key is kept at least, in milliseconds. It is kept longer while its object is not final. */
 export const keyKeptMs = 30 * 86_400_000;

@@ -11,10 +11,11 @@ import { type SqlRow, type Statement, statement } from '../../store/statement.ts
 import type { Broker, BrokerId, Taken } from '../broker/broker.ts';
 import { type AnyKind, type Kinds, type NewSubmission, newRow, unclearReason } from './kind.ts';
 import { type FactReader, type Note, type Notes, readFacts, UnreadableNote } from './notes.ts';
+import { advancePosition, readPosition } from './positions.ts';
 import { noteRestore, restoredPosition, submissionsPosition } from './restored.ts';
 import type { HeldObjects, StartGate } from './start-gate.ts';
 import { storing } from './submit.ts';
-import { advancePosition, byId, readPosition } from './table.ts';
+import { byId } from './table.ts';
 
 export interface RecoveryOptions {
   readonly database: Database;

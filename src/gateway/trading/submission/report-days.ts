@@ -1,7 +1,7 @@
 import type { Database } from '../../store/database.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import { type BrokerId, nameAt } from '../broker/broker.ts';
-import { saveFirst, savePosition } from './table.ts';
+import { saveFirst, savePosition } from './positions.ts';
 
 const dayMs = 86_400_000;
 /** The position at the beginning of a day is kept for so many days with reports. */

@@ -1,5 +1,5 @@
 import type { SqlRow, Statement } from '../../store/statement.ts';
-import { positions, savePosition } from './table.ts';
+import { positions, savePosition } from './positions.ts';
 
 /** Which process wrote a mark, by the fence of its lease, and a number that grows with each mark of that process. */
 interface Mark {

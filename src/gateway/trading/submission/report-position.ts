@@ -4,9 +4,9 @@ import type { Fact } from '../../store/facts.ts';
 import { fenced, type Lease } from '../../store/lease.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';
 import type { BrokerId } from '../broker/broker.ts';
+import { positions, savePosition } from './positions.ts';
 import { keepDay, reportsPosition } from './report-days.ts';
 import { hasMark, ProvenMark } from './report-mark.ts';
-import { positions, savePosition } from './table.ts';
 
 /** How often the position is stored. After a crash, later reports are applied again and change nothing. */
 const storeEveryMs = 250;

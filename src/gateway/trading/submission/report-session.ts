@@ -75,7 +75,7 @@ export class ReportsLeftOutError extends Error {
 
 /**
  * The reports of one stream on their way: each goes to its partner's lane, and the position follows the first that is not
- * applied.
+ * applied. `ReportLanes` decides order and retries; `report-applier` applies a report.
  */
 export class ReportSession<Row extends Submission, Report extends Numbered> {
   readonly #lanes: ReportLanes<Report>;

@@ -1,8 +1,8 @@
 import { leaveVersionGaps } from '../../delivery/events/feed.ts';
 import type { Database } from '../../store/database.ts';
 import { type BrokerId, nameAt } from '../broker/broker.ts';
+import { readPosition, savePosition } from './positions.ts';
 import { type Rewound, rewindReports } from './report-days.ts';
-import { readPosition, savePosition } from './table.ts';
 
 /** The name of the position of the last submission in the broker's list that is known to be stored. */
 export function submissionsPosition(broker: BrokerId): string {

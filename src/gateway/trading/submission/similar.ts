@@ -1,15 +1,11 @@
 import type { Clock } from '../../../kit/clock.ts';
 import { ApiError } from '../../edge/errors.ts';
 import { existsFact } from '../../store/facts.ts';
+import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
+import type { Table } from '../../store/table.ts';
 import type { Precondition } from './kind.ts';
-import { isHeldBack } from './rules.ts';
-import {
-  findSimilarUnsettled,
-  readSimilarUnsettled,
-  type SimilarTo,
-  type Submission,
-  toSimilarObjects,
-} from './table.ts';
+import { farAheadMs, isHeldBack, type SimilarObjects } from './rules.ts';
+import type { Submission } from './table.ts';
 
 /**
  * That no earlier object holds back a new one like it (`isHeldBack`). Between the request and the decision lies the wait
@@ -32,5 +28,60 @@ export function noSimilar<Row extends Submission>(
     },
     mustBe: false,
     otherwise: () => new ApiError(`similar_${kind}_unresolved`),
+  };
+}
+
+/** The objects that hold back a new one like them, as far as their states say. `hint` names an index. */
+export interface SimilarTo<Row extends Submission> {
+  readonly table: Table<Row>;
+  readonly alike: Partial<Row>;
+  readonly hint: string;
+}
+
+/** Outcome unknown. An object in a state of another version counts while the reconciler has it on its list. */
+const isUnknown = "(state = 'uncertain' OR (state <> 'sending' AND check_at IS NOT NULL))";
+
+function fromSimilar<Row extends Submission>({ table, alike, hint }: SimilarTo<Row>): Statement {
+  const { sql, values } = table.where(alike);
+  const isUnsettled = `NOT ${table.hasKnownName('state', 'sending', 'uncertain')}`;
+  return { sql: `FROM ${table.name} ${hint} WHERE ${sql} AND ${isUnsettled}`, values };
+}
+
+/**
+ * Finds an object that holds back a new one like it (`isHeldBack` in `rules`) at an instant, or, with `orLater`, when the
+ * statement runs, by the server's clock. `now` is real time.
+ */
+export function findSimilarUnsettled<Row extends Submission>(
+  similar: SimilarTo<Row>,
+  now: number,
+  orLater = false,
+): Statement {
+  const { sql, values } = fromSimilar(similar);
+  const isOverdue = orLater ? '(check_at <= ? OR check_at <= UTC_TIMESTAMP(3))' : 'check_at <= ?';
+  return statement(
+    `SELECT 1 ${sql} AND (${isUnknown} OR ${isOverdue} OR (state = 'sending' AND not_after > ?)) LIMIT 1`,
+    ...values,
+    new Date(now),
+    new Date(now + farAheadMs),
+  );
+}
+
+/** Reads the objects that hold back a new one like them, or will if their senders do not finish: one row. */
+function readSimilarUnsettled<Row extends Submission>(similar: SimilarTo<Row>): Statement {
+  const { sql, values } = fromSimilar(similar);
+  return statement(
+    `SELECT MAX(${isUnknown}) AS has_unknown, MIN(CASE WHEN state = 'sending' THEN check_at END) AS first_lease_end,
+      MAX(CASE WHEN state = 'sending' THEN not_after END) AS last_not_after ${sql}`,
+    ...values,
+  );
+}
+
+/** The row of `readSimilarUnsettled`. */
+function toSimilarObjects(row: SqlRow | undefined): SimilarObjects {
+  const instantOf = (stored: unknown) => (stored instanceof Date ? stored.getTime() : null);
+  return {
+    hasUnknown: Number(row?.has_unknown ?? 0) !== 0,
+    firstLeaseEnd: instantOf(row?.first_lease_end),
+    lastNotAfter: instantOf(row?.last_not_after),
   };
 }

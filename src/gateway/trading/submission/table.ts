@@ -1,13 +1,10 @@
 import { originColumns } from '../../delivery/events/table.ts';
-import type { Database } from '../../store/database.ts';
-import type { StoredSum } from '../../store/facts.ts';
-import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';
+import { type Statement, statement } from '../../store/statement.ts';
 import {
   bytes,
   type Column,
   type Columns,
   count,
-  day,
   defineTable,
   exactText,
   instant,
@@ -20,7 +17,7 @@ import {
   text,
   whole,
 } from '../../store/table.ts';
-import { farAheadMs, type SimilarObjects } from './rules.ts';
+import { farAheadMs } from './rules.ts';
 
 /** The first answer to the creating request: the object, or one of the two errors that a replay repeats. */
 export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
@@ -96,61 +93,6 @@ export interface Submission extends Shared {
   readonly missedReport?: bigint;
   /** The Lagos day it counts for, of a kind with a daily limit. */
   readonly countedDay?: string;
-}
-
-/** The objects that hold back a new one like them, as far as their states say. `hint` names an index. */
-export interface SimilarTo<Row extends Submission> {
-  readonly table: Table<Row>;
-  readonly alike: Partial<Row>;
-  readonly hint: string;
-}
-
-/** Outcome unknown. An object in a state of another version counts while the reconciler has it on its list. */
-const isUnknown = "(state = 'uncertain' OR (state <> 'sending' AND check_at IS NOT NULL))";
-
-function fromSimilar<Row extends Submission>({ table, alike, hint }: SimilarTo<Row>): Statement {
-  const { sql, values } = table.where(alike);
-  const isUnsettled = `NOT ${table.hasKnownName('state', 'sending', 'uncertain')}`;
-  return { sql: `FROM ${table.name} ${hint} WHERE ${sql} AND ${isUnsettled}`, values };
-}
-
-/**
- * Finds an object that holds back a new one like it (`isHeldBack` in `rules`) at an instant, or, with `orLater`, when the
- * statement runs, by the server's clock. `now` is real time.
- */
-export function findSimilarUnsettled<Row extends Submission>(
-  similar: SimilarTo<Row>,
-  now: number,
-  orLater = false,
-): Statement {
-  const { sql, values } = fromSimilar(similar);
-  const isOverdue = orLater ? '(check_at <= ? OR check_at <= UTC_TIMESTAMP(3))' : 'check_at <= ?';
-  return statement(
-    `SELECT 1 ${sql} AND (${isUnknown} OR ${isOverdue} OR (state = 'sending' AND not_after > ?)) LIMIT 1`,
-    ...values,
-    new Date(now),
-    new Date(now + farAheadMs),
-  );
-}
-
-/** Reads the objects that hold back a new one like them, or will if their senders do not finish: one row. */
-export function readSimilarUnsettled<Row extends Submission>(similar: SimilarTo<Row>): Statement {
-  const { sql, values } = fromSimilar(similar);
-  return statement(
-    `SELECT MAX(${isUnknown}) AS has_unknown, MIN(CASE WHEN state = 'sending' THEN check_at END) AS first_lease_end,
-      MAX(CASE WHEN state = 'sending' THEN not_after END) AS last_not_after ${sql}`,
-    ...values,
-  );
-}
-
-/** The row of `readSimilarUnsettled`. */
-export function toSimilarObjects(row: SqlRow | undefined): SimilarObjects {
-  const instantOf = (stored: unknown) => (stored instanceof Date ? stored.getTime() : null);
-  return {
-    hasUnknown: Number(row?.has_unknown ?? 0) !== 0,
-    firstLeaseEnd: instantOf(row?.first_lease_end),
-    lastNotAfter: instantOf(row?.last_not_after),
-  };
 }
 
 /**
@@ -307,65 +249,4 @@ export function saveLookUp({ partnerId, id }: Stepped, { at, outcome, errorClass
 export function earliestAfter(at: number, steps: readonly Pick<NewStep, 'upstreamAt'>[]): number | undefined {
   const times = steps.flatMap(({ upstreamAt }) => upstreamAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times) - at;
-}
-
-/** The positions of continuous jobs: the last report applied, the last key checked for removal, the last ledger entry checked. */
-export const positions = defineTable({
-  name: 'positions',
-  columns: { name: text(40), position: text(64) },
-  primary: ['name'],
-});
-
-/** A stored position; undefined if there is none yet. */
-export async function readPosition(database: Database, name: string): Promise<string | undefined> {
-  const [row] = await database.read(positions.find({ name }));
-  return row && positions.all.read(row).position;
-}
-
-export function savePosition(name: string, position: string): Statement {
-  return positions.put({ name, position }, 'position');
-}
-
-/** Saves a position with a mark behind it, unless one with the same mark is stored. */
-export function saveFirst(name: string, position: string, mark: string): Statement {
-  const { sql, values } = positions.insert({ name, position: `${position} ${mark}` });
-  const hasMark = "SUBSTRING_INDEX(position, ' ', -1) = SUBSTRING_INDEX(VALUES(position), ' ', -1)";
-  return statement(`${sql} ON DUPLICATE KEY UPDATE position = IF(${hasMark}, position, VALUES(position))`, ...values);
-}
-
-/** Saves a number as a position unless a larger one is stored: another process has then done everything before it. */
-export function advancePosition(name: string, position: bigint): Statement {
-  const { sql, values } = positions.insert({ name, position: position.toString() });
-  const larger = 'CAST(position AS UNSIGNED) < CAST(VALUES(position) AS UNSIGNED)';
-  return statement(`${sql} ON DUPLICATE KEY UPDATE position = IF(${larger}, VALUES(position), position)`, ...values);
-}
-
-/** The sums that are counted by Lagos day. */
-export type UsageKind = 'orders' | 'allocations';
-
-/** The sums that count against a daily limit, by the Lagos day. */
-export const usageDays = defineTable({
-  name: 'usage_days',
-  columns: { partnerId: text(24), day: day(), kind: text<UsageKind>(16), usedKobo: whole() },
-  primary: ['partnerId', 'day', 'kind'],
-});
-
-/** The part of a daily limit that a partner has used, in kobo. */
-export function usage(partnerId: string, day: string, kind: UsageKind): StoredSum {
-  const row = { partnerId, day, kind };
-  const { sql, values } = usageDays.where(row);
-  const used = `(SELECT used_kobo FROM usage_days WHERE ${sql})`;
-  return {
-    name: `${kind} used on ${day}`,
-    read: usageDays.find(row),
-    value: ([read]) => (read === undefined ? 0n : toBigInt(read.used_kobo)),
-    guard: (value) => statement(`COALESCE(${used}, 0) = ?`, ...values, value),
-    add: (amount) => usageDays.addTo({ ...row, usedKobo: amount }, 'usedKobo'),
-    save: () => [],
-  };
-}
-
-/** Reads what a partner has used of every daily limit. */
-export function readDay(partnerId: string, day: string): Statement {
-  return usageDays.find({ partnerId, day });
 }

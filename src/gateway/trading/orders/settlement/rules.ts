@@ -1,4 +1,5 @@
 import type { Settled, Settling } from '../../submission/rules.ts';
+import { readRecord, type WaitingTrade, writeRecord } from '../later-reports/rules.ts';
 import {
   highestPriceKobo,
   type OrderFacts,
@@ -7,7 +8,6 @@ import {
   reachedAfterAll,
   rejectSentences,
 } from '../rules.ts';
-import { readRecord, type WaitingTrade, writeRecord } from '../settled/rules.ts';
 import { type KnownTrade, sumsOf } from '../trades/rules.ts';
 
 /** Where an order can be settled to. `open`: it rests at the exchange, whether or not a part of it has traded. */
