@@ -76,7 +76,7 @@ describe('a pool of database connections that is renewed', () => {
     const former = [await take(one), await take(one)];
     one.renew();
     const waiting = Array.from({ length: 4 }, () => take(one));
-    // What is in use goes on.
+    // Connections in use go on.
     for (const connection of former) await numberOf(connection);
     assert.equal(await openAtServer(), size);
     former[0]?.release();

@@ -1,23 +1,28 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Health, type HealthSources } from '../../src/gateway/operators/telemetry/health.ts';
+import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
+
+function brokerParts(aheadMs: number | undefined, id = firstBroker): HealthSources['brokers'][number] {
+  return {
+    broker: { id, orders: { connected: true }, clock: { estimateMs: aheadMs } },
+    clocks: { known: 'in_step' },
+    reports: { order: { problem: undefined }, application: { problem: undefined } },
+    stuck: { all: [] },
+    gate: { isOpen: true, held: [] },
+  };
+}
 
 /** Everything is well, and the two other clocks are so far ahead of ours. */
 function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): HealthSources {
   return {
     database: { isReachable: true, clockAheadMs: databaseAheadMs, ask: async () => undefined },
     writes: { trouble: undefined },
-    broker: { connected: true },
-    brokerClocks: { known: 'in_step' },
-    brokerClock: { estimateMs: brokerAheadMs },
+    brokers: [brokerParts(brokerAheadMs)],
     nats: { connection: {} },
     stream: { isStoring: true },
-    objects: { all: [] },
     events: { webhooks: { consumer: { stuck: [] } } },
     sharing: { isShared: true },
-    reports: { problem: undefined },
-    applicationReports: { problem: undefined },
-    gate: { isOpen: true, held: [] },
     watchedFiles: [],
     failingWorkers: () => [],
     log: undefined,
@@ -62,7 +67,9 @@ it('changed certificates and secrets that are refused are a trouble, which names
 
 it("reports that wait for a locked partner are another trouble than a partner's damaged rows", () => {
   const reasonOf = (problem: 'locked' | 'damaged') => {
-    const health = new Health({ ...parts(0, 0), reports: { problem } }, () => 0);
+    const broker = brokerParts(0);
+    const brokers = [{ ...broker, reports: { ...broker.reports, order: { problem } } }];
+    const health = new Health({ ...parts(0, 0), brokers }, () => 0);
     return health.known().map(({ part, reason }) => `${part}: ${reason}`);
   };
   assert.deepEqual(reasonOf('locked'), [
@@ -71,4 +78,16 @@ it("reports that wait for a locked partner are another trouble than a partner's 
   assert.deepEqual(reasonOf('damaged'), [
     "order-reports: the exchange's reports cannot be applied: those of a partner fail, because its rows are damaged",
   ]);
+});
+
+it('the troubles of a further broker have its name', () => {
+  const further = brokerParts(0, 'zenith');
+  const gate = { isOpen: false, held: [{ kind: 'order' }] };
+  const brokers = [
+    brokerParts(0),
+    { ...further, gate, broker: { ...further.broker, orders: { connected: false } }, stuck: { all: ['par_1'] } },
+  ];
+  const health = new Health({ ...parts(0, 0), brokers }, () => 0);
+  const found = health.known().map(({ part }) => part);
+  assert.deepEqual(found, ['broker.zenith', 'objects.zenith', 'start.zenith', 'lost orders.zenith']);
 });

@@ -64,7 +64,7 @@ function createGateway(base: Base) {
 
 /** Connects to NATS and starts this process's workers. Workers that change objects wait for the start-up gate. */
 async function startWork(gateway: Gateway): Promise<void> {
-  const { base, supervisor, callers, events, work, images, telemetry } = gateway;
+  const { base, supervisor, callers, events, brokers, images, telemetry } = gateway;
   const { does, environment, nats } = base;
   const { stream, feedWatch, webhooks, relay } = events;
   // First, because reads rely on it too.
@@ -80,11 +80,11 @@ async function startWork(gateway: Gateway): Promise<void> {
   }
   if (does('worker')) {
     supervisor.start(relay.worker);
-    for (const worker of work.workers) supervisor.start(worker);
+    for (const worker of brokers.flatMap(({ workers }) => workers)) supervisor.start(worker);
   }
-  for (const worker of work.watchers) supervisor.start(worker);
-  // Without the broker the gateway starts too, but accepts no submissions.
-  await work.gate.pass().catch(() => undefined);
+  for (const worker of brokers.flatMap(({ watchers }) => watchers)) supervisor.start(worker);
+  // Without a broker the gateway starts too, but accepts no submissions to it.
+  await Promise.allSettled(brokers.map(({ gate }) => gate.pass()));
   supervisor.start(callers.keyUses.worker);
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
@@ -130,7 +130,7 @@ function closeAll({ base, supervisor, ...gateway }: Gateway) {
     () => nats.close(),
     () => gateway.events.webhooks.sender.close(),
     () => tracer.close(),
-    () => [gateway.broker, gateway.simulator].map((each) => each?.close()),
+    () => [...gateway.brokers.map(({ broker }) => broker), gateway.simulator].map((each) => each?.close()),
     () => gateway.images.close(),
     () => gateway.telemetry.ops.close(),
     async () => void base.stopLoggingUnknownNames(),

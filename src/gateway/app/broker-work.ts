@@ -25,8 +25,13 @@ import type { Base } from './base.ts';
 
 export type BrokerWork = ReturnType<typeof createBrokerWork>;
 
-/** The configured broker. It connects at its first use. */
-export function createBroker({ config, links, log, tracer, metrics }: Base): Broker {
+/** The work of each configured broker. */
+export function createBrokers(base: Base, relay: Relay, slots: SharedSlots): readonly [BrokerWork] {
+  return [createBrokerWork(base, createBroker(base), relay, slots)];
+}
+
+/** A broker. It connects at its first use. */
+function createBroker({ config, links, log, tracer, metrics }: Base): Broker {
   const { brokerAddress: address, backOfficeAddress = address, submitTimeoutMs, readTimeoutMs, clockSkewMs } = config;
   const deadlines = { submitTimeoutMs, readTimeoutMs, clockSkewMs };
   return createGrpcBroker(firstBroker, {
@@ -36,7 +41,7 @@ export function createBroker({ config, links, log, tracer, metrics }: Base): Bro
 }
 
 /** Makes everything that belongs to one broker: submissions to it, their outcomes, reads, and the comparison of days. */
-export function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots: SharedSlots) {
+function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots: SharedSlots) {
   const { config, metrics } = base;
   const submissions = createSubmissions(base, broker, relay);
   const { gate, clocks, recorder, notes, kinds, allKinds } = submissions;
@@ -72,7 +77,7 @@ export function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots
   });
   const working = [...Object.values(reports), ...Object.values(reconcilers), reconciliation];
   return {
-    ...{ ...submissions, stuck, reports, reconcilers, reconciliation },
+    ...{ broker, ...submissions, stuck, reports, reconcilers, reconciliation },
     reads: new ReadQueue(broker.id, slots, config.recordsTimeoutMs),
     /** Workers of every process. */
     watchers: [clocks.worker, recovery.worker],

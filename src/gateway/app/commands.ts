@@ -8,12 +8,12 @@ import { openDatabaseAccess } from '../store/access.ts';
 import type { Reached } from '../store/data-source.ts';
 import { openDatabase } from '../store/database.ts';
 import { migrate, missingMigrations } from '../store/migrate.ts';
-import { firstBroker } from '../trading/broker/broker.ts';
 import { tellRewound } from '../trading/submission/report-days.ts';
 import { noteRestore } from '../trading/submission/restored.ts';
 import type { App } from './app.ts';
 import {
   acceptsUnsealedRows,
+  brokerIds,
   ConfigError,
   type DatabaseConfig,
   describeConfig,
@@ -61,7 +61,9 @@ async function restored(): Promise<void> {
       throw new Error('the backup has events of release 0.1.0 on their way: restore it with 0.2.0, and upgrade then');
     }
     await noteRestored(database, config.secretKey.first, Date.now());
-    for (const one of await noteRestore(database, firstBroker)) console.log(tellRewound(one));
+    for (const broker of brokerIds) {
+      for (const one of await noteRestore(database, broker)) console.log(tellRewound(one));
+    }
     console.log('declared: no event version is used again');
   } catch (error) {
     console.error((error as Error).message);

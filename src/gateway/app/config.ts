@@ -11,6 +11,7 @@ import {
   type ValuesOf,
 } from '../../kit/settings.ts';
 import { databaseAddress } from '../store/address.ts';
+import { type BrokerId, firstBroker } from '../trading/broker/broker.ts';
 import { type LinkName, linkNames, type Role } from './config-forms.ts';
 import { links, settings } from './config-settings.ts';
 
@@ -22,6 +23,9 @@ const prefix = 'MARINA_';
 
 /** All settings, in the order of `make config`. */
 const allSettings = Object.fromEntries([settings, ...Object.values(links)].flatMap(listed));
+
+/** The configured brokers. The settings have the addresses of one. */
+export const brokerIds: readonly BrokerId[] = [firstBroker];
 
 export type Config = ValuesOf<typeof settings> & { readonly links: Readonly<Record<LinkName, LinkConfig>> };
 

@@ -73,10 +73,10 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   ];
 }
 
-function diagnosticsCalls(base: Base, { events, broker, work, notify, health }: OperatorParts) {
+function diagnosticsCalls(base: Base, { events, work, notify, health }: OperatorParts) {
   const { database, clock, cursors } = base;
   const { reconciliationTime, singleOperator } = base.config;
-  const { clocks, canceller, allKinds, reconcilers } = work;
+  const { broker, clocks, canceller, allKinds, reconcilers } = work;
   const pages = new UnsettledPages(database, cursors);
   return {
     ...statusCalls({

@@ -41,7 +41,7 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
   const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys, keySeals, walletSeals } = base;
   const { readTimeoutMs } = config;
   const { keyUses, limits } = parts.callers;
-  const { orders, records } = parts.broker;
+  const { orders, records } = parts.work.broker;
   const { kinds, allKinds, submitter, canceller, contexts, documents, reads } = parts.work;
   const { images, simulator } = parts;
   const submitted = { database, submitter, cursors, digestKeys: base.keys('request digests') };

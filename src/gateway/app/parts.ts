@@ -28,7 +28,7 @@ import { ImageChecker } from '../trading/applications/image-checker.ts';
 import { keyRetention } from '../trading/submission/key-retention.ts';
 import { unclaimedRetention } from '../trading/submission/unclaimed-retention.ts';
 import type { Base } from './base.ts';
-import { type BrokerWork, createBroker, createBrokerWork } from './broker-work.ts';
+import { type BrokerWork, createBrokers } from './broker-work.ts';
 import type { Config } from './config.ts';
 import type { Links } from './links.ts';
 
@@ -40,12 +40,12 @@ type Events = ReturnType<typeof createEvents>;
 export function createParts(base: Base) {
   const callers = createCallers(base);
   const events = createEvents(base);
-  const broker = createBroker(base);
-  const work = createBrokerWork(base, broker, events.relay, callers.slots);
+  const brokers = createBrokers(base, events.relay, callers.slots);
+  const [work] = brokers;
   return {
     callers,
     events,
-    broker,
+    brokers,
     work,
     images: new ImageChecker({ log: base.log, walls: base.config.decoderWalls }),
     simulator: simulatorControls(base.config, base.links),

@@ -20,24 +20,18 @@ interface Watched extends Parts {
 /** Readiness, alerts and metrics of this process, and the port that serves them. */
 export function createTelemetry(base: Base, watched: Watched) {
   const { database, clock, holder, links, log, metrics, nats } = base;
-  const { callers, broker, work, failingWorkers } = watched;
+  const { callers, brokers, failingWorkers } = watched;
   const { stream } = watched.events;
   const probe = new DatabaseProbe(database, clock);
   const writes = new WriteProbe(database, holder, log);
   const parts = {
     database: probe,
     writes,
-    broker: broker.orders,
-    brokerClocks: work.clocks,
-    brokerClock: broker.clock,
+    brokers,
     nats,
     stream,
     events: watched.events,
     sharing: callers.sharing,
-    objects: work.stuck,
-    reports: work.reports.order,
-    applicationReports: work.reports.application,
-    gate: work.gate,
     watchedFiles: base.watchedFiles,
     failingWorkers,
     log: base.output,
@@ -53,9 +47,9 @@ export function createTelemetry(base: Base, watched: Watched) {
 /** The metrics that this process reads from memory. */
 function figures(base: Base, watched: Watched, health: Health): readonly Figure[] {
   const { clock, database, environment, metrics, output } = base;
-  const { callers, broker, servers, work, images } = watched;
+  const { callers, servers, work, images } = watched;
   const { limits, slots } = callers;
-  const { reads } = work;
+  const { broker, reads } = work;
   const reports = Object.entries(work.reports);
   const inSeconds = (ms: number | undefined) => ms && ms / 1_000;
   const named = (ids: readonly string[]) =>

@@ -1,5 +1,6 @@
 import { atMost } from '../../../kit/at-most.ts';
 import { periodic, type Worker } from '../../../kit/worker.ts';
+import { type BrokerId, nameAt } from '../../trading/broker/broker.ts';
 import type { ClockAgreement } from '../../trading/broker/clock.ts';
 import type { WriteTrouble } from './write-probe.ts';
 
@@ -21,6 +22,20 @@ interface Reports {
   readonly problem: 'stream' | 'locked' | 'damaged' | 'unfound' | undefined;
 }
 
+/** A broker and the work for it, as far as its health is checked. */
+interface WatchedBroker {
+  readonly broker: {
+    readonly id: BrokerId;
+    readonly orders: { readonly connected: boolean };
+    readonly clock: { readonly estimateMs: number | undefined };
+  };
+  readonly clocks: { readonly known: ClockAgreement };
+  readonly reports: { readonly order: Reports; readonly application: Reports };
+  /** Partners whose objects cannot be changed. */
+  readonly stuck: { readonly all: readonly string[] };
+  readonly gate: Gate;
+}
+
 /** The parts whose health is checked. */
 export interface HealthSources {
   readonly database: {
@@ -31,19 +46,12 @@ export interface HealthSources {
     ask(): Promise<void>;
   };
   readonly writes: { readonly trouble: WriteTrouble | undefined };
-  readonly broker: { readonly connected: boolean };
-  readonly brokerClocks: { readonly known: ClockAgreement };
-  readonly brokerClock: { readonly estimateMs: number | undefined };
+  readonly brokers: readonly WatchedBroker[];
   readonly nats: { readonly connection: object | undefined };
   readonly stream: { readonly isStoring: boolean };
   /** Partners whose events cannot be consumed. */
   readonly events: { readonly webhooks: { readonly consumer: { readonly stuck: readonly string[] } } };
-  /** Partners whose objects cannot be changed. */
-  readonly objects: { readonly all: readonly string[] };
   readonly sharing: { readonly isShared: boolean };
-  readonly reports: Reports;
-  readonly applicationReports: Reports;
-  readonly gate: Gate;
   /** Certificates and secrets. */
   readonly watchedFiles: readonly { readonly name: string; readonly isRefused: boolean }[];
   readonly failingWorkers: () => readonly string[];
@@ -100,9 +108,13 @@ export class Health {
 
   #checks(): readonly Check[] {
     const { parts } = this;
-    const { database, broker, brokerClocks, nats, stream, events, objects, sharing } = parts;
-    const { reports, applicationReports, gate } = parts;
-    const ownClockIsWrong = isWrong(database.clockAheadMs, parts.brokerClock.estimateMs);
+    const { database, nats, stream, events, sharing } = parts;
+    const ownClockIsWrong = parts.brokers.some(({ broker }) => isWrong(database.clockAheadMs, broker.clock.estimateMs));
+    /** Checks of each broker, whose parts have its name. */
+    const ofBrokers = (check: (of: WatchedBroker) => readonly Check[]): Check[] =>
+      parts.brokers.flatMap((of) =>
+        check(of).map(([isBad, part, reason]): Check => [isBad, nameAt(of.broker.id, part), reason]),
+      );
     return [
       [this.#isStopping, 'process', 'stopping', true],
       [!database.isReachable, 'database', 'the database cannot be reached', true],
@@ -119,12 +131,14 @@ export class Health {
         "this machine's clock is wrong: it differs from the database's and the broker's",
         true,
       ],
-      [!broker.connected, 'broker', 'the broker cannot be reached'],
-      [
-        brokerClocks.known === 'apart',
-        'broker-clock',
-        "the broker's clock and this process's are too far apart; objects that the broker does not have stay unsettled",
-      ],
+      ...ofBrokers(({ broker, clocks }) => [
+        [!broker.orders.connected, 'broker', 'the broker cannot be reached'],
+        [
+          clocks.known === 'apart',
+          'broker-clock',
+          "the broker's clock and this process's are too far apart; objects that the broker does not have stay unsettled",
+        ],
+      ]),
       [nats.connection === undefined, 'nats', 'NATS cannot be reached; events go on without it'],
       [
         nats.connection !== undefined && !stream.isStoring,
@@ -132,16 +146,14 @@ export class Health {
         'JetStream stores no events; check its memory and its disk',
       ],
       ...findStuck('events', 'events cannot be consumed', events.webhooks.consumer.stuck),
-      ...findStuck('objects', 'objects cannot be changed', objects.all),
+      ...ofBrokers(({ stuck }) => findStuck('objects', 'objects cannot be changed', stuck.all)),
       [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
-      ...findProblem('order-reports', "the exchange's reports cannot be applied", reports),
-      ...findProblem(
-        'application-reports',
-        "the broker's reports about applications cannot be applied",
-        applicationReports,
-      ),
-      [!gate.isOpen, 'start', "the broker's submissions are not checked yet, and nothing new is accepted"],
-      ...findLost(gate),
+      ...ofBrokers(({ reports: { order, application }, gate }) => [
+        ...findProblem('order-reports', "the exchange's reports cannot be applied", order),
+        ...findProblem('application-reports', "the broker's reports about applications cannot be applied", application),
+        [!gate.isOpen, 'start', "the broker's submissions are not checked yet, and nothing new is accepted"],
+        ...findLost(gate),
+      ]),
       ...findRefusedFiles(parts.watchedFiles),
       [parts.log?.isStuck === true, 'log', 'the log cannot be written'],
       ...parts.failingWorkers().map((name): Check => [true, `worker ${name}`, `${name} fails`]),
