@@ -181,13 +181,9 @@ function take(pool: RenewedPool, done: OnConnection): void {
   pool.getConnection((error, connection) => {
     if (connection === undefined) return done(error);
     const leave = (frame: TransactionFrame) => (frame.isEntered ? leaveTransactions(connection, frame) : undefined);
-    const fail = (reason: unknown) => {
-      connection.destroy();
-      done(reason);
-    };
     frameFor(connection)
       .then(leave)
-      .then(() => done(null, connection), fail);
+      .then(() => done(null, connection), done);
   });
 }
 
