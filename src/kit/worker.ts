@@ -118,18 +118,18 @@ export class Waiters {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Waits for the next wake, at most the given time, or until the signal is aborted. Never throws. */
-  wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
+  /** Waits for the next wake, at most the given time, or until the signal, if any, is aborted. Never throws. */
+  wait(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', done);
+        signal?.removeEventListener('abort', done);
         this.#waiting.delete(done);
         resolve();
       };
       const timer = setTimeout(done, ms);
-      signal.addEventListener('abort', done, { once: true });
+      signal?.addEventListener('abort', done, { once: true });
       this.#waiting.add(done);
     });
   }

@@ -89,16 +89,18 @@ describe('an object that is placed about midnight in Lagos', () => {
       const size = BigInt(10 + leftMs);
       const rows = [
         await submit(
-          (clock) => new OrderKind({ clock, contexts, broker: broker as Partial<BrokerOrders> as BrokerOrders }),
+          (clock) => new OrderKind(broker as Partial<BrokerOrders> as BrokerOrders, contexts, clock),
           orderOf(size),
           start,
         ),
         await submit(
           (clock) =>
-            new AllocationKind({
-              ...{ clock, ids: settling.ids, walletSeals: walletSeals() },
-              broker: broker as Partial<BrokerAllocations> as BrokerAllocations,
-            }),
+            new AllocationKind(
+              broker as Partial<BrokerAllocations> as BrokerAllocations,
+              clock,
+              settling.ids,
+              walletSeals(),
+            ),
           allocationOf(size),
           start,
         ),

@@ -142,7 +142,7 @@ describe('a gateway whose reads go to a replica that lags', () => {
     });
     const answers: Partial<BrokerApplications> = { lookUpApplication: async () => ({ found: true, answer: [report] }) };
     const { clock, log } = settling;
-    const kind = new ApplicationKind({ broker: answers as BrokerApplications, database: split, clock, log });
+    const kind = new ApplicationKind(answers as BrokerApplications, split, clock, log);
     const looked = await kind.lookUp(await settling.readApplication({ partnerId, id }));
     assert.ok(looked.found);
     assert.equal(looked.answer[0]?.account, '', "the report's account counts");

@@ -1,8 +1,10 @@
-import { AllocationKind, type AllocationParts } from '../../src/gateway/trading/allocations/kind.ts';
-import { ApplicationKind, type ApplicationParts } from '../../src/gateway/trading/applications/kind.ts';
-import { OrderKind, type OrderParts } from '../../src/gateway/trading/orders/kind.ts';
+import { AllocationKind } from '../../src/gateway/trading/allocations/kind.ts';
+import { ApplicationKind } from '../../src/gateway/trading/applications/kind.ts';
+import { OrderKind } from '../../src/gateway/trading/orders/kind.ts';
+
+const nothing = {} as never;
 
 /** Kinds for tests of what decides without asking anybody: they have no broker and no database. */
-export const orderKind = new OrderKind({} as OrderParts);
-export const applicationKind = new ApplicationKind({} as ApplicationParts);
-export const allocationKind = new AllocationKind({} as AllocationParts);
+export const orderKind = new OrderKind(nothing, nothing, nothing);
+export const applicationKind = new ApplicationKind(nothing, nothing, nothing, nothing);
+export const allocationKind = new AllocationKind(nothing, nothing, nothing, nothing);

@@ -137,14 +137,15 @@ export async function openSettling() {
     clockSkewMs,
   };
   const asBroker = broker as Partial<BrokerOrders> as BrokerOrders;
-  const order = new OrderKind({ ...sending, broker: asBroker, contexts: new TradingContexts(asBroker) });
+  const order = new OrderKind(asBroker, new TradingContexts(asBroker), clock);
   const applications = broker as Partial<BrokerApplications> as BrokerApplications;
-  const application = new ApplicationKind({ ...sending, broker: applications });
-  const allocation = new AllocationKind({
-    ...sending,
-    walletSeals: walletSeals(),
-    broker: broker as Partial<BrokerAllocations> as BrokerAllocations,
-  });
+  const application = new ApplicationKind(applications, database, clock, log);
+  const allocation = new AllocationKind(
+    broker as Partial<BrokerAllocations> as BrokerAllocations,
+    clock,
+    ids,
+    walletSeals(),
+  );
   return {
     database,
     url,

@@ -96,9 +96,9 @@ function createSubmissions(base: Base, broker: Broker, relay: Relay) {
   const contexts = new TradingContexts(broker.orders);
   const sending = { ...base, recorder, clocks, notes, gate, submitTimeoutMs, clockSkewMs };
   const kinds = {
-    order: new OrderKind({ ...sending, broker: broker.orders, contexts }),
-    application: new ApplicationKind({ ...sending, broker: broker.applications }),
-    allocation: new AllocationKind({ ...sending, broker: broker.allocations }),
+    order: new OrderKind(broker.orders, contexts, base.clock),
+    application: new ApplicationKind(broker.applications, base.database, base.clock, base.log),
+    allocation: new AllocationKind(broker.allocations, base.clock, base.ids, base.walletSeals),
   };
   const documents = new DocumentSender({
     ...sending,

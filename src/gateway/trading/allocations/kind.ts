@@ -29,14 +29,6 @@ import {
   toAllocationMessage,
 } from './table.ts';
 
-/** The parts of the gateway that allocations need. */
-export interface AllocationParts {
-  readonly broker: BrokerAllocations;
-  readonly clock: Clock;
-  readonly ids: IdMaker;
-  readonly walletSeals: WalletSeals;
-}
-
 /** An allocation a partner wants. */
 type WantedAllocation = Pick<ShownAllocation, keyof StoredFields<CreateAllocationRequest>>;
 
@@ -59,9 +51,14 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
   };
   readonly applyReport = applyReport<StoredAllocation>;
   readonly blank = { brokerReference: null, evidence: 'stored, before it is sent' };
-  readonly shared = (partnerId: string) => [wallet(partnerId, this.parts.walletSeals)];
+  readonly shared = (partnerId: string) => [wallet(partnerId, this.walletSeals)];
 
-  constructor(private readonly parts: AllocationParts) {}
+  constructor(
+    private readonly broker: BrokerAllocations,
+    private readonly clock: Clock,
+    private readonly ids: IdMaker,
+    private readonly walletSeals: WalletSeals,
+  ) {}
 
   /** It needs no other system: everything is decided in the transaction that stores it. */
   prepare(_: Origin, request: CreateAllocationRequest): Prepared<StoredAllocation> {
@@ -78,12 +75,12 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
         mustBe: true,
         otherwise: () => new ApiError('unknown_account', { param: 'account' }),
       },
-      noSimilar('allocation', similarAllocations(row), this.parts.clock),
+      noSimilar('allocation', similarAllocations(row), this.clock),
     ];
   }
 
   take(row: StoredAllocation, partner: PartnerTransaction): void {
-    const { availableKobo } = usableWallet(partner, this.parts.walletSeals).head;
+    const { availableKobo } = usableWallet(partner, this.walletSeals).head;
     if (availableKobo < row.amountKobo) {
       throw new ApiError('wallet_too_low', {
         message: `The wallet has ${availableKobo} kobo available, and this allocation needs ${row.amountKobo}.`,
@@ -97,7 +94,7 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
   }
 
   send(row: StoredAllocation, _: CreateAllocationRequest, note: Buffer): Promise<Sent<AllocationRecord>> {
-    return this.parts.broker.submitAllocation({ origin: row, note, ...row }, row.notAfter);
+    return this.broker.submitAllocation({ origin: row, note, ...row }, row.notAfter);
   }
 
   isRejection({ outcome }: AllocationRecord): boolean {
@@ -105,7 +102,7 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
   }
 
   async lookUp(row: StoredAllocation): Promise<LookedUp<readonly AllocationRecord[]>> {
-    const looked = await this.parts.broker.lookUpAllocation(row.id, row);
+    const looked = await this.broker.lookUpAllocation(row.id, row);
     return looked.found ? { ...looked, answer: [looked.answer] } : looked;
   }
 
@@ -120,22 +117,21 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
   }
 
   #transfer(type: TransferTypeWord, { id, amountKobo, account }: StoredAllocation, partner: PartnerTransaction): void {
-    const { ids, clock, walletSeals } = this.parts;
     const transferred = {
-      id: ids.object('wtr'),
+      id: this.ids.object('wtr'),
       type,
       amountKobo,
       allocation: id,
       account: type === 'post' ? account : null,
       bankReference: null,
-      createdAt: clock.now(),
+      createdAt: this.clock.now(),
     };
-    transfer(partner, transferred, walletSeals);
+    transfer(partner, transferred, this.walletSeals);
   }
 }
 
 /** The earlier allocations that a new one is held back by while they are not settled. */
 export function similarAllocations(allocation: StoredAllocation): SimilarTo<StoredAllocation> {
   const { partnerId, account, amountKobo } = allocation;
-  return { table: allocations, alike: { partnerId, account, amountKobo }, hint: 'FORCE INDEX (allocations_state)' };
+  return { table: allocations, alike: { partnerId, account, amountKobo } };
 }

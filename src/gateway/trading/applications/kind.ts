@@ -15,18 +15,10 @@ import type { BrokerApplications, LookedUp, Sent } from '../broker/broker.ts';
 import { Change } from '../submission/change.ts';
 import { type CreatedKind, type Prepared, preparedAs } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
-import { objectHistory } from '../submission/table.ts';
+import { objectHistory, readUpToDate } from '../submission/table.ts';
 import { applicationStates } from './rules.ts';
 import { applyReport } from './settlement/rules.ts';
 import { applications, findForeignAccount, type StoredApplication, toApplicationMessage } from './table.ts';
-
-/** The parts of the gateway that applications need. */
-export interface ApplicationParts {
-  readonly broker: BrokerApplications;
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
 
 /** How applications use the mechanism that stores, sends once, records and reconciles. */
 export class ApplicationKind
@@ -50,7 +42,12 @@ export class ApplicationKind
     evidence: 'stored, before it is sent',
   };
 
-  constructor(private readonly parts: ApplicationParts) {}
+  constructor(
+    private readonly broker: BrokerApplications,
+    private readonly database: Database,
+    private readonly clock: Clock,
+    private readonly log: Logger,
+  ) {}
 
   prepare(): Prepared<StoredApplication> {
     return preparedAs(this.blank);
@@ -67,7 +64,7 @@ export class ApplicationKind
 
   send(row: StoredApplication, request: CreateApplicationRequest, note: Buffer): Promise<Sent<ApplicationReport>> {
     const fields = toApplicationFields(request);
-    return this.parts.broker.submitApplication({ ...row, origin: row, fields, note }, row.notAfter);
+    return this.broker.submitApplication({ ...row, origin: row, fields, note }, row.notAfter);
   }
 
   isRejection({ kind }: ApplicationReport): boolean {
@@ -75,12 +72,12 @@ export class ApplicationKind
   }
 
   async lookUp(row: StoredApplication): Promise<LookedUp<readonly ApplicationReport[]>> {
-    const looked = await this.parts.broker.lookUpApplication(row.id, row.lastReport, row);
+    const looked = await this.broker.lookUpApplication(row.id, row.lastReport, row);
     return looked.found ? { ...looked, answer: await this.#vet(looked.answer) } : looked;
   }
 
   async *streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]> {
-    for await (const reports of this.parts.broker.streamApplicationReports(afterNumber, signal)) {
+    for await (const reports of this.broker.streamApplicationReports(afterNumber, signal)) {
       yield await this.#vet(reports);
     }
   }
@@ -99,7 +96,7 @@ export class ApplicationKind
 
   /** A change to build up. */
   begin(row: StoredApplication): Change<StoredApplication, ApplicationReport> {
-    return new Change(this, row, this.parts.clock.now());
+    return new Change(this, row, this.clock.now());
   }
 
   /** The broker has all four documents. It may have decided before the last of them was recorded. */
@@ -126,13 +123,9 @@ export class ApplicationKind
       reports.map(async (report) => {
         if (report.kind !== ApplicationReportKind.OPENED) return report;
         const { clientApplicationId: id, account } = report;
-        // In a transaction, because a read can come from a replica that does not have the other partner's account yet.
-        const isForeign = await this.parts.database.transaction([findForeignAccount(id, account)], ([rows]) => ({
-          writes: [],
-          result: rows?.[0] !== undefined,
-        }));
-        if (!isForeign) return report;
-        this.parts.log.error({ objectId: id }, "the broker opens an account that is another partner's");
+        const [foreign] = await readUpToDate(this.database, findForeignAccount(id, account));
+        if (foreign === undefined) return report;
+        this.log.error({ objectId: id }, "the broker opens an account that is another partner's");
         return { ...report, account: '' };
       }),
     );

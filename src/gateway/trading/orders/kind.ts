@@ -17,8 +17,8 @@ import { Change } from '../submission/change.ts';
 import type { DayLimit } from '../submission/day-limit.ts';
 import type { CreatedKind, Draft, Prepared } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
+import type { ReportedStep } from '../submission/rules.ts';
 import { noSimilar, type SimilarTo } from '../submission/similar.ts';
-import type { ReportedStep } from '../submission/table.ts';
 import { applyReport } from './later-reports/rules.ts';
 import { countedKobo, orderStates, shownRejectReason } from './rules.ts';
 import {
@@ -103,13 +103,6 @@ export class TradingContexts {
   }
 }
 
-/** The parts of the gateway that orders need. */
-export interface OrderParts {
-  readonly broker: BrokerOrders;
-  readonly contexts: TradingContexts;
-  readonly clock: Clock;
-}
-
 /** An order a partner wants. */
 export type WantedOrder = Pick<ShownOrder, keyof StoredFields<CreateOrderRequest>>;
 
@@ -139,11 +132,15 @@ export class OrderKind
     ...{ lastReport: 0n, missedReport: 0n, cancelUntil: null },
   };
 
-  constructor(private readonly parts: OrderParts) {}
+  constructor(
+    private readonly broker: BrokerOrders,
+    private readonly contexts: TradingContexts,
+    private readonly clock: Clock,
+  ) {}
 
   /** Data of an account are cached only if it is the partner's. */
   prepare(origin: Origin, request: CreateOrderRequest): Prepared<StoredOrder> {
-    const { contexts } = this.parts;
+    const { contexts } = this;
     const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
     const { account, symbol } = wanted;
     const cached = contexts.cached(origin.partnerId, account, symbol);
@@ -165,7 +162,7 @@ export class OrderKind
   }
 
   preconditions(row: StoredOrder) {
-    return [noSimilar('order', similarOrders(row), this.parts.clock)];
+    return [noSimilar('order', similarOrders(row), this.clock)];
   }
 
   toMessage(row: StoredOrder) {
@@ -173,7 +170,7 @@ export class OrderKind
   }
 
   send(row: StoredOrder, _: CreateOrderRequest, note: Buffer): Promise<Sent<Report>> {
-    return this.parts.broker.submitOrder({ origin: row, note, ...row }, row.notAfter);
+    return this.broker.submitOrder({ origin: row, note, ...row }, row.notAfter);
   }
 
   isRejection({ kind }: Report): boolean {
@@ -181,11 +178,11 @@ export class OrderKind
   }
 
   lookUp(row: StoredOrder): Promise<LookedUp<readonly Report[]>> {
-    return this.parts.broker.lookUpOrder(row.id, row.lastReport, row);
+    return this.broker.lookUpOrder(row.id, row.lastReport, row);
   }
 
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]> {
-    return this.parts.broker.streamReports(afterNumber, signal);
+    return this.broker.streamReports(afterNumber, signal);
   }
 
   objectIdOf({ clientOrderId }: Report): string {
@@ -214,14 +211,14 @@ export class OrderKind
 
   /** A change to build up. */
   begin(row: StoredOrder): Change<StoredOrder, Report> {
-    return new Change(this, row, this.parts.clock.now());
+    return new Change(this, row, this.clock.now());
   }
 
   settle(before: StoredOrder, { partnerId, id, cancelUntil }: StoredOrder): Statement[] {
     if ((before.cancelUntil === null) === (cancelUntil === null)) return [];
     if (cancelUntil === null) return [openCancels.remove({ partnerId, orderId: id })];
     // One that is there keeps its time.
-    return [openCancels.put({ partnerId, orderId: id, sentAt: this.parts.clock.now() }, 'orderId')];
+    return [openCancels.put({ partnerId, orderId: id, sentAt: this.clock.now() }, 'orderId')];
   }
 }
 
@@ -229,6 +226,5 @@ export class OrderKind
 export function similarOrders(order: StoredOrder): SimilarTo<StoredOrder> {
   const { partnerId, account, symbol, side, type, quantity, priceKobo } = order;
   const alike = { partnerId, account, symbol, side, type, quantity, priceKobo };
-  // Named because the server would weigh all indexes first, which takes longer than the query.
-  return { table: orders, alike, hint: 'FORCE INDEX (orders_state)' };
+  return { table: orders, alike };
 }

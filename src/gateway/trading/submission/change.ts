@@ -1,8 +1,8 @@
 import type { Statement } from '../../store/statement.ts';
 import type { Sent } from '../broker/broker.ts';
 import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
-import { isUnsettled, type Settled } from './rules.ts';
-import { earliestAfter, isBehind, type NewStep, type ReportedStep, type Submission } from './table.ts';
+import { isUnsettled, type ReportedStep, type Settled } from './rules.ts';
+import { earliestAfter, isBehind, type NewStep, type Submission } from './table.ts';
 
 /** The history's sentence for an object whose sender recorded no outcome in time. */
 const leaseRanOutDetail = 'the time to send it ran out without a recorded outcome';

@@ -9,8 +9,8 @@ import type { SqlRow, Statement } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
 import type { LookedUp, Sent } from '../broker/broker.ts';
 import type { DayLimit } from './day-limit.ts';
-import type { Applied, States } from './rules.ts';
-import type { History, ReportedStep, Submission } from './table.ts';
+import type { Applied, ReportedStep, States } from './rules.ts';
+import type { History, Submission } from './table.ts';
 
 /** The fields of a new row that the mechanism sets; the kind sets the rest. */
 type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'> | 'countedDay';

@@ -15,7 +15,7 @@ import { advancePosition, readPosition } from './positions.ts';
 import { noteRestore, restoredPosition, submissionsPosition } from './restored.ts';
 import type { HeldObjects, StartGate } from './start-gate.ts';
 import { storing } from './submit.ts';
-import { byId } from './table.ts';
+import { byId, readUpToDate } from './table.ts';
 
 export interface RecoveryOptions {
   readonly database: Database;
@@ -202,9 +202,8 @@ export class Recovery {
     if (note === undefined) return { kind: kind.name };
     const { submission, facts } = note;
     const { partnerId, idempotencyKey } = submission;
-    const find = partners.find({ id: partnerId });
-    const isKnown = await database.transaction([find], ([rows]) => ({ writes: [], result: rows?.[0] !== undefined }));
-    if (!isKnown) {
+    const [partner] = await readUpToDate(database, partners.find({ id: partnerId }));
+    if (partner === undefined) {
       log.error({ objectId: id, partnerId }, 'what the broker was given is of a partner who is not stored here');
       return 'passed over';
     }

@@ -1,4 +1,4 @@
-import { pause } from '../../../kit/worker.ts';
+import { pause, Wakeup } from '../../../kit/worker.ts';
 import type { LaneSlots } from './lane-slots.ts';
 import type { Unapplied } from './report-applier.ts';
 
@@ -75,10 +75,9 @@ export class ReportLanes<Report extends { readonly number: bigint }> {
   readonly #readyAgain: Lane<Report>[] = [];
   readonly #running = new Set<Promise<void>>();
   #waiting = 0;
-  #makeRoom: (() => void) | undefined;
+  readonly #room = new Wakeup();
 
   constructor(private readonly options: ReportLanesOptions<Report>) {
-    options.signal.addEventListener('abort', () => this.#makeRoom?.(), { once: true });
     options.slots.onFree(() => this.#begin(), options.signal);
   }
 
@@ -138,14 +137,9 @@ export class ReportLanes<Report extends { readonly number: bigint }> {
 
   /** Waits until further reports may be added. Returns at once when all is ended. */
   async room(): Promise<void> {
-    while (this.#waiting >= maxWaiting && !this.options.signal.aborted) {
-      if (this.#leaveOut()) continue;
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        this.#makeRoom = resolve;
-        timer = setTimeout(resolve, stuckAfterMs);
-      });
-      clearTimeout(timer);
+    const { signal } = this.options;
+    while (this.#waiting >= maxWaiting && !signal.aborted) {
+      if (!this.#leaveOut()) await this.#room.wait(stuckAfterMs, signal);
     }
   }
 
@@ -217,7 +211,7 @@ export class ReportLanes<Report extends { readonly number: bigint }> {
     lane.waiting = inOrder([...unapplied, ...lane.waiting.slice(lane.taken)]);
     lane.taken = 0;
     lane.runningSince = undefined;
-    this.#makeRoom?.();
+    this.#room.wake();
   }
 
   #goOn(lane: Lane<Report>): void {

@@ -17,7 +17,7 @@ import { PartnerReports, type Unapplied } from './report-applier.ts';
 import { ReportLanes } from './report-lanes.ts';
 import { DatabaseDiffersError, type ReportPosition } from './report-position.ts';
 import type { StuckPartners } from './stuck-partners.ts';
-import { byId, type Submission } from './table.ts';
+import { byId, readUpToDate, type Submission } from './table.ts';
 import { keepUnclaimed } from './unclaimed-reports.ts';
 
 /** A report with its number in the upstream's sequence. */
@@ -201,9 +201,8 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   }
 
   /**
-   * Looks again for objects that a read did not find. They are restored if the broker was sent them, and looked for in a
-   * transaction, because the read can have come from a replica that lags. Reports about those that are found go to their
-   * partners, and reports about the others are noted. Reports about known objects do not wait for it.
+   * Looks again for objects that a read did not find. They are restored if the broker was sent them. Reports about those that are
+   * found go to their partners, and reports about the others are noted. Reports about known objects do not wait for it.
    */
   async #applyUnfound(reports: readonly Report[]): Promise<Unapplied<Report> | undefined> {
     const { position, signal } = this;
@@ -211,10 +210,7 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     // Before a report is passed over: an object that is restored a moment later would lack it.
     await findLost();
-    const rows = await database.transaction([findObjects(kind, [...byObject.keys()])], ([rows = []]) => ({
-      writes: [],
-      result: rows,
-    }));
+    const rows = await readUpToDate(database, findObjects(kind, [...byObject.keys()]));
     if (signal.aborted) throw new DatabaseDiffersError('reports are read again since');
     const partners = new Map(rows.map((row) => [String(row.id), String(row.partner_id)]));
     const found = reports.filter((report) => partners.has(kind.objectIdOf(report)));

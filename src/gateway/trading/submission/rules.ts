@@ -79,20 +79,26 @@ export interface Applied<Row> {
   readonly tradeSequence?: number | undefined;
 }
 
+/** What a step has from a report of the upstream. */
+export interface ReportedStep {
+  readonly reportNumber?: bigint | undefined;
+  readonly upstreamAt?: number | undefined;
+  readonly quantity?: bigint | undefined;
+  readonly priceKobo?: bigint | undefined;
+  /** The step of the trade that this step changes or repeats. */
+  readonly tradeSequence?: number | undefined;
+  /** How far a step with a trade changed the filled quantity, and the sum of quantity times price. */
+  readonly filledChange?: bigint | undefined;
+  readonly valueChangeKobo?: bigint | undefined;
+}
+
 /** One change of an object that an operator settled by evidence. It makes an event and a step of the history. */
 export interface Settled<Row> {
   readonly fields: Partial<Row>;
   /** The change, in our own words. */
   readonly detail: string;
   /** The upstream's time of it, and the trade if it is one. */
-  readonly step?: {
-    readonly upstreamAt?: number | undefined;
-    readonly quantity?: bigint;
-    readonly priceKobo?: bigint;
-    readonly tradeSequence?: number | undefined;
-    readonly filledChange?: bigint;
-    readonly valueChangeKobo?: bigint;
-  };
+  readonly step?: ReportedStep;
 }
 
 /** The changes that a settlement makes, or why the object cannot have that outcome, as a sentence for operators. */

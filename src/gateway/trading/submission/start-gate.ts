@@ -1,4 +1,4 @@
-import type { Worker } from '../../../kit/worker.ts';
+import { Waiters, type Worker } from '../../../kit/worker.ts';
 import { ApiError } from '../../edge/errors.ts';
 
 /** Lost objects of a kind that could not be restored yet: those of one partner, or of an unknown one. */
@@ -16,7 +16,7 @@ const maxWaitMs = 3_000;
  */
 export class StartGate {
   #isOpen = false;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #held: readonly HeldObjects[] = [];
 
   get isOpen(): boolean {
@@ -30,8 +30,7 @@ export class StartGate {
 
   open(): void {
     this.#isOpen = true;
-    for (const go of this.#waiting) go();
-    this.#waiting.clear();
+    this.#waiters.wakeAll();
   }
 
   hold(held: readonly HeldObjects[]): void {
@@ -45,7 +44,7 @@ export class StartGate {
 
   /** Waits for the gate, at most 3 s. Throws `exchange_unavailable`: then nothing is stored or sent. */
   async pass(newOf?: { readonly kind: string; readonly partnerId: string }): Promise<void> {
-    if (!this.#isOpen) await this.#opened(maxWaitMs);
+    if (!this.#isOpen) await this.#waiters.wait(maxWaitMs);
     const isHeld = newOf !== undefined && this.#holds(newOf.kind, newOf.partnerId);
     if (!this.#isOpen || isHeld) throw new ApiError('exchange_unavailable');
   }
@@ -55,7 +54,7 @@ export class StartGate {
     return {
       name,
       run: async (signal) => {
-        if (!this.#isOpen) await this.#opened(undefined, signal);
+        while (!this.#isOpen && !signal.aborted) await this.#waiters.wait(maxWaitMs, signal);
         if (!signal.aborted) await run(signal);
       },
     };
@@ -63,19 +62,5 @@ export class StartGate {
 
   #holds(kind: string, partnerId: string): boolean {
     return this.#held.some((held) => held.kind === kind && (held.partnerId ?? partnerId) === partnerId);
-  }
-
-  #opened(mostMs: number | undefined, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const go = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', go);
-        this.#waiting.delete(go);
-        resolve();
-      };
-      const timer = mostMs === undefined ? undefined : setTimeout(go, mostMs);
-      signal?.addEventListener('abort', go, { once: true });
-      this.#waiting.add(go);
-    });
   }
 }

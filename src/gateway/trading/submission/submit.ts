@@ -19,7 +19,7 @@ import { type AnyKind, type CreatedKind, type Draft, type KindOf, newRow, pathOf
 import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
 import type { StartGate } from './start-gate.ts';
-import type { Submission } from './table.ts';
+import { readUpToDate, type Submission } from './table.ts';
 
 /** A request to submit something, with its key and its digest. */
 export interface SubmitRequest<Request> {
@@ -175,12 +175,9 @@ export class Submitter {
     }
   }
 
-  /** The object of a used key. In a transaction, because a read can come from a replica that does not have it yet. */
+  /** The object of a used key. */
   async #readPrior<Row extends Submission>(kind: KindOf<Row>, wanted: ByKey): Promise<Row> {
-    const prior = await this.parts.database.transaction([findByKey(kind, wanted)], ([rows]) => ({
-      writes: [],
-      result: rows?.[0],
-    }));
+    const [prior] = await readUpToDate(this.parts.database, findByKey(kind, wanted));
     if (prior === undefined) throw new Error(`the ${kind.name} of a key is gone`);
     return kind.table.all.read(prior);
   }

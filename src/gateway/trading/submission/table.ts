@@ -1,5 +1,6 @@
 import { originColumns } from '../../delivery/events/table.ts';
-import { type Statement, statement } from '../../store/statement.ts';
+import type { Database } from '../../store/database.ts';
+import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import {
   bytes,
   type Column,
@@ -17,7 +18,7 @@ import {
   text,
   whole,
 } from '../../store/table.ts';
-import { farAheadMs } from './rules.ts';
+import { farAheadMs, type ReportedStep } from './rules.ts';
 
 /** The first answer to the creating request: the object, or one of the two errors that a replay repeats. */
 export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
@@ -153,19 +154,6 @@ export interface NewStep extends ReportedStep {
   readonly detail: string;
 }
 
-/** What a step has from a report of the upstream. */
-export interface ReportedStep {
-  readonly reportNumber?: bigint | undefined;
-  readonly upstreamAt?: number | undefined;
-  readonly quantity?: bigint | undefined;
-  readonly priceKobo?: bigint | undefined;
-  /** The step of the trade that this step changes or repeats. */
-  readonly tradeSequence?: number | undefined;
-  /** How far a step with a trade changed the filled quantity, and the sum of quantity times price. */
-  readonly filledChange?: bigint | undefined;
-  readonly valueChangeKobo?: bigint | undefined;
-}
-
 /** An object with a history. */
 interface Stepped {
   readonly partnerId: string;
@@ -249,4 +237,9 @@ export function saveLookUp({ partnerId, id }: Stepped, { at, outcome, errorClass
 export function earliestAfter(at: number, steps: readonly Pick<NewStep, 'upstreamAt'>[]): number | undefined {
   const times = steps.flatMap(({ upstreamAt }) => upstreamAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times) - at;
+}
+
+/** Reads in a transaction, because a read can come from a replica that lags. */
+export async function readUpToDate(database: Database, query: Statement): Promise<SqlRow[]> {
+  return database.transaction([query], ([rows = []]) => ({ writes: [], result: rows }));
 }

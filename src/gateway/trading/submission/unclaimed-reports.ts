@@ -1,7 +1,7 @@
 import { type Statement, statement } from '../../store/statement.ts';
 import { defineTable, instant, optional, type RowOf, shortened, text, whole } from '../../store/table.ts';
 import { type BrokerId, nameAt } from '../broker/broker.ts';
-import type { ReportedStep } from './table.ts';
+import type { ReportedStep } from './rules.ts';
 
 /**
  * Reports of the broker about objects that are not stored here, each once. They changed nothing: somebody else uses the
