@@ -11,8 +11,8 @@ import {
   type SettledApplicationFacts,
   settleApplication,
 } from '../../src/gateway/trading/applications/settlement/rules.ts';
-import { countedKobo, orderStates } from '../../src/gateway/trading/orders/rules.ts';
 import { applyReport, readRecord } from '../../src/gateway/trading/orders/later-reports/rules.ts';
+import { countedKobo, orderStates } from '../../src/gateway/trading/orders/rules.ts';
 import {
   type OrderSettlement,
   type SettledOrderState,
