@@ -79,7 +79,7 @@ export interface Applied<Row> {
   readonly tradeSequence?: number | undefined;
 }
 
-/** What a step has from a report of the upstream. */
+/** The fields of a step that come from a report of the upstream. */
 export interface ReportedStep {
   readonly reportNumber?: bigint | undefined;
   readonly upstreamAt?: number | undefined;
