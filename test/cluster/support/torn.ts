@@ -11,6 +11,7 @@ import { runAtOnce } from '../../../src/gateway/store/transaction.ts';
 import { Refusal } from '../../../src/kit/refusal.ts';
 import { createPartner } from '../../../src/sandbox/provision.ts';
 import { type Random, seededRandom } from '../../../src/simulator/random.ts';
+import { ready } from '../../support/eventually.ts';
 import { execute } from '../../support/servers.ts';
 
 /** How many rows all transactions change, and how many partners there are: few, so that transactions meet. */
@@ -114,8 +115,12 @@ export class TornTransactions {
     await Promise.all(Array.from({ length: atOnce }, (_, worker) => work(worker)));
   }
 
-  /** Compares what is stored on a server with what the writers were answered. */
-  async check(databaseUrl: string): Promise<Verdict> {
+  /** Compares what is stored on a server with what the writers were answered. A node may be taking part again only now. */
+  check(databaseUrl: string): Promise<Verdict> {
+    return ready(() => this.#check(databaseUrl), 60_000);
+  }
+
+  async #check(databaseUrl: string): Promise<Verdict> {
     const connection = await createConnection(databaseUrl);
     try {
       // The server first applies the transactions that other nodes committed before this one. One server knows no such
