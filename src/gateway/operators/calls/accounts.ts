@@ -1,4 +1,3 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { Accounts } from '../../../gen/marina/admin/v1/accounts_pb.ts';
 import { isDuplicate } from '../../store/errors.ts';
@@ -53,10 +52,7 @@ export function accountService(
           manager.find<StoredAccount>(accounts.name, { where, order: { account: 'ASC' }, take }),
         ),
       );
-      const shown = rows.map(({ applicationId, createdAt, ...row }) => ({
-        ...{ ...row, application: applicationId ?? '', createdAt: timestampFromMs(createdAt) },
-      }));
-      return { accounts: shown, hasMore };
+      return { accounts: rows.map((row) => ({ ...row, application: row.applicationId })), hasMore };
     },
   });
 

@@ -1,4 +1,3 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Audit } from '../../../gen/marina/admin/v1/audit_pb.ts';
 import { toMilliseconds } from '../../../kit/clock.ts';
 import type { Statement } from '../../store/statement.ts';
@@ -91,15 +90,7 @@ export function auditService({ database }: AdminParts) {
           return query.getMany();
         });
       const { rows, hasMore } = await listed(limit, read);
-      const entries = rows.map(({ at, partnerId, subject, was, became, ...entry }) => ({
-        ...entry,
-        at: timestampFromMs(at),
-        partnerId: partnerId ?? '',
-        subject: subject ?? '',
-        before: was ?? '',
-        after: became ?? '',
-      }));
-      return { entries, hasMore };
+      return { entries: rows.map(({ was, became, ...entry }) => ({ ...entry, before: was, after: became })), hasMore };
     },
   });
 }

@@ -1,5 +1,4 @@
-import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
-import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Clock } from '../../../kit/clock.ts';
 import type { TypedService } from '../../../kit/grpc-service.ts';
@@ -8,6 +7,7 @@ import type { IdMaker } from '../../edge/ids.ts';
 import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
 import { type Statement, statement } from '../../store/statement.ts';
+import type { Answer } from './answer.ts';
 import { AdminError } from './errors.ts';
 
 /** A call, as its handler and the audit see it. */
@@ -23,18 +23,18 @@ export interface AdminParts {
   readonly ids: IdMaker;
 }
 
-/** Handlers by a service's descriptor: request in, initial values of the answer out. The signal ends a stream. */
+/** Handlers by a service's descriptor: request in, answer out. The signal ends a stream. */
 export type AdminCalls<S extends TypedService> = {
   readonly [K in keyof S['method']]: S['method'][K] extends DescMethodUnary
     ? (
         request: MessageShape<S['method'][K]['input']>,
         call: AdminCall,
-      ) => Promise<MessageInitShape<S['method'][K]['output']>>
+      ) => Promise<Answer<MessageShape<S['method'][K]['output']>>>
     : (
         request: MessageShape<S['method'][K]['input']>,
         call: AdminCall,
         signal: AbortSignal,
-      ) => AsyncIterable<MessageInitShape<S['method'][K]['output']>>;
+      ) => AsyncIterable<Answer<MessageShape<S['method'][K]['output']>>>;
 };
 
 /** A service of the operators' port, with its handlers. */
@@ -86,9 +86,4 @@ export async function listed<Row>(limit: number, read: (most: number) => Promise
   const most = limit || usual;
   const rows = await read(most + 1);
   return { rows: rows.slice(0, most), hasMore: rows.length > most, most };
-}
-
-/** An instant in an answer; undefined if there is none. */
-export function toTimestamp(ms: number | null | undefined): Timestamp | undefined {
-  return ms == null ? undefined : timestampFromMs(ms);
 }

@@ -1,4 +1,3 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { Clock } from '../../../gen/marina/admin/v1/clock_pb.ts';
 import { Trading } from '../../../gen/marina/admin/v1/trading_pb.ts';
@@ -81,7 +80,7 @@ export function environmentServices(parts: EnvironmentParts) {
           { cause: error },
         );
       }
-      return { now: timestampFromMs(clock.now()), offsetMs };
+      return { now: clock.now(), offsetMs };
     },
   });
 

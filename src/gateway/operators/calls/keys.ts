@@ -20,15 +20,7 @@ import { insertKey, revokeKey } from '../../edge/auth/store.ts';
 import { rowsFact } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { audit } from './audit.ts';
-import {
-  type AdminCall,
-  type AdminParts,
-  adminService,
-  changeOwned,
-  listed,
-  requirePartner,
-  toTimestamp,
-} from './call.ts';
+import { type AdminCall, type AdminParts, adminService, changeOwned, listed, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
@@ -68,7 +60,7 @@ export function keyService(
           audit(call, createdAt, { partnerId, subject: id, detail: { reason }, after }),
         ];
       });
-      return { key: { id, scopes, addresses, createdAt: toTimestamp(createdAt) }, secret };
+      return { key: { id, scopes, addresses, createdAt }, secret };
     },
 
     async listKeys({ partnerId, beforeKeyId, limit }) {
@@ -142,12 +134,6 @@ function ownerIn([key]: readonly SqlRow[] = []): string {
   return String(key.partner_id);
 }
 
-function toMessage({ id, scopes, addresses, createdAt, usedAt, revokedAt, createdBy }: ShownKey) {
-  return {
-    ...{ id, scopes: [...scopes], addresses: [...addresses] },
-    createdAt: toTimestamp(createdAt),
-    lastUsedAt: toTimestamp(usedAt),
-    revokedAt: toTimestamp(revokedAt),
-    createdByKeyId: createdBy ?? '',
-  };
+function toMessage(key: ShownKey) {
+  return { ...key, lastUsedAt: key.usedAt, createdByKeyId: key.createdBy };
 }

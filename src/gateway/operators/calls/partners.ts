@@ -1,4 +1,3 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { AgreedLimit, PartnerState, Partners } from '../../../gen/marina/admin/v1/partners_pb.ts';
 import type { Feature } from '../../../gen/marina/options/v1/options_pb.ts';
@@ -61,7 +60,7 @@ export function partnerService({ database, clock, ids }: AdminParts, changed: (p
       return database.manage(async (manager) => ({
         partner: toMessage(partner),
         activeKeys: await manager.countBy<RowOf<typeof apiKeys>>(apiKeys.name, { partnerId, revokedAt: IsNull() }),
-        accounts: BigInt(await manager.countBy<StoredAccount>(accounts.name, { partnerId })),
+        accounts: await manager.countBy<StoredAccount>(accounts.name, { partnerId }),
       }));
     },
 
@@ -140,17 +139,14 @@ export function partnerService({ database, clock, ids }: AdminParts, changed: (p
 }
 
 function toMessage(partner: StoredPartner) {
-  const { id, name, state, createdAt, version } = partner;
-  const agreed = limitsIn(partner);
+  const agreedLimits = limitsIn(partner);
   return {
-    id,
-    name,
-    state: partnerStates.get(state) ?? PartnerState.UNSPECIFIED,
-    limits: { ...defaultLimits, ...agreed },
-    agreedLimits: agreed,
+    ...partner,
+    state: partnerStates.get(partner.state) ?? PartnerState.UNSPECIFIED,
+    limits: { ...defaultLimits, ...agreedLimits },
+    agreedLimits,
     features: [...toFeatures(partner)],
-    createdAt: timestampFromMs(createdAt),
-    lastVersion: version,
+    lastVersion: partner.version,
   };
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { create, type DescMessage, type DescMethod, type Message, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type DescMethod, type Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials, status } from '@grpc/grpc-js';
 import { BadRequestSchema, file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import { Counts } from '../../../kit/counts.ts';
@@ -25,6 +25,7 @@ import {
 import { rpcPath } from '../../edge/operations.ts';
 import { decodeProtobuf, encodeProtobuf, retryDetails, rpcStatus } from '../../edge/rpc.ts';
 import { deliver, OpenStreams } from '../../edge/streams.ts';
+import { answerMessage } from './answer.ts';
 import type { AdminCall, AdminService } from './call.ts';
 import { AdminError } from './errors.ts';
 
@@ -40,7 +41,6 @@ interface AdminServerOptions {
   readonly shownAddress: (address: string) => string | undefined;
 }
 
-type Answer = MessageInitShape<DescMessage>;
 type Handle<Answered> = (request: Message, call: AdminCall, signal?: AbortSignal) => Answered;
 
 const maxMessageBytes = 64 * 1024;
@@ -63,8 +63,8 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
       const handle = calls[method.localName] as Handle<unknown>;
       const what = { method, maxBytes: maxMessageBytes };
       return method.methodKind === 'server_streaming'
-        ? { ...what, serveStream: streamServer(method, handle as Handle<AsyncIterable<Answer>>) }
-        : { ...what, serve: unaryServer(method, handle as Handle<Promise<Answer>>) };
+        ? { ...what, serveStream: streamServer(method, handle as Handle<AsyncIterable<object>>) }
+        : { ...what, serve: unaryServer(method, handle as Handle<Promise<object>>) };
     }),
   );
   const methods = new Map(served.map(({ method }) => [rpcPath(method), method]));
@@ -93,7 +93,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
     return undefined;
   }
 
-  function unaryServer(method: DescMethod, handle: Handle<Promise<Answer>>) {
+  function unaryServer(method: DescMethod, handle: Handle<Promise<object>>) {
     const read = requestReader(method);
     return async (arrival: Arrival, call: UnaryCall, respond: Respond) => {
       const visit = begin(method, arrival);
@@ -111,7 +111,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
     };
   }
 
-  function streamServer(method: DescMethod, handle: Handle<AsyncIterable<Answer>>) {
+  function streamServer(method: DescMethod, handle: Handle<AsyncIterable<object>>) {
     const read = requestReader(method);
     return (arrival: Arrival, call: StreamCall) => {
       const visit = begin(method, arrival);
@@ -218,8 +218,8 @@ const visibleText: TextProblem = (field) => {
   return (text) => (isVisible(text) && text.isWellFormed() ? undefined : `must be ${allowed}.`);
 };
 
-function encode({ output }: DescMethod, answer: Answer): Buffer {
-  return encodeProtobuf(output, create(output, answer));
+function encode({ output }: DescMethod, answer: object): Buffer {
+  return encodeProtobuf(output, answerMessage(output, answer));
 }
 
 function tooManyStreams(which: string): ApiError {

@@ -1,6 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { type LedgerFaultKind, LedgerFaultKindSchema, Wallets } from '../../../gen/marina/admin/v1/wallets_pb.ts';
-import { enumWords } from '../../../kit/enums.ts';
+import { Wallets } from '../../../gen/marina/admin/v1/wallets_pb.ts';
 import type { Database } from '../../store/database.ts';
 import { isDuplicate } from '../../store/errors.ts';
 import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
@@ -16,12 +15,11 @@ import {
   type WalletSeals,
   wallet,
 } from '../../trading/wallet/store.ts';
-import { type AdminParts, adminService, listed, requirePartner, toTimestamp } from './call.ts';
+import { type AdminParts, adminService, listed, requirePartner } from './call.ts';
 import { auditPayment, type Payment } from './credit-audit.ts';
 import { AdminError } from './errors.ts';
 import { walkLedger } from './ledger.ts';
 
-const faultWords = enumWords<typeof LedgerFaultKind>(LedgerFaultKindSchema);
 const usuallyListed = 100;
 
 /** The operators' calls on wallets. */
@@ -61,14 +59,7 @@ export function walletService({
       try {
         const walk = await walkLedger(database, partnerId, afterSequence, { seals: walletSeals });
         if (walk === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner, or no such entry');
-        const { complete, faults, entries, last } = walk;
-        return {
-          complete,
-          faults: faults.map((fault) => ({ ...fault, kind: faultWords.value(fault.kind) })),
-          entries: BigInt(entries),
-          lastSequence: last.lastSequence,
-          lastHash: last.lastHash,
-        };
+        return { ...walk, lastSequence: walk.last.lastSequence, lastHash: walk.last.lastHash };
       } finally {
         verifying = false;
       }
@@ -128,11 +119,6 @@ function recordedBefore(row: SqlRow, { partnerId, amountKobo }: Payment): Record
   return { entry, recorded: false };
 }
 
-function toMessage({ id, sequence, amountKobo, bankReference, createdAt, availableKobo }: LedgerEntry) {
-  return {
-    ...{ id, sequence, amountKobo },
-    bankReference: bankReference ?? '',
-    createdAt: toTimestamp(createdAt),
-    availableAfterKobo: availableKobo,
-  };
+function toMessage(entry: LedgerEntry) {
+  return { ...entry, availableAfterKobo: entry.availableKobo };
 }

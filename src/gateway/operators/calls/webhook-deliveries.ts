@@ -18,7 +18,7 @@ import { isTooOld } from '../../delivery/webhooks/rules.ts';
 import * as tables from '../../delivery/webhooks/table.ts';
 import { type SqlRow, type Statement, toBigInt } from '../../store/statement.ts';
 import { audit } from './audit.ts';
-import { type AdminCalls, listed, toTimestamp } from './call.ts';
+import { type AdminCalls, listed } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 import { changeEndpoint, outcomes, readEndpoint, type WebhookAdminParts } from './webhook-endpoints.ts';
 
@@ -54,8 +54,8 @@ export function webhookDeliveryCalls(
       const attemptsOf = groupBy(attempts.map(tables.attempts.all.read), ({ version }) => version);
       const deliveries = rows.map((row) => ({
         ...toMessage(tables.deliveries.all.read(row), attemptsOf.get(versionOf(row)) ?? []),
-        objectKind: String(row.object_kind ?? ''),
-        objectId: String(row.object_id ?? ''),
+        objectKind: row.object_kind as string | null,
+        objectId: row.object_id as string | null,
       }));
       return { deliveries, hasMore };
     },
@@ -122,23 +122,9 @@ function versionOf({ version }: SqlRow): bigint {
 }
 
 function toMessage(delivery: tables.Delivery, attempts: readonly tables.Attempt[]) {
-  const { eventId, version, type, state, occurredAt, attempts: attemptsCounted, dueAt } = delivery;
   return {
-    eventId,
-    version,
-    type,
-    state: states.value(state),
-    occurredAt: toTimestamp(occurredAt),
-    attemptsCounted,
-    dueAt: toTimestamp(dueAt),
-    attempts: attempts.map(({ number, at, isProbe, ...attempt }) => ({
-      number,
-      at: toTimestamp(at),
-      isProbe,
-      outcome: outcomes[attempt.outcome],
-      status: attempt.status ?? undefined,
-      errorClass: attempt.errorClass ?? '',
-      durationMs: BigInt(attempt.durationMs),
-    })),
+    ...delivery,
+    attemptsCounted: delivery.attempts,
+    attempts: attempts.map((attempt) => ({ ...attempt, outcome: outcomes[attempt.outcome] })),
   };
 }

@@ -23,7 +23,7 @@ import type { Database } from '../../store/database.ts';
 import { rowsFact } from '../../store/facts.ts';
 import type { Decision, SqlRow, Statement } from '../../store/statement.ts';
 import { type AuditEntry, audit } from './audit.ts';
-import { type AdminCall, type AdminCalls, type AdminParts, requirePartner, toTimestamp } from './call.ts';
+import { type AdminCall, type AdminCalls, type AdminParts, requirePartner } from './call.ts';
 import { AdminError } from './errors.ts';
 
 export interface WebhookAdminParts extends AdminParts {
@@ -124,7 +124,7 @@ export function webhookEndpointCalls(
         },
         (_, { oldSecretUntil }) => ({ detail: { oldUntil: new Date(oldSecretUntil ?? 0).toISOString() } }),
       );
-      return { secret, oldSecretUntil: toTimestamp(endpoint?.oldSecretUntil) };
+      return { secret, oldSecretUntil: endpoint?.oldSecretUntil };
     },
 
     async pauseEndpoint(request, call) {
@@ -150,13 +150,7 @@ export function webhookEndpointCalls(
       if (sent === undefined)
         throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many tests are under way: call again');
       const { id, outcome, status: code, errorClass, durationMs } = sent;
-      return {
-        webhookId: id,
-        outcome: outcomes[outcome],
-        status: code ?? undefined,
-        errorClass: errorClass ?? '',
-        durationMs: BigInt(durationMs),
-      };
+      return { webhookId: id, outcome: outcomes[outcome], status: code, errorClass, durationMs };
     },
   };
 }
@@ -206,16 +200,13 @@ function pausesOf(reason: string) {
 }
 
 function toMessage(endpoint: Endpoint, now: number) {
-  const { partnerId, url, afterVersion, streak, oldSecretUntil } = endpoint;
+  const { partnerId, url, registeredAt, afterVersion, streak, pausedAt, probeAt, heldAt, oldSecretUntil } = endpoint;
   return {
-    partnerId,
-    url,
-    registeredAt: toTimestamp(endpoint.registeredAt),
-    afterVersion,
+    ...{ partnerId, url, registeredAt, afterVersion },
     failuresInARow: streak,
-    failingSince: toTimestamp(endpoint.pausedAt),
-    nextProbeAt: toTimestamp(endpoint.probeAt),
-    pausedSince: toTimestamp(endpoint.heldAt),
-    oldSecretUntil: signsWithOld(oldSecretUntil, now) ? toTimestamp(oldSecretUntil) : undefined,
+    failingSince: pausedAt,
+    nextProbeAt: probeAt,
+    pausedSince: heldAt,
+    oldSecretUntil: signsWithOld(oldSecretUntil, now) ? oldSecretUntil : undefined,
   };
 }

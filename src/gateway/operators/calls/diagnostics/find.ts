@@ -1,10 +1,7 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
-import type { AllocationTransferSchema, ObjectEventSchema } from '../../../../gen/marina/admin/v1/objects_pb.ts';
 import { type AllocationState, AllocationStateSchema } from '../../../../gen/marina/gateway/v1/allocations_pb.ts';
 import { type ApplicationState, ApplicationStateSchema } from '../../../../gen/marina/gateway/v1/applications_pb.ts';
 import { type OrderState, OrderStateSchema } from '../../../../gen/marina/gateway/v1/orders_pb.ts';
-import { type WalletTransferType, WalletTransferTypeSchema } from '../../../../gen/marina/gateway/v1/wallet_pb.ts';
 import { type Clock, daysBefore, isDate, nextLagosMidnight } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import { firstIdAt } from '../../../edge/ids.ts';
@@ -18,7 +15,7 @@ import { shownOrder, toOrderMessage } from '../../../trading/orders/table.ts';
 import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
 import { readPage } from '../../../trading/submission/list.ts';
 import { transfers } from '../../../trading/wallet/store.ts';
-import { type AdminCalls, requirePartner, toTimestamp, usuallyListed } from '../call.ts';
+import { type AdminCalls, requirePartner, usuallyListed } from '../call.ts';
 import { invalidField } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 
@@ -35,11 +32,9 @@ interface Wanted {
   readonly cursor: string;
 }
 
-type ObjectEvent = MessageInitShape<typeof ObjectEventSchema> & { readonly version: bigint };
-
 interface Found<Shown> {
   readonly partnerId: string;
-  readonly keyId: string;
+  readonly keyId: string | null;
   readonly shown: Shown;
 }
 
@@ -47,7 +42,6 @@ const maxEvents = 10;
 const orderStates = enumWords<typeof OrderState>(OrderStateSchema);
 const applicationStates = enumWords<typeof ApplicationState>(ApplicationStateSchema);
 const allocationStates = enumWords<typeof AllocationState>(AllocationStateSchema);
-const transferTypes = enumWords<typeof WalletTransferType>(WalletTransferTypeSchema);
 
 /** The operators' calls that find objects by what partners, the exchange or the broker know of them. */
 export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, clock: Clock): FindCalls {
@@ -90,7 +84,7 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, cl
       list: `partner_id, key_id, ${selection.list}`,
       read: (row) => ({
         partnerId: String(row.partner_id),
-        keyId: row.key_id === null ? '' : String(row.key_id),
+        keyId: row.key_id as string | null,
         shown: selection.read(row),
       }),
     };
@@ -121,7 +115,7 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, cl
   /** The last events of each object, newest first, by its place in the page. */
   async function readEvents(found: readonly Found<{ readonly id: string }>[]) {
     const answers = await database.readAll(found.map(({ partnerId, shown }) => findEvents(partnerId, shown.id)));
-    return (at: number): ObjectEvent[] => (answers[at] ?? []).map(toEvent);
+    return (at: number) => (answers[at] ?? []).map(toEvent);
   }
 
   return {
@@ -189,15 +183,15 @@ function findEvents(partnerId: string, objectId: string): Statement {
     WHERE e.partner_id = ${partnerId} AND e.object_id = ${objectId} ORDER BY e.version DESC LIMIT ${maxEvents}`;
 }
 
-function toEvent(row: SqlRow): ObjectEvent {
+function toEvent(row: SqlRow) {
   return {
     id: String(row.id),
     type: String(row.type ?? ''),
     version: toBigInt(row.version),
-    at: toTimestamp((row.occurred_at as Date).getTime()),
+    at: milliseconds(row.occurred_at),
     inFeed: true,
     webhook: String(row.delivery ?? ''),
-    webhookDueAt: toTimestamp(milliseconds(row.due_at)),
+    webhookDueAt: milliseconds(row.due_at),
   };
 }
 
@@ -206,7 +200,7 @@ function findTransfers(partnerId: string, allocationId: string): Statement {
   return transfers.find({ partnerId, allocationId }, transfers.all, inOrder, 'wallet_transfers_allocation');
 }
 
-function toTransfer(row: SqlRow): MessageInitShape<typeof AllocationTransferSchema> {
+function toTransfer(row: SqlRow) {
   const { id, type, amountKobo, createdAt } = transfers.all.read(row);
-  return { id, type: transferTypes.value(type), amountKobo, at: toTimestamp(createdAt) };
+  return { id, type, amountKobo, at: createdAt };
 }

@@ -1,8 +1,6 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import {
   type Diagnostics,
-  type ReconciledObjectSchema,
   type ReconcileNowRequest,
   ReconcileOutcome,
 } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
@@ -16,7 +14,7 @@ import { lookUps } from '../../../trading/submission/table.ts';
 import { audit } from '../audit.ts';
 import { type AdminCall, type AdminCalls, requirePartner } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
-import { kindWords, type UnsettledPages, type UnsettledWord } from './unsettled.ts';
+import type { UnsettledPages, UnsettledWord } from './unsettled.ts';
 
 interface Facts {
   readonly state: string;
@@ -66,7 +64,7 @@ const atOnce = 8;
 const pageOfObjects = 16;
 const longestMs = 20_000;
 
-type ReconciledObject = MessageInitShape<typeof ReconciledObjectSchema>;
+type ReconciledObject = ReturnType<typeof toMessage>;
 
 interface Target {
   readonly kind: AskedKind;
@@ -177,15 +175,6 @@ function toMessage(
   outcome: ReconcileOutcome,
   lookUp = '',
   errorClass?: string | null,
-): ReconciledObject {
-  return {
-    kind: kindWords.value(kind),
-    partnerId,
-    id,
-    outcome,
-    stateBefore: before.state,
-    stateNow: after.state,
-    lookUp,
-    errorClass: errorClass ?? '',
-  };
+) {
+  return { kind, partnerId, id, outcome, stateBefore: before.state, stateNow: after.state, lookUp, errorClass };
 }

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import {
@@ -9,10 +8,6 @@ import {
   type ListReconciliationBreaksRequest,
   type ListReconciliationsRequest,
   type ReconcileDayRequest,
-  type ReconciliationBreakSchema,
-  type ReconciliationSchema,
-  type ReconciliationState,
-  ReconciliationStateSchema,
 } from '../../../../gen/marina/admin/v1/reconciliation_pb.ts';
 import { type Clock, isDate, lagosDay } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
@@ -34,7 +29,7 @@ import {
   type StoredRun,
 } from '../../reconciliation/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+import { type AdminCall, type AdminCalls, usuallyListed } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 
 type ReconciliationCalls = Pick<
@@ -50,7 +45,6 @@ interface ReconciliationParts {
   readonly wake: () => void;
 }
 
-const states = enumWords<typeof ReconciliationState>(ReconciliationStateSchema);
 const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
 
 /** How long a call waits for a day's result, and how often it asks. */
@@ -117,14 +111,14 @@ export function reconciliationCalls({ database, clock, cursors, wake }: Reconcil
       const wanted = most - breaks.length + 1;
       const rows = (await database.read(listBreaks(filter, after, wanted))).map(reconciliationBreaks.all.read);
       for (const row of rows) {
-        if (breaks.length === most) return { breaks: breaks.map(toBreak), nextCursor: issue(issuedFor, after) };
+        if (breaks.length === most) return { breaks, nextCursor: issue(issuedFor, after) };
         after = [row.day, row.id];
         if (word === undefined || row.kind === word) breaks.push(row);
       }
-      if (rows.length < wanted) return { breaks: breaks.map(toBreak), nextCursor: undefined };
+      if (rows.length < wanted) return { breaks, nextCursor: undefined };
       read += rows.length;
     }
-    return { breaks: breaks.map(toBreak), nextCursor: issue(issuedFor, after) };
+    return { breaks, nextCursor: issue(issuedFor, after) };
   }
 
   function issue(issuedFor: readonly string[], after: readonly [string, string] | undefined): string | undefined {
@@ -150,7 +144,7 @@ export function reconciliationCalls({ database, clock, cursors, wake }: Reconcil
       return { writes: [...reconciliationBreaks.update(before, after), audit(call, now, entry)], result: after };
     });
     if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such break');
-    return { break: toBreak(row) };
+    return { break: row };
   }
 
   return { reconcileDay, listReconciliations, listReconciliationBreaks, acknowledgeBreak };
@@ -169,30 +163,6 @@ function positionIn(text: string): readonly [day: string, id: string] {
   return [day, id];
 }
 
-function toRun(run: StoredRun): MessageInitShape<typeof ReconciliationSchema> {
-  const { day, number, state, startedBy, startedAt, endedAt, tries, problem, records, objects, breaks } = run;
-  return {
-    id: `${day}-${number}`,
-    ...{ day, tries, problem, records, objects, breaks },
-    state: states.value(state),
-    startedBy: startedBy ?? '',
-    startedAt: toTimestamp(startedAt),
-    endedAt: toTimestamp(endedAt),
-    periodFrom: toTimestamp(run.periodFrom),
-    periodTo: toTimestamp(run.periodTo),
-  };
-}
-
-function toBreak(row: StoredBreak): MessageInitShape<typeof ReconciliationBreakSchema> {
-  const { id, day, kind, partnerId, objectId, account, symbol, ours, brokers, isUnsettled } = row;
-  return {
-    ...{ id, day, partnerId, objectId, account, symbol, ours, brokers, isUnsettled },
-    kind: breakKinds.value(kind),
-    firstSeenAt: toTimestamp(row.firstSeenAt),
-    lastSeenAt: toTimestamp(row.lastSeenAt),
-    goneAt: toTimestamp(row.goneAt),
-    acknowledgedBy: row.acknowledgedBy ?? '',
-    acknowledgedAt: toTimestamp(row.acknowledgedAt),
-    acknowledgedReason: row.acknowledgedReason ?? '',
-  };
+function toRun(run: StoredRun) {
+  return { ...run, id: `${run.day}-${run.number}` };
 }

@@ -1,9 +1,4 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import {
-  BrokerClockAgreement,
-  type Diagnostics,
-  type QueueStatusSchema,
-} from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { BrokerClockAgreement, type Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { atMost } from '../../../../kit/at-most.ts';
 import type { SystemClock } from '../../../../kit/clock.ts';
 import { groupBy } from '../../../../kit/group.ts';
@@ -20,7 +15,7 @@ import { readReconciliation } from '../../reconciliation/figures-store.ts';
 import { type BacklogFigures, maxCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Health } from '../../telemetry/health.ts';
-import { type AdminCalls, toTimestamp } from '../call.ts';
+import type { AdminCalls } from '../call.ts';
 import { countOpenProposals } from '../proposals/table.ts';
 import { countUnsettled } from './unsettled.ts';
 
@@ -47,8 +42,6 @@ const agreements = {
   unknown: BrokerClockAgreement.UNSPECIFIED,
 } as const;
 
-type Queue = MessageInitShape<typeof QueueStatusSchema>;
-
 /** A part of the status that takes longer to read is left out. */
 const longestMs = 3_000;
 const maxLeases = 500;
@@ -74,22 +67,17 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
         name: parts.holder,
         version,
         nodeVersion: process.versions.node,
-        startedAt: toTimestamp(parts.startedAt),
+        startedAt: parts.startedAt,
       },
       environment: database.environment,
-      troubles: troubles.map(({ part, reason, stops, sinceMs }) => ({
-        part,
-        reason,
-        stops,
-        since: toTimestamp(sinceMs),
-      })),
+      troubles: troubles.map((trouble) => ({ ...trouble, since: trouble.sinceMs })),
       upstream: {
         connected: broker.orders.connected,
         honoursNotAfter: honours,
-        orderReports: facts?.orderReports ?? 0n,
-        applicationReports: facts?.applicationReports ?? 0n,
+        orderReports: facts?.orderReports,
+        applicationReports: facts?.applicationReports,
         clockAgreement: agreements[clocks.known],
-        clockAheadMs: aheadMs === undefined ? undefined : BigInt(Math.round(aheadMs)),
+        clockAheadMs: aheadMs === undefined ? undefined : Math.round(aheadMs),
       },
       queues: [
         ...(backlog === undefined ? [] : backlogQueues(backlog)),
@@ -97,19 +85,19 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
         ...queues,
       ],
       leases,
-      tradingPausedSince: toTimestamp(facts?.pausedAt),
-      now: toTimestamp(clock.now()),
-      businessAheadMs: BigInt(clock.offsetMs),
-      databaseAheadMs: facts && BigInt(facts.aheadMs),
-      databaseRoundTripMs: facts && BigInt(facts.roundTripMs),
-      schemaVersion: facts?.schema ?? '',
-      databaseVersion: facts?.version ?? '',
-      natsVersion: nats.connection?.info?.version ?? '',
+      tradingPausedSince: facts?.pausedAt,
+      now: clock.now(),
+      businessAheadMs: clock.offsetMs,
+      databaseAheadMs: facts?.aheadMs,
+      databaseRoundTripMs: facts?.roundTripMs,
+      schemaVersion: facts?.schema,
+      databaseVersion: facts?.version,
+      natsVersion: nats.connection?.info?.version,
       reconciliation: days && {
         isOffered: days.isOffered,
-        lastCompleteDay: days.lastDay ?? '',
+        lastCompleteDay: days.lastDay,
         daysOverdue: days.overdue,
-        openBreaks: BigInt(days.breaks.reduce((sum, [, count]) => sum + count, 0)),
+        openBreaks: days.breaks.reduce((sum, [, count]) => sum + count, 0),
       },
       singleOperator: parts.singleOperator,
     };
@@ -136,7 +124,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
     };
   }
 
-  async function readQueues(): Promise<Queue[]> {
+  async function readQueues() {
     const now = clock.now();
     const [cancels = [], documents = [], due = [], proposals = []] = await database.readAll([
       countUnsettled('cancel', maxCounted),
@@ -176,7 +164,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
   return { getStatus };
 }
 
-function backlogQueues({ outbox, unsettled }: BacklogFigures): Queue[] {
+function backlogQueues({ outbox, unsettled }: BacklogFigures) {
   const figures = groupBy(unsettled, ({ kind }) => kind);
   return [
     queue('outbox webhooks', outbox.count, outbox.oldestMs),
@@ -188,14 +176,10 @@ function backlogQueues({ outbox, unsettled }: BacklogFigures): Queue[] {
 }
 
 /** A queue with the age of its oldest entry; undefined: unknown. */
-function queue(name: string, count: number, oldestMs?: number): Queue {
+function queue(name: string, count: number, oldestMs?: number) {
   const isKnown = oldestMs !== undefined && count > 0;
-  return {
-    name,
-    count: BigInt(count),
-    atLeast: count >= maxCounted,
-    oldestMs: isKnown ? BigInt(Math.max(0, Math.round(oldestMs))) : undefined,
-  };
+  const age = isKnown ? Math.max(0, Math.round(oldestMs)) : undefined;
+  return { name, count, atLeast: count >= maxCounted, oldestMs: age };
 }
 
 /** The result of some work, or undefined if it fails or takes too long. The troubles report the cause. */

@@ -1,9 +1,8 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import {
   type Diagnostics,
   type GetTimelineRequest,
-  type TimelineEntrySchema,
+  type TimelineEntry,
   TimelineSource,
 } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../../../kit/clock.ts';
@@ -15,13 +14,14 @@ import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } f
 import type { Kinds } from '../../../trading/submission/kind.ts';
 import { type History, lookUps } from '../../../trading/submission/table.ts';
 import { transfers } from '../../../trading/wallet/store.ts';
+import type { Answer } from '../answer.ts';
 import { auditEntries } from '../audit.ts';
-import { type AdminCalls, toTimestamp } from '../call.ts';
+import type { AdminCalls } from '../call.ts';
 import { AdminError } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 import { shownKindOf } from './objects.ts';
 
-type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };
+type Entry = Answer<TimelineEntry> & { readonly at: number };
 
 /** A table with entries about a subject as a whole. */
 interface Source {
@@ -44,7 +44,7 @@ const operators: Source = {
   toEntry: (row) => {
     const { at, operator, action, detail, became } = auditEntries.all.read(row);
     return {
-      ...{ atMs: at, source: TimelineSource.OPERATOR, kind: action, by: operator },
+      ...{ at, source: TimelineSource.OPERATOR, kind: action, by: operator },
       detail: became === null ? detail : `${detail} became ${became}`,
     };
   },
@@ -54,7 +54,7 @@ const ofKey: Source = {
   find: (partnerId, keyId) => keyChanges.find({ partnerId, keyId }),
   toEntry: (row) => {
     const { at, action, byKeyId } = keyChanges.all.read(row);
-    return { atMs: at, source: TimelineSource.PARTNER, kind: action, by: byKeyId };
+    return { at, source: TimelineSource.PARTNER, kind: action, by: byKeyId };
   },
 };
 
@@ -65,7 +65,7 @@ const ofObject: readonly Source[] = [
     toEntry: (row) => {
       const { asked, firstAt, lastAt, outcome, errorClass } = lookUps.all.read(row);
       return {
-        ...{ atMs: lastAt, source: TimelineSource.LOOK_UP, kind: outcome, errorClass: errorClass ?? '' },
+        ...{ at: lastAt, source: TimelineSource.LOOK_UP, kind: outcome, errorClass },
         detail: `the record was asked ${asked} times, first at ${new Date(firstAt).toISOString()}`,
       };
     },
@@ -81,7 +81,7 @@ const ofObject: readonly Source[] = [
       ),
     toEntry: (row) => {
       const { id, type, amountKobo, createdAt } = transfers.all.read(row);
-      return { atMs: createdAt, source: TimelineSource.LEDGER, kind: type, detail: id, amountKobo };
+      return { at: createdAt, source: TimelineSource.LEDGER, kind: type, detail: id, amountKobo };
     },
   },
 ];
@@ -177,7 +177,7 @@ function stepEntry(row: SqlRow): Entry {
   const optional = (value: unknown) => (value === null || value === undefined ? undefined : toBigInt(value));
   const tradeStep = optional(row.trade_sequence);
   return {
-    atMs: (row.at as Date).getTime(),
+    at: instantOf(row),
     source: TimelineSource.STEP,
     kind: String(row.kind),
     state: String(row.state),
@@ -186,7 +186,7 @@ function stepEntry(row: SqlRow): Entry {
     reportNumber: optional(row.report_number),
     quantity: optional(row.quantity),
     priceKobo: optional(row.price_kobo),
-    upstreamAt: toTimestamp(milliseconds(row.upstream_at)),
+    upstreamAt: milliseconds(row.upstream_at),
     tradeStep: tradeStep === undefined ? undefined : Number(tradeStep),
   };
 }
@@ -216,7 +216,7 @@ function eventEntry(row: SqlRow): Entry & { readonly version: bigint; readonly e
   const type = String(row.type);
   const dueAt = row.due_at === null ? '' : `, due at ${(row.due_at as Date).toISOString()}`;
   return {
-    atMs: (row.occurred_at as Date).getTime(),
+    at: (row.occurred_at as Date).getTime(),
     source: TimelineSource.EVENT,
     kind: type,
     // A type is the object's kind, a full stop and its new state.
@@ -230,16 +230,16 @@ function eventEntry(row: SqlRow): Entry & { readonly version: bigint; readonly e
 function attemptEntry(attempt: Attempt, event: Entry | undefined): Entry {
   const probe = attempt.isProbe ? ', a try of a paused endpoint' : '';
   return {
-    atMs: attempt.at,
+    at: attempt.at,
     source: TimelineSource.WEBHOOK,
     kind: attempt.outcome,
     detail: `${event?.kind}, attempt ${attempt.number}${probe}`,
-    eventId: event?.eventId ?? '',
+    eventId: event?.eventId,
     version: attempt.version,
     attempt: attempt.number,
-    status: attempt.status ?? undefined,
-    errorClass: attempt.errorClass ?? '',
-    durationMs: BigInt(attempt.durationMs),
+    status: attempt.status,
+    errorClass: attempt.errorClass,
+    durationMs: attempt.durationMs,
   };
 }
 
@@ -250,9 +250,7 @@ function instantOf(step: SqlRow): number {
 /** At the same instant, a step precedes its events, and events precede their attempts. */
 function inOrder(entries: readonly Entry[]) {
   const rank = ({ source }: Entry) => (source === TimelineSource.WEBHOOK ? 2 : source === TimelineSource.EVENT ? 1 : 0);
-  return [...entries]
-    .sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other))
-    .map(({ atMs, ...entry }) => ({ ...entry, at: toTimestamp(atMs) }));
+  return [...entries].sort((one, other) => one.at - other.at || rank(one) - rank(other));
 }
 
 function notFound(): AdminError {

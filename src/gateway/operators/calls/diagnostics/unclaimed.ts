@@ -7,12 +7,8 @@ import {
 import { enumWords } from '../../../../kit/enums.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
-import {
-  listUnclaimed,
-  type UnclaimedReport,
-  unclaimedReports,
-} from '../../../trading/submission/unclaimed-reports.ts';
-import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+import { listUnclaimed, unclaimedReports } from '../../../trading/submission/unclaimed-reports.ts';
+import { type AdminCalls, usuallyListed } from '../call.ts';
 import { invalidField } from '../errors.ts';
 
 const kinds = enumWords<typeof UnclaimedKind>(UnclaimedKindSchema);
@@ -31,14 +27,7 @@ export function unclaimedCalls(
       const most = limit || usuallyListed;
       const rows = await database.read(listUnclaimed(word, before, most + 1));
       const page = cursors.page(issuedFor, rows.map(unclaimedReports.all.read), most, ({ number }) => String(number));
-      return { reports: page.data.map(toReport), nextCursor: page.nextCursor };
+      return { reports: page.data.map((row) => ({ ...row, at: row.upstreamAt })), nextCursor: page.nextCursor };
     },
-  };
-}
-
-function toReport({ number, objectId, reference, report, quantity, priceKobo, upstreamAt, seenAt }: UnclaimedReport) {
-  return {
-    ...{ number, objectId, reference, report, quantity: quantity ?? undefined, priceKobo: priceKobo ?? undefined },
-    ...{ at: toTimestamp(upstreamAt ?? undefined), seenAt: toTimestamp(seenAt) },
   };
 }

@@ -9,7 +9,7 @@ import { groupBy } from '../../../../kit/group.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, statement } from '../../../store/statement.ts';
-import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+import { type AdminCalls, usuallyListed } from '../call.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 import { shownKindOf } from './objects.ts';
 
@@ -179,15 +179,15 @@ function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: numbe
   // The state of these does not say whether they are still being sent or the send was cut off.
   const hasOwnState = kind !== 'cancel' && kind !== 'document';
   const isUnderWay = (milliseconds(row.until_at) ?? 0) > realNow && row.state !== 'unconfirmed';
-  const instant = (value: unknown = null) => toTimestamp(milliseconds(value));
+  const instant = (value: unknown = null) => milliseconds(value);
   return {
-    kind: kindWords.value(kind),
+    kind,
     partnerId: String(row.partner_id),
     id: String(row.id),
     documentType: String(row.type ?? ''),
     state: hasOwnState ? String(row.state) : isUnderWay ? 'sending' : 'unconfirmed',
-    createdAt: toTimestamp(createdAt),
-    ageMs: BigInt(Math.max(0, now - createdAt)),
+    createdAt,
+    ageMs: Math.max(0, now - createdAt),
     notAfter: instant(row.until_at),
     nextCheckAt: instant(row.check_at),
     sends: Number(row.sends ?? 1),

@@ -1,12 +1,5 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import {
-  type OpenProposalSchema,
-  type ProposalSchema,
-  type ProposalState,
-  ProposalStateSchema,
-  Proposals,
-} from '../../../../gen/marina/admin/v1/proposals_pb.ts';
+import { type ProposalState, ProposalStateSchema, Proposals } from '../../../../gen/marina/admin/v1/proposals_pb.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Cursors } from '../../../edge/paging.ts';
@@ -16,16 +9,17 @@ import { queryFact } from '../../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../../store/statement.ts';
 import type { Kinds } from '../../../trading/submission/kind.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminParts, adminService, toTimestamp, usuallyListed } from '../call.ts';
+import { type AdminCall, type AdminParts, adminService, usuallyListed } from '../call.ts';
 import { AdminError } from '../errors.ts';
 import { forbidsApproval, type Seen, stateOf } from './rules.ts';
 import {
   listProposals,
+  type OpenProposal,
+  openProposal,
   openProposalsOf,
   proposalById,
   proposals,
   type StoredProposal,
-  toOpenProposal,
 } from './table.ts';
 
 /** What approving a proposal does. */
@@ -60,9 +54,7 @@ const states = enumWords<typeof ProposalState>(ProposalStateSchema);
 export function proposalService({ database, clock, cursors, kinds, actions, mayApproveOwn }: ProposalParts) {
   const read = (id: string) => readProposal(database, id);
 
-  function toMessage(row: StoredProposal): MessageInitShape<typeof ProposalSchema> {
-    return toProposal(row, clock.now());
-  }
+  const toMessage = (row: StoredProposal) => toProposal(row, clock.now());
 
   return adminService(Proposals, {
     async listProposals({ state, objectId, id, limit, cursor }) {
@@ -156,17 +148,8 @@ function entryOf(row: StoredProposal, decision: Record<string, unknown>, before?
 }
 
 /** A proposal as operators see it. `now` is business time. */
-export function toProposal(row: StoredProposal, now: number): MessageInitShape<typeof ProposalSchema> {
-  const { id, partnerId, action, objectId, request, seen, evidence, reference, proposedBy } = row;
-  return {
-    ...{ id, partnerId, action, objectId, request, seen, evidence, reference, proposedBy },
-    state: states.value(stateOf(row, now)),
-    proposedAt: toTimestamp(row.proposedAt),
-    expiresAt: toTimestamp(row.expiresAt),
-    decidedBy: row.decidedBy ?? '',
-    decidedAt: toTimestamp(row.decidedAt),
-    decisionReason: row.decisionReason ?? '',
-  };
+export function toProposal(row: StoredProposal, now: number) {
+  return { ...row, state: stateOf(row, now) };
 }
 
 /** Reads in a transaction, which a proxy that splits reads and writes sends to the server that takes writes. */
@@ -194,17 +177,16 @@ export async function readOpenProposals(
   database: Database,
   objects: readonly { readonly partnerId: string; readonly id: string }[],
   now: number,
-): Promise<ReadonlyMap<string, MessageInitShape<typeof OpenProposalSchema>>> {
+): Promise<ReadonlyMap<string, OpenProposal>> {
   const ofPartners = [...groupBy(objects, ({ partnerId }) => partnerId)];
   const ids = (some: readonly { readonly id: string }[]) => [...new Set(some.map(({ id }) => id))];
   const rows = await database.readAll(
     ofPartners.map(([partnerId, some]) => openProposalsOf(partnerId, ids(some), now)),
   );
   return new Map(
-    rows.flat().map((row) => {
-      const { id, objectId, proposedBy, proposedAt, expiresAt } = toOpenProposal(row);
-      const times = { proposedAt: toTimestamp(proposedAt), expiresAt: toTimestamp(expiresAt) };
-      return [objectId, { id, proposedBy, ...times }];
-    }),
+    rows
+      .flat()
+      .map(openProposal.read)
+      .map((row) => [row.objectId, row]),
   );
 }

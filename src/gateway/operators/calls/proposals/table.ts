@@ -1,6 +1,6 @@
 import type { RemovedRows } from '../../../store/removal.ts';
 import { type Statement, statement } from '../../../store/statement.ts';
-import { defineTable, instant, longText, optional, type RowOf, text } from '../../../store/table.ts';
+import { defineTable, instant, longText, optional, type RowOf, type ShownBy, text } from '../../../store/table.ts';
 
 /**
  * What operators propose and others decide. A proposal changes nothing before it is approved; then it is applied in the
@@ -40,7 +40,9 @@ export const proposals = defineTable({
 
 export type StoredProposal = RowOf<typeof proposals>;
 
-const shortly = proposals.only('id', 'objectId', 'proposedBy', 'proposedAt', 'expiresAt');
+/** An open proposal, in short. */
+export const openProposal = proposals.only('id', 'objectId', 'proposedBy', 'proposedAt', 'expiresAt');
+export type OpenProposal = ShownBy<typeof openProposal>;
 
 /** Finds a proposal by its id, whoever's it is. */
 export function proposalById(id: string): Statement {
@@ -50,10 +52,8 @@ export function proposalById(id: string): Statement {
 /** Finds the open proposals about some objects of a partner. `now` is business time. */
 export function openProposalsOf(partnerId: string, objectIds: readonly string[], now: number): Statement {
   const isOpen = statement('AND expires_at > ?', new Date(now));
-  return proposals.find({ partnerId, objectId: objectIds, state: 'open' }, shortly, isOpen, 'proposals_object');
+  return proposals.find({ partnerId, objectId: objectIds, state: 'open' }, openProposal, isOpen, 'proposals_object');
 }
-
-export const toOpenProposal = shortly.read;
 
 /** A list of proposals, newest first. */
 export interface ProposalList {
