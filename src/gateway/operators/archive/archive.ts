@@ -25,7 +25,7 @@ import { type ArchivePeriod, duePeriods } from './periods.ts';
 import { type ArchivedRow, findWaiting, type Read, removals, rowsOf, sets } from './sets.ts';
 import { ArchiveState } from './state.ts';
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   readonly database: Database;
   readonly folder: string;
   /** Objects are archived so many months after the month of their last change. */

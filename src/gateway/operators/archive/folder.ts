@@ -26,7 +26,7 @@ export interface Manifest {
 }
 
 /** Whose archive a folder is. */
-export interface Owner {
+interface Owner {
   readonly environment: string;
   /** The database's name for itself. */
   readonly database: string;

@@ -18,7 +18,7 @@ type AnyTable = Table<any>;
 export type ArchivedRow = Readonly<Record<string, unknown>>;
 
 /** Rows of another table that are archived with their object, as a member of its row. */
-export interface Attached {
+interface Attached {
   readonly member: 'history' | 'look_ups';
   readonly table: AnyTable;
   /** The column with the object's id. */

@@ -14,16 +14,16 @@ import { enumNumbers } from '../../../kit/enums.ts';
  * An answer as its handler has it, so that rows can be given as they are: an instant may be in milliseconds, a value of an
  * enumeration its name, a whole number of 64 bits a small one, and null is nothing.
  */
-export type Answer<Value> = Value extends Timestamp
+export type AnswerOf<Value> = Value extends Timestamp
   ? Value | { readonly seconds?: bigint; readonly nanos?: number } | number
   : Value extends bigint
     ? bigint | number
     : Value extends number
       ? number | string
       : Value extends readonly (infer Item)[]
-        ? readonly Answer<Item>[]
+        ? readonly AnswerOf<Item>[]
         : Value extends Message
-          ? { readonly [Field in Exclude<keyof Value, keyof Message>]?: Answer<Value[Field]> | null | undefined }
+          ? { readonly [Field in Exclude<keyof Value, keyof Message>]?: AnswerOf<Value[Field]> | null | undefined }
           : Value;
 
 /** Makes the message of an answer. Members that the message does not have are left out. */

@@ -7,7 +7,7 @@ import type { IdMaker } from '../../edge/ids.ts';
 import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
 import { type Statement, statement } from '../../store/statement.ts';
-import type { Answer } from './answer.ts';
+import type { AnswerOf } from './answer.ts';
 import { AdminError } from './errors.ts';
 
 /** A call, as its handler and the audit see it. */
@@ -29,12 +29,12 @@ export type AdminCalls<S extends TypedService> = {
     ? (
         request: MessageShape<S['method'][K]['input']>,
         call: AdminCall,
-      ) => Promise<Answer<MessageShape<S['method'][K]['output']>>>
+      ) => Promise<AnswerOf<MessageShape<S['method'][K]['output']>>>
     : (
         request: MessageShape<S['method'][K]['input']>,
         call: AdminCall,
         signal: AbortSignal,
-      ) => AsyncIterable<Answer<MessageShape<S['method'][K]['output']>>>;
+      ) => AsyncIterable<AnswerOf<MessageShape<S['method'][K]['output']>>>;
 };
 
 /** A service of the operators' port, with its handlers. */

@@ -4,7 +4,7 @@ import type { LedgerEntry, LedgerFault } from '../../trading/wallet/rules.ts';
 import { audit, auditEntries } from './audit.ts';
 
 /** The call that records a payment, as the audit names it. */
-export const creditAction = 'Wallets.CreditWallet';
+const creditAction = 'Wallets.CreditWallet';
 
 const detailOnly = auditEntries.only('detail');
 

@@ -113,7 +113,7 @@ const outcomes: Readonly<Record<number, string>> = {
 };
 
 /** The records of a page as they are kept. A value of a later version of the broker has its number. */
-export function itemsOf(answer: GetStatementResponse, day: string, isBefore: boolean): StoredItem[] {
+function itemsOf(answer: GetStatementResponse, day: string, isBefore: boolean): StoredItem[] {
   const blank = { day, objectId: '', itemId: '', symbol: '', side: '' as const, state: '', reference: '' };
   const none = { ...blank, quantity: 0n, amountKobo: null, otherKobo: null, at: null };
   return [

@@ -1,7 +1,7 @@
 import { groupBy } from '../../../kit/group.ts';
 import type { Database } from '../../store/database.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
-import type { RowOf, Selection } from '../../store/table.ts';
+import type { Selection } from '../../store/table.ts';
 import { allocations } from '../../trading/allocations/table.ts';
 import { orderSteps, orders } from '../../trading/orders/table.ts';
 import { isUnsettled } from '../../trading/submission/rules.ts';
@@ -19,7 +19,6 @@ const comparedOrder = orders.only(
 const comparedAllocation = allocations.only(
   ...(['partnerId', 'id', 'account', 'amountKobo', 'brokerReference', 'state', 'createdAt', 'updatedAt'] as const),
 );
-export type ComparedOrder = Pick<RowOf<typeof orders>, 'partnerId' | 'id' | 'createdAt' | 'updatedAt'>;
 
 const orderStep = orderSteps.only(
   ...(['orderId', 'sequence', 'kind', 'at', 'state', 'reportNumber', 'upstreamAt', 'quantity', 'priceKobo'] as const),

@@ -103,7 +103,7 @@ export function withTrade({ listed, count, quantity, valueKobo }: Trades, trade:
 }
 
 /** What an operator's settlement made of an earlier trade. */
-export interface ChangedTrade {
+interface ChangedTrade {
   /** The step with the trade. */
   readonly step: number;
   /** 0: the exchange took it back. */
@@ -461,7 +461,7 @@ function states({ state, possibleStates = [] }: OurOrder): string[] {
 }
 
 /** Our state by the statement's names. An unsettled or refused order has none of them. */
-export function statedState(state: string): string {
+function statedState(state: string): string {
   return state === 'pending' || state === 'partially_filled' ? 'open' : state;
 }
 

@@ -1,9 +1,9 @@
-import { type SqlRow, type Statement, statement, toBigInt } from '../../store/statement.ts';
+import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import type { BreakKindName } from './rules.ts';
 import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from './table.ts';
 
 /** The most breaks that are counted. */
-export const maxBreaksCounted = 10_000;
+const maxBreaksCounted = 10_000;
 
 /** The newest run of a day. `lock`: for a transaction that decides on it. */
 export function newestRun(day: string, lock = false): Statement {
@@ -148,10 +148,10 @@ export function ownersOf(accounts: readonly string[]): Statement {
 }
 
 /** Some breaks by their ids, locked. */
-export function breaksById(ids: readonly string[], lock = true): Statement {
+export function breaksById(ids: readonly string[]): Statement {
   return statement(
     `SELECT ${reconciliationBreaks.all.list} FROM reconciliation_breaks FORCE INDEX (reconciliation_breaks_id)
-      WHERE id IN (?)${lock ? ' FOR UPDATE' : ''}`,
+      WHERE id IN (?) FOR UPDATE`,
     ids,
   );
 }
@@ -205,9 +205,4 @@ export function listBreaks(
       ORDER BY day DESC, id DESC LIMIT ${most}`,
     ...values,
   );
-}
-
-/** The number in a column that counts. */
-export function countIn(row: SqlRow | undefined, column: string): bigint {
-  return toBigInt(row?.[column] ?? 0);
 }

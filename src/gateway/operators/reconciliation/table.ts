@@ -71,7 +71,7 @@ export const reconciliationRuns = defineTable({
 export type StoredRun = RowOf<typeof reconciliationRuns>;
 
 /** The sections of a statement, and those of the day before. */
-export type ItemSection = 'order' | 'trade' | 'allocation' | 'position' | 'position_before' | 'cash' | 'cash_before';
+type ItemSection = 'order' | 'trade' | 'allocation' | 'position' | 'position_before' | 'cash' | 'cash_before';
 
 /** The records of statements, while their days are compared. */
 export const reconciliationItems = defineTable({

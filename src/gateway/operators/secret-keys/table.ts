@@ -13,7 +13,7 @@ export const secretKeys = defineTable({
   primary: ['id'],
 });
 
-export type SecretKeyUse = RowOf<typeof secretKeys>;
+type SecretKeyUse = RowOf<typeof secretKeys>;
 
 /** How often a process notes which secret is current, in milliseconds. */
 export const notedEveryMs = 60_000;

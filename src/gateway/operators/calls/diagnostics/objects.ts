@@ -6,7 +6,7 @@ import { applications, shownApplication, toApplicationMessage } from '../../../t
 import { orders, shownOrder, toOrderMessage } from '../../../trading/orders/table.ts';
 
 /** An object as its partner sees it, in an answer to an operator. */
-export type DiagnosedObject = GetTimelineResponse['object'];
+type DiagnosedObject = GetTimelineResponse['object'];
 
 /** How the objects of a kind are read and shown. */
 interface ShownKind {

@@ -14,14 +14,14 @@ import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } f
 import type { Kinds } from '../../../trading/submission/kind.ts';
 import { type History, lookUps } from '../../../trading/submission/table.ts';
 import { transfers } from '../../../trading/wallet/store.ts';
-import type { Answer } from '../answer.ts';
+import type { AnswerOf } from '../answer.ts';
 import { auditEntries } from '../audit.ts';
 import type { AdminCalls } from '../call.ts';
 import { AdminError } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 import { shownKindOf } from './objects.ts';
 
-type Entry = Answer<TimelineEntry> & { readonly at: number };
+type Entry = AnswerOf<TimelineEntry> & { readonly at: number };
 
 /** A table with entries about a subject as a whole. */
 interface Source {

@@ -17,7 +17,7 @@ import { shownKindOf } from './objects.ts';
 const unsettledKinds = ['order', 'cancel', 'application', 'document', 'allocation'] as const;
 export type UnsettledWord = (typeof unsettledKinds)[number];
 
-export const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
+const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
 
 interface UnsettledFilter {
   readonly partnerId?: string | undefined;

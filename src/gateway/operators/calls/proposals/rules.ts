@@ -1,8 +1,3 @@
-import type { ProposalState } from '../../../../gen/marina/admin/v1/proposals_pb.ts';
-import type { EnumName } from '../../../../kit/enums.ts';
-
-export type ProposalStateWord = EnumName<typeof ProposalState>;
-
 /** How long a proposal waits for a second operator: over a long weekend, and not so long that its evidence is stale. */
 export const proposalLifeMs = 7 * 86_400_000;
 
@@ -19,7 +14,7 @@ export function stateOf({ state, expiresAt }: Pick<ProposalFacts, 'state' | 'exp
 }
 
 /** Why an operator may not decide a proposal that is open; undefined: he may. */
-export type Forbidden = 'not-open' | 'own';
+type Forbidden = 'not-open' | 'own';
 
 /** Whether an operator may approve a proposal. The names of tokens that differ only in case are one person's. */
 export function forbidsApproval(
