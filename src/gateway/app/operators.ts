@@ -85,10 +85,10 @@ function diagnosticsCalls(base: Base, { events, work, notify, health }: Operator
     }),
     ...unsettledCalls(database, pages, clock),
     ...reconcileCalls({ ...base, pages, ...reconcilers, cancel: canceller }),
-    ...reconciliationCalls({ ...base, wake: notify.dayWanted }),
+    ...reconciliationCalls(database, clock, cursors, notify.dayWanted),
     ...exportCalls(database),
     ...unclaimedCalls(database, cursors),
-    ...findCalls(database, cursors, allKinds, clock),
+    ...findCalls(database, cursors, clock),
     ...timelineCalls(database, allKinds, clock),
     ...watchCalls(database, events.feedWatch, cursors),
   };

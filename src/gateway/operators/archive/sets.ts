@@ -41,9 +41,6 @@ export interface ArchivedSet {
   readonly attached: readonly Attached[];
 }
 
-const changedIn = (final: readonly string[]) => (from: Date, to: Date, late: readonly string[]) =>
-  sql`updated_at < ${to} AND (updated_at >= ${from} OR id IN (${['', ...late]})) AND state IN (${final})`;
-
 // Partners read the steps of orders, so they stay.
 const orderHistory: Attached = { member: 'history', table: orderSteps, idColumn: 'order_id', atColumn: 'at' };
 const objectHistory: Attached = {
@@ -66,26 +63,27 @@ const evidence: Attached = {
  * another step, belongs to a later month then.
  */
 const monthly: readonly ArchivedSet[] = [
-  {
-    ...{ name: 'orders', table: orders, keyColumn: 'id' },
-    isOf: changedIn(orderStates.final),
-    attached: [orderHistory, evidence],
-  },
-  {
-    ...{ name: 'applications', table: applications, keyColumn: 'id' },
-    isOf: changedIn(applicationStates.final),
-    attached: [objectHistory, evidence],
-  },
-  {
-    ...{ name: 'allocations', table: allocations, keyColumn: 'id' },
-    isOf: changedIn(allocationStates.final),
-    attached: [objectHistory, evidence],
-  },
+  finalObjects(orders, orderStates, orderHistory),
+  finalObjects(applications, applicationStates, objectHistory),
+  finalObjects(allocations, allocationStates, objectHistory),
   {
     ...{ name: 'wallet-transfers', table: transfers, keyColumn: 'sequence', attached: [] },
     isOf: (from, to) => sql`created_at >= ${from} AND created_at < ${to}`,
   },
 ];
+
+/** The objects of a kind that are final, each with its history and what the reconciler heard of it. */
+function finalObjects(
+  table: AnyTable,
+  { final }: { readonly final: readonly string[] },
+  history: Attached,
+): ArchivedSet {
+  return {
+    ...{ name: table.name, table, keyColumn: 'id', attached: [history, evidence] },
+    isOf: (from, to, late) =>
+      sql`updated_at < ${to} AND (updated_at >= ${from} OR id IN (${['', ...late]})) AND state IN (${final})`,
+  };
+}
 
 /** By day, because they are removed from the database after 30 days. */
 const daily: readonly ArchivedSet[] = [

@@ -2,11 +2,11 @@ import type { Logger } from '../../../kit/log.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
 import { fenced, type Lease, underLease } from '../../store/lease.ts';
-import { type SqlRow, type Statement, toBigInt } from '../../store/statement.ts';
+import type { SqlRow, Statement } from '../../store/statement.ts';
 import type { CheckedEntry, LedgerFault, LedgerHead } from '../../trading/wallet/rules.ts';
 import { emptyLedger } from '../../trading/wallet/rules.ts';
 import { ledgerHead, type WalletSeals } from '../../trading/wallet/store.ts';
-import { walkLedger } from './ledger.ts';
+import { type LedgerWalk, walkLedger } from './ledger.ts';
 import { listChecks, type Recheck, readChecked, readRecheck, saveChecked, saveRecheck } from './ledger-position.ts';
 
 interface LedgerCheckParts {
@@ -29,9 +29,6 @@ const betweenWalksMs = 200;
 
 /** A ledger with the positions of its check. */
 interface CheckedLedger {
-  readonly partnerId: string;
-  readonly lastSequence: bigint;
-  readonly lastHash: Buffer | undefined;
   /** Undefined before its first check. */
   readonly checked: CheckedEntry | undefined;
   readonly recheck: Recheck;
@@ -81,10 +78,10 @@ class LedgerCheck {
       for (const ledger of ledgers) {
         const isRight = (await this.#checkNew(ledger)) && (await this.#checkAgain(ledger)) && this.#checkSeal(ledger);
         if (this.lease.signal.aborted) return;
-        if (!isRight) faulty.push(ledger.partnerId);
+        if (!isRight) faulty.push(ledger.head.partnerId);
         if (faulty.length > this.#reported) this.#report(faulty);
       }
-      after = ledgers.at(-1)?.partnerId;
+      after = ledgers.at(-1)?.head.partnerId;
     }
     this.#report(faulty);
   }
@@ -98,16 +95,16 @@ class LedgerCheck {
    * Checks the seal of the wallet's row, in each round, because it needs no further read. False if it is wrong. Entries behind
    * the seal are found by the walk.
    */
-  #checkSeal({ partnerId, head, seal }: CheckedLedger): boolean {
+  #checkSeal({ head, seal }: CheckedLedger): boolean {
     if (head.lastSequence === 0n || this.parts.seals.accepts(this.parts.seals.prove(head, seal))) return true;
-    this.#log(partnerId, [{ kind: 'unsealed', sequence: 0n, id: '', detail: 'the wallet has no right seal' }]);
+    this.#log(head.partnerId, [{ kind: 'unsealed', sequence: 0n, id: '', detail: 'the wallet has no right seal' }]);
     return false;
   }
 
   /** Checks the entries since the last check. False if there is a fault. */
-  async #checkNew({ partnerId, lastSequence, lastHash, checked, nowMs }: CheckedLedger): Promise<boolean> {
+  async #checkNew({ head: { partnerId, lastSequence, lastHash }, checked, nowMs }: CheckedLedger): Promise<boolean> {
     const known = checked?.sequence ?? 0n;
-    if (known === lastSequence && (checked === undefined || lastHash?.equals(checked.hash))) return true;
+    if (known === lastSequence && (checked === undefined || lastHash.equals(checked.hash))) return true;
     for (let after = known; ; ) {
       const walk = await this.#walk(partnerId, after);
       if (walk === undefined) return false;
@@ -120,7 +117,7 @@ class LedgerCheck {
   }
 
   /** Checks a part of a ledger again that was checked before. False if there is a fault. */
-  async #checkAgain({ partnerId, checked, recheck, nowMs }: CheckedLedger): Promise<boolean> {
+  async #checkAgain({ head: { partnerId }, checked, recheck, nowMs }: CheckedLedger): Promise<boolean> {
     const { recheckAfterMs = 86_400_000 } = this.parts;
     const { after, endedAt } = recheck;
     // One that ended later than now ended before the database's clock was set back.
@@ -135,10 +132,7 @@ class LedgerCheck {
   }
 
   /** Walks a part of a ledger. Logs the first of its faults and answers undefined if it has any. */
-  async #walk(
-    partnerId: string,
-    after: bigint,
-  ): Promise<{ readonly complete: boolean; readonly last: LedgerHead } | undefined> {
+  async #walk(partnerId: string, after: bigint): Promise<LedgerWalk | undefined> {
     const { database, seals, mostEntries } = this.parts;
     const walk = await walkLedger(database, partnerId, after, { seals, mostEntries });
     await pause(this.pauseMs, this.lease.signal);
@@ -173,9 +167,6 @@ function lost(sequence: bigint): LedgerFault {
 function toLedger(row: SqlRow): CheckedLedger {
   const partnerId = String(row.id);
   return {
-    partnerId,
-    lastSequence: toBigInt(row.last_sequence ?? 0),
-    lastHash: row.last_hash instanceof Buffer ? row.last_hash : undefined,
     checked: readChecked(row.checked),
     recheck: readRecheck(row.rechecked),
     nowMs: Number(row.now_ms),

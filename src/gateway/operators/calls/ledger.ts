@@ -18,7 +18,7 @@ import { creditFaults } from './credit-audit.ts';
 import { checkedPosition, readChecked } from './ledger-position.ts';
 import { SealedPart } from './sealed-part.ts';
 
-interface LedgerWalk {
+export interface LedgerWalk {
   readonly complete: boolean;
   readonly faults: readonly LedgerFault[];
   readonly entries: number;

@@ -106,7 +106,7 @@ export async function compareOurs(progress: RunProgress, { database, period }: C
   };
   at ??= await nextPartner('');
   while (at !== undefined && !progress.isInterrupted) {
-    const page: { found: Difference[]; count: number; next: ChangedSince | undefined } =
+    const page: Awaited<ReturnType<typeof missingOrders>> =
       at.of === 'orders' ? await missingOrders(at) : await missingAllocations(at);
     objects += BigInt(page.count);
     if (page.next !== undefined) at = { ...page.next, of: at.of };
@@ -120,26 +120,24 @@ export async function compareOurs(progress: RunProgress, { database, period }: C
   return at === undefined;
 
   async function missingOrders(since: ChangedSince) {
-    const { ours: found, count, next } = await ours.changedOrders(since, objectsTogether);
-    const reported = [...found].filter(([, { isReported }]) => isReported);
-    const stated = await statedOf(reported.map(([id]) => id));
-    const missing = reported.filter(([id]) => !stated.has(id));
-    const differences = missing.flatMap(([id, order]) => compareOrder(id, order, undefined, noTrades, order));
-    return { found: differences, count, next };
+    const { ours: objects, ...page } = await ours.changedOrders(since, objectsTogether);
+    const missing = await withoutRecord(objects, ({ isReported }) => isReported);
+    return { ...page, found: missing.flatMap(([id, one]) => compareOrder(id, one, undefined, noTrades, one)) };
   }
 
   async function missingAllocations(since: ChangedSince) {
-    const { ours: found, count, next } = await ours.changedAllocations(since, objectsTogether);
-    const decided = [...found].filter(([, { isDecided }]) => isDecided);
-    const stated = await statedOf(decided.map(([id]) => id));
-    const missing = decided.filter(([id]) => !stated.has(id));
-    return { found: missing.flatMap(([id, one]) => compareAllocation(id, one, undefined)), count, next };
+    const { ours: objects, ...page } = await ours.changedAllocations(since, objectsTogether);
+    const missing = await withoutRecord(objects, ({ isDecided }) => isDecided);
+    return { ...page, found: missing.flatMap(([id, one]) => compareAllocation(id, one, undefined)) };
   }
 
-  async function statedOf(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    if (ids.length === 0) return new Set();
-    const [rows = []] = await database.readAll([statedAmong(day, ids)]);
-    return new Set(rows.map((row) => String(row.object_id)));
+  /** The objects that the statement should have and does not have. */
+  async function withoutRecord<One>(objects: ReadonlyMap<string, One>, isExpected: (one: One) => boolean) {
+    const expected = new Map([...objects].filter(([, one]) => isExpected(one)));
+    if (expected.size === 0) return [];
+    const [rows = []] = await database.readAll([statedAmong(day, [...expected.keys()])]);
+    for (const row of rows) expected.delete(String(row.object_id));
+    return [...expected];
   }
 }
 

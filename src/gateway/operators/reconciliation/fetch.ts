@@ -114,67 +114,40 @@ const outcomes: Readonly<Record<number, string>> = {
 
 /** The records of a page as they are kept. A value of a later version of the broker has its number. */
 function itemsOf(answer: GetStatementResponse, day: string, isBefore: boolean): StoredItem[] {
-  const blank = { day, objectId: '', itemId: '', symbol: '', side: '' as const, state: '', reference: '' };
-  const none = { ...blank, quantity: 0n, amountKobo: null, otherKobo: null, at: null };
+  const none = {
+    ...{ day, objectId: '', itemId: '', symbol: '', side: '' as const, state: '', reference: '' },
+    ...{ quantity: 0n, amountKobo: null, otherKobo: null, at: null },
+  };
   return [
-    ...answer.orders.map(
-      (order): StoredItem => ({
-        ...none,
-        section: 'order',
-        objectId: order.clientOrderId,
-        account: order.account,
-        symbol: order.symbol,
-        side: sideOf(order.side),
-        state: orderStates[order.state] ?? String(order.state),
-        quantity: order.quantity,
-        otherKobo: order.filledQuantity,
-        reference: order.exchangeOrderId,
-      }),
-    ),
-    ...answer.trades.map(
-      (trade): StoredItem => ({
-        ...none,
-        section: 'trade',
-        objectId: trade.clientOrderId,
-        itemId: `${trade.account} ${trade.id}`,
-        account: trade.account,
-        symbol: trade.symbol,
-        side: sideOf(trade.side),
-        quantity: trade.quantity,
-        amountKobo: trade.cashChangeKobo ?? null,
-        otherKobo: trade.priceKobo,
-        at: trade.executedAt === undefined ? null : timestampMs(trade.executedAt),
-      }),
-    ),
-    ...answer.allocations.map(
-      (allocation): StoredItem => ({
-        ...none,
-        section: 'allocation',
-        objectId: allocation.clientAllocationId,
-        account: allocation.account,
-        state: outcomes[allocation.outcome] ?? String(allocation.outcome),
-        amountKobo: allocation.amountKobo,
-        reference: allocation.brokerReference,
-      }),
-    ),
-    ...answer.positions.map(
-      ({ account, symbol, quantity }): StoredItem => ({
-        ...none,
-        section: isBefore ? 'position_before' : 'position',
-        itemId: `${account} ${symbol}`,
-        ...{ account, symbol, quantity },
-      }),
-    ),
-    ...answer.cash.map(
-      ({ account, balanceKobo, otherChangesKobo }): StoredItem => ({
-        ...none,
-        section: isBefore ? 'cash_before' : 'cash',
-        itemId: account,
-        account,
-        amountKobo: balanceKobo,
-        otherKobo: otherChangesKobo ?? null,
-      }),
-    ),
+    ...answer.orders.map(({ clientOrderId: objectId, account, symbol, quantity, ...order }) => ({
+      ...{ ...none, section: 'order' as const, objectId, account, symbol, quantity },
+      side: sideOf(order.side),
+      state: orderStates[order.state] ?? String(order.state),
+      otherKobo: order.filledQuantity,
+      reference: order.exchangeOrderId,
+    })),
+    ...answer.trades.map(({ clientOrderId: objectId, account, symbol, quantity, ...trade }) => ({
+      ...{ ...none, section: 'trade' as const, objectId, account, symbol, quantity },
+      itemId: `${account} ${trade.id}`,
+      side: sideOf(trade.side),
+      amountKobo: trade.cashChangeKobo ?? null,
+      otherKobo: trade.priceKobo,
+      at: trade.executedAt === undefined ? null : timestampMs(trade.executedAt),
+    })),
+    ...answer.allocations.map(({ clientAllocationId: objectId, account, amountKobo, ...allocation }) => ({
+      ...{ ...none, section: 'allocation' as const, objectId, account, amountKobo },
+      state: outcomes[allocation.outcome] ?? String(allocation.outcome),
+      reference: allocation.brokerReference,
+    })),
+    ...answer.positions.map(({ account, symbol, quantity }) => ({
+      ...{ ...none, account, symbol, quantity },
+      section: isBefore ? ('position_before' as const) : ('position' as const),
+      itemId: `${account} ${symbol}`,
+    })),
+    ...answer.cash.map(({ account, balanceKobo, otherChangesKobo = null }) => ({
+      ...{ ...none, account, itemId: account, amountKobo: balanceKobo, otherKobo: otherChangesKobo },
+      section: isBefore ? ('cash_before' as const) : ('cash' as const),
+    })),
   ];
 }
 

@@ -1,3 +1,4 @@
+import type { StoredStep } from '../../trading/orders/table.ts';
 import { isCounted } from '../../trading/orders/trades/rules.ts';
 import { noTrades, type Trades, withChangedTrade, withTrade } from './rules.ts';
 
@@ -7,24 +8,9 @@ export interface StatementPeriod {
   readonly to: number;
 }
 
-/** One step of an order's history, as it is stored. */
-export interface HistoryStep {
-  readonly sequence: number;
+/** One step of an order's history, as far as a comparison needs it. */
+export interface HistoryStep extends Omit<StoredStep, 'partnerId' | 'orderId' | 'kind' | 'detail'> {
   readonly kind: string;
-  /** When the gateway learnt of it. */
-  readonly at: number;
-  /** The order's state after it. */
-  readonly state: string;
-  readonly reportNumber: bigint | null;
-  /** When it happened, by the broker's clock; null if the broker does not know. */
-  readonly upstreamAt: number | null;
-  readonly quantity: bigint | null;
-  readonly priceKobo: bigint | null;
-  /** The step with the trade that this step changes or repeats. */
-  readonly tradeSequence: number | null;
-  /** How far it changed what the order has filled; null in steps of earlier versions. */
-  readonly filledChange: bigint | null;
-  readonly valueChangeKobo: bigint | null;
 }
 
 /** An order at the end of a period, as far as its history tells. */

@@ -56,20 +56,13 @@ export class OurObjects {
    * position: there are no more. Of a later order nothing more is read.
    */
   async changedOrders(since: ChangedSince, most: number) {
-    const rows = await this.#changed(orders, comparedOrder, since, most);
-    const early = rows.filter((row) => this.#isEarly(row));
-    return { ours: await this.#orders(early), count: early.length, next: nextOf(rows, since, most) };
+    const { early, next } = await this.#changed(orders, comparedOrder, since, most);
+    return { ours: await this.#orders(early), count: early.length, next };
   }
 
   async changedAllocations(since: ChangedSince, most: number) {
-    const rows = await this.#changed(allocations, comparedAllocation, since, most);
-    const early = rows.filter((row) => this.#isEarly(row));
-    return { ours: await this.#allocations(early), count: early.length, next: nextOf(rows, since, most) };
-  }
-
-  /** Whether an object was there by the end of the period: the broker reported nothing of a later one. */
-  #isEarly({ createdAt }: { readonly createdAt: number }): boolean {
-    return createdAt < this.period.to + clockMarginMs;
+    const { early, next } = await this.#changed(allocations, comparedAllocation, since, most);
+    return { ours: await this.#allocations(early), count: early.length, next };
   }
 
   async #byId<Row>(table: { readonly name: string }, selection: Selection<Row>, ids: readonly string[]) {
@@ -79,12 +72,13 @@ export class OurObjects {
     return rows.map(selection.read);
   }
 
-  async #changed<Row extends { readonly createdAt: number }>(
+  /** Those of a page that were there by the end of the period: the broker reported nothing of a later one. */
+  async #changed<Row extends { readonly id: string; readonly createdAt: number; readonly updatedAt: number }>(
     { name }: { readonly name: string },
     selection: Selection<Row>,
     { partnerId, updatedAt, id }: ChangedSince,
     most: number,
-  ): Promise<Row[]> {
+  ): Promise<{ readonly early: readonly Row[]; readonly next: ChangedSince | undefined }> {
     const at = new Date(updatedAt);
     const rows = await this.database.read(
       statement(
@@ -93,20 +87,18 @@ export class OurObjects {
         ...[partnerId, at, id, at],
       ),
     );
-    return rows.map(selection.read);
+    const changed = rows.map(selection.read);
+    const last = changed.length < most ? undefined : changed.at(-1);
+    const early = changed.filter(({ createdAt }) => createdAt < this.period.to + clockMarginMs);
+    return { early, next: last && { partnerId, updatedAt: last.updatedAt, id: last.id } };
   }
 
   async #orders(rows: readonly ReturnType<typeof comparedOrder.read>[]): Promise<ReadonlyMap<string, OurOrder>> {
     const histories = new Map(rows.map(({ id, createdAt }) => [id, newHistory(createdAt)]));
-    const ofPartners = groupBy(rows, ({ partnerId }) => partnerId);
-    for (const [partnerId, own] of ofPartners) {
-      const ids = own.map(({ id }) => id);
-      await this.#steps(orderSteps.name, 'order_id', orderStep.list, partnerId, ids, (row) => {
-        const step = orderStep.read(row);
-        const history = histories.get(step.orderId);
-        if (history !== undefined) histories.set(step.orderId, afterStep(history, step, this.period));
-      });
-    }
+    await this.#steps(orderSteps, 'order_id', orderStep, rows, (step) => {
+      const history = histories.get(step.orderId);
+      if (history !== undefined) histories.set(step.orderId, afterStep(history, step, this.period));
+    });
     return new Map(rows.map((row) => [row.id, toOrder(row, histories.get(row.id) ?? newHistory(row.createdAt))]));
   }
 
@@ -114,14 +106,10 @@ export class OurObjects {
     rows: readonly ReturnType<typeof comparedAllocation.read>[],
   ): Promise<ReadonlyMap<string, OurAllocation>> {
     const decidedAt = new Map<string, number>();
-    for (const [partnerId, own] of groupBy(rows, ({ partnerId }) => partnerId)) {
-      const ids = own.map(({ id }) => id);
-      await this.#steps(objectSteps.name, 'object_id', allocationStep.list, partnerId, ids, (row) => {
-        const { objectId, at, state, upstreamAt } = allocationStep.read(row);
-        const isDecision = upstreamAt !== null && (state === 'booked' || state === 'rejected');
-        if (isDecision && !decidedAt.has(objectId)) decidedAt.set(objectId, upstreamAt ?? at);
-      });
-    }
+    await this.#steps(objectSteps, 'object_id', allocationStep, rows, ({ objectId, state, upstreamAt }) => {
+      const isDecision = upstreamAt !== null && (state === 'booked' || state === 'rejected');
+      if (isDecision && !decidedAt.has(objectId)) decidedAt.set(objectId, upstreamAt);
+    });
     return new Map(
       rows.map(({ id, partnerId, account, amountKobo, brokerReference: reference, state, updatedAt }) => {
         const at = decidedAt.get(id) ?? updatedAt;
@@ -132,28 +120,33 @@ export class OurObjects {
     );
   }
 
-  /** Reads the steps of some of a partner's objects, oldest first. An object may have any number of them. */
-  async #steps(
-    table: string,
+  /** Reads the steps of some objects, partner by partner, an object's oldest first. It may have any number of them. */
+  async #steps<Step>(
+    table: { readonly name: string },
     idColumn: string,
-    list: string,
-    partnerId: string,
-    ids: readonly string[],
-    each: (row: SqlRow) => void,
+    step: Selection<Step>,
+    objects: readonly { readonly partnerId: string; readonly id: string }[],
+    each: (step: Step) => void,
   ): Promise<void> {
     const order = `ORDER BY ${idColumn}, sequence LIMIT ${stepsTogether}`;
-    const from = `SELECT ${list} FROM ${table} FORCE INDEX (PRIMARY) WHERE partner_id = ?`;
-    let query: Statement = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, ids);
-    for (;;) {
-      const [rows = []] = await this.database.readAll([query]);
-      for (const row of rows) each(row);
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < stepsTogether) return;
-      const [id, sequence] = [String(last[idColumn]), Number(last.sequence)];
-      // No object has the empty id. Of one id alone, the database would read all steps from the first on, in each page.
-      const next = ['', ...ids.filter((one) => one > id)];
-      const condition = `((${idColumn} = ? AND sequence > ?) OR ${idColumn} IN (?))`;
-      query = statement(`${from} AND ${condition} ${order}`, partnerId, id, sequence, next);
+    const from = `SELECT ${step.list} FROM ${table.name} FORCE INDEX (PRIMARY) WHERE partner_id = ?`;
+    for (const [partnerId, own] of groupBy(objects, (one) => one.partnerId)) {
+      const ids = own.map(({ id }) => id);
+      let query: Statement | undefined = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, ids);
+      while (query !== undefined) {
+        const [rows = []]: SqlRow[][] = await this.database.readAll([query]);
+        for (const row of rows) each(step.read(row));
+        const last = rows.length < stepsTogether ? undefined : rows.at(-1);
+        // No object has the empty id. Of one id alone, the database would read all steps from the first on, in each page.
+        const later = ['', ...ids.filter((id) => id > String(last?.[idColumn]))];
+        const condition = `((${idColumn} = ? AND sequence > ?) OR ${idColumn} IN (?))`;
+        query =
+          last &&
+          statement(
+            `${from} AND ${condition} ${order}`,
+            ...[partnerId, String(last[idColumn]), Number(last.sequence), later],
+          );
+      }
     }
   }
 }
@@ -170,13 +163,4 @@ function toOrder(row: ReturnType<typeof comparedOrder.read>, history: OrderHisto
     isReported: history.isReported,
     trades: history.trades,
   };
-}
-
-function nextOf(
-  rows: readonly { readonly id: string; readonly updatedAt: number }[],
-  { partnerId }: ChangedSince,
-  most: number,
-): ChangedSince | undefined {
-  const last = rows.at(-1);
-  return last === undefined || rows.length < most ? undefined : { partnerId, updatedAt: last.updatedAt, id: last.id };
 }

@@ -1,21 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { BreakKind } from '../../../gen/marina/admin/v1/reconciliation_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
+import { daysBefore, lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
 import type { EnumName } from '../../../kit/enums.ts';
+import { groupBy } from '../../../kit/group.ts';
+import type { StoredBreak, StoredItem } from './table.ts';
 
 export type BreakKindName = EnumName<typeof BreakKind>;
 
 /** A difference that a comparison found. */
-export interface Difference {
-  readonly kind: BreakKindName;
-  /** Empty when it is not known. */
-  readonly partnerId: string;
-  readonly objectId: string;
-  readonly account: string;
-  readonly symbol: string;
-  readonly ours: string;
-  readonly brokers: string;
-  readonly isUnsettled: boolean;
+export interface Difference
+  extends Pick<
+    StoredBreak,
+    'kind' | 'partnerId' | 'objectId' | 'account' | 'symbol' | 'ours' | 'brokers' | 'isUnsettled'
+  > {
   /** What tells it apart from others of its kind, object, account and symbol. */
   readonly subject: string;
 }
@@ -69,22 +66,20 @@ export interface StatedOrder extends OrderTerms {
   readonly state: string;
 }
 
-export interface OurAllocation {
-  readonly partnerId: string;
-  readonly account: string;
-  readonly amountKobo: bigint;
-  readonly reference: string | null;
-  readonly state: string;
-  readonly isUnsettled: boolean;
-  /** The broker decided it in the period. */
-  readonly isDecided: boolean;
-}
-
+/** An allocation of the statement. */
 export interface StatedAllocation {
   readonly account: string;
   readonly amountKobo: bigint;
   readonly reference: string | null;
   readonly state: string;
+}
+
+/** An allocation of the gateway. */
+export interface OurAllocation extends StatedAllocation {
+  readonly partnerId: string;
+  readonly isUnsettled: boolean;
+  /** The broker decided it in the period. */
+  readonly isDecided: boolean;
 }
 
 /** How many trades of an order are compared one by one. */
@@ -103,12 +98,9 @@ export function withTrade({ listed, count, quantity, valueKobo }: Trades, trade:
 }
 
 /** What an operator's settlement made of an earlier trade. */
-interface ChangedTrade {
+interface ChangedTrade extends Pick<TradeFacts, 'quantity' | 'priceKobo'> {
   /** The step with the trade. */
   readonly step: number;
-  /** 0: the exchange took it back. */
-  readonly quantity: bigint;
-  readonly priceKobo: bigint;
   readonly filledChange: bigint;
   readonly valueChangeKobo: bigint;
 }
@@ -151,25 +143,20 @@ export function compareOrder(
     isUnsettled: ours?.isUnsettled ?? false,
     subject: '',
   });
+  const found: Difference[] = [];
+  const base = about(ours ?? stated);
+  const add = (kind: BreakKindName, our: string, brokers: string) => {
+    found.push({ ...base, kind, ours: our, brokers });
+  };
   if (ours === undefined) {
-    const extra = stated && {
-      ...about(stated),
-      kind: 'order_extra' as const,
-      ours: nothing,
-      brokers: shownOrder(stated),
-    };
-    return [...(extra === undefined ? [] : [extra]), ...compareTrades(about(stated), noTrades, trades)];
+    if (stated !== undefined) add('order_extra', nothing, shownOrder(stated));
+    return [...found, ...compareTrades(base, noTrades, trades)];
   }
-  const base = about(ours);
   if (ours.isUnsettled) {
     if (stated === undefined && trades.count === 0) return [];
     const brokers = stated === undefined ? `${trades.count} trades` : shownOrder(stated);
     return [{ ...base, kind: 'order_state', ours: ours.state, brokers }];
   }
-  const found: Difference[] = [];
-  const add = (kind: BreakKindName, our: string, brokers: string) => {
-    found.push({ ...base, kind, ours: our, brokers });
-  };
   if (stated === undefined) {
     if (ours.isReported) add('order_missing', shownOrder(ours), nothing);
   } else {
@@ -194,19 +181,14 @@ function compareTrades(
     return [{ ...base, kind: 'trade_terms', ours: shownSums(ours), brokers: shownSums(stated), subject: 'sums' }];
   }
   const { pairs, onlyOurs, onlyStated } = pairTrades(ours.listed, stated.listed);
+  const differs = (kind: BreakKindName, our: TradeFacts | undefined, theirs: TradeFacts | undefined): Difference => ({
+    ...{ ...base, kind, subject: (theirs ?? our)?.key ?? '' },
+    ...{ ours: our ? shownTrade(our) : nothing, brokers: theirs ? shownTrade(theirs) : nothing },
+  });
   return [
-    ...pairs.map(([our, theirs]) => ({
-      ...base,
-      ...{ kind: 'trade_terms' as const, ours: shownTrade(our), brokers: shownTrade(theirs), subject: theirs.key },
-    })),
-    ...onlyOurs.map((our) => ({
-      ...base,
-      ...{ kind: 'trade_missing' as const, ours: shownTrade(our), brokers: nothing, subject: our.key },
-    })),
-    ...onlyStated.map((theirs) => ({
-      ...base,
-      ...{ kind: 'trade_extra' as const, ours: nothing, brokers: shownTrade(theirs), subject: theirs.key },
-    })),
+    ...pairs.map(([our, theirs]) => differs('trade_terms', our, theirs)),
+    ...onlyOurs.map((our) => differs('trade_missing', our, undefined)),
+    ...onlyStated.map((theirs) => differs('trade_extra', undefined, theirs)),
   ];
 }
 
@@ -239,13 +221,7 @@ function match(
   stated: readonly TradeFacts[],
   keyOf: (trade: TradeFacts) => string,
 ): Paired {
-  const waiting = new Map<string, TradeFacts[]>();
-  for (const one of stated) {
-    const key = keyOf(one);
-    const same = waiting.get(key);
-    if (same === undefined) waiting.set(key, [one]);
-    else same.push(one);
-  }
+  const waiting = groupBy(stated, keyOf);
   const taken = new Set<TradeFacts>();
   const pairs: (readonly [TradeFacts, TradeFacts])[] = [];
   const onlyOurs: TradeFacts[] = [];
@@ -288,15 +264,9 @@ export function compareAllocation(
 }
 
 /** A record of the statement that changes or states what an account holds. */
-export interface HoldingRecord {
-  readonly section: 'trade' | 'allocation' | 'position' | 'position_before' | 'cash' | 'cash_before' | 'order';
-  readonly account: string;
-  readonly symbol: string;
+export interface HoldingRecord
+  extends Pick<StoredItem, 'section' | 'account' | 'symbol' | 'state' | 'quantity' | 'amountKobo' | 'otherKobo'> {
   readonly side: string;
-  readonly state: string;
-  readonly quantity: bigint;
-  readonly amountKobo: bigint | null;
-  readonly otherKobo: bigint | null;
 }
 
 interface AccountSums {
@@ -393,17 +363,11 @@ export function breakId(day: string, { kind, objectId, account, symbol, subject 
 }
 
 /** The members of a break that later runs change. */
-export interface BreakFacts {
-  readonly ours: string;
-  readonly brokers: string;
-  readonly isOpen: boolean;
-  readonly run: number;
-  readonly lastSeenAt: number;
-  readonly goneAt: number | null;
-  readonly acknowledgedBy: string | null;
-  readonly acknowledgedAt: number | null;
-  readonly acknowledgedReason: string | null;
-}
+type BreakFacts = Pick<
+  StoredBreak,
+  | ('ours' | 'brokers' | 'isOpen' | 'run' | 'lastSeenAt' | 'goneAt')
+  | ('acknowledgedBy' | 'acknowledgedAt' | 'acknowledgedReason')
+>;
 
 const notAcknowledged = { acknowledgedBy: null, acknowledgedAt: null, acknowledgedReason: null };
 
@@ -441,10 +405,8 @@ export function lastDueDay(now: number, minute: number): string {
 
 /** The days that the worker must compare, oldest first: those whose evening has come, not before `firstDay`. */
 export function dueDays(now: number, minute: number, firstDay: string): string[] {
-  const last = Date.parse(`${lastDueDay(now, minute)}T00:00:00Z`);
-  const days = Array.from({ length: maxDaysBack }, (_, back) =>
-    new Date(last - back * dayMs).toISOString().slice(0, 10),
-  );
+  const last = lastDueDay(now, minute);
+  const days = Array.from({ length: maxDaysBack }, (_, back) => daysBefore(last, back));
   return days.filter((day) => day >= firstDay).reverse();
 }
 

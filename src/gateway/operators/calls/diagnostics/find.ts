@@ -8,11 +8,10 @@ import { firstIdAt } from '../../../edge/ids.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../../store/statement.ts';
-import type { Selection } from '../../../store/table.ts';
-import { shownAllocation, toAllocationMessage } from '../../../trading/allocations/table.ts';
-import { shownApplication, toApplicationMessage } from '../../../trading/applications/table.ts';
-import { shownOrder, toOrderMessage } from '../../../trading/orders/table.ts';
-import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
+import type { Selection, ShownBy, Table } from '../../../store/table.ts';
+import { allocations, shownAllocation, toAllocationMessage } from '../../../trading/allocations/table.ts';
+import { applications, shownApplication, toApplicationMessage } from '../../../trading/applications/table.ts';
+import { orders, shownOrder, toOrderMessage } from '../../../trading/orders/table.ts';
 import { readPage } from '../../../trading/submission/list.ts';
 import { transfers } from '../../../trading/wallet/store.ts';
 import { type AdminCalls, requirePartner, usuallyListed } from '../call.ts';
@@ -21,15 +20,21 @@ import { readOpenProposals } from '../proposals/service.ts';
 
 type FindCalls = Pick<AdminCalls<typeof Diagnostics>, 'findOrders' | 'findApplications' | 'findAllocations'>;
 
-/** What all three requests have. */
-interface Wanted {
-  readonly partnerId: string;
-  readonly idempotencyKey: string;
-  readonly keyId: string;
-  readonly account: string;
-  readonly day: string;
+/** What the three requests have, all of them or some. */
+interface FindRequest extends Readonly<Record<'partnerId' | 'idempotencyKey' | 'keyId' | 'account' | 'day', string>> {
+  readonly state: number;
+  readonly clientReference?: string;
+  readonly symbol?: string;
   readonly limit: number;
   readonly cursor: string;
+}
+
+/** How the objects of a kind are found, and the names of their states. */
+interface FoundKind<Shown> {
+  readonly table: Pick<Table<never>, 'name' | 'indexes' | 'find'>;
+  readonly prefix: 'ord' | 'app' | 'alc';
+  readonly selection: Selection<Shown>;
+  readonly states: { find(value: number): string | undefined };
 }
 
 interface Found<Shown> {
@@ -39,41 +44,44 @@ interface Found<Shown> {
 }
 
 const maxEvents = 10;
-const orderStates = enumWords<typeof OrderState>(OrderStateSchema);
-const applicationStates = enumWords<typeof ApplicationState>(ApplicationStateSchema);
-const allocationStates = enumWords<typeof AllocationState>(AllocationStateSchema);
+const orderKind: FoundKind<ShownBy<typeof shownOrder>> = {
+  ...{ table: orders, prefix: 'ord', selection: shownOrder },
+  states: enumWords<typeof OrderState>(OrderStateSchema),
+};
+const applicationKind: FoundKind<ShownBy<typeof shownApplication>> = {
+  ...{ table: applications, prefix: 'app', selection: shownApplication },
+  states: enumWords<typeof ApplicationState>(ApplicationStateSchema),
+};
+const allocationKind: FoundKind<ShownBy<typeof shownAllocation>> = {
+  ...{ table: allocations, prefix: 'alc', selection: shownAllocation },
+  states: enumWords<typeof AllocationState>(AllocationStateSchema),
+};
 
 /** The operators' calls that find objects by what partners, the exchange or the broker know of them. */
-export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, clock: Clock): FindCalls {
-  const kindOf = (prefix: string): AnyKind => {
-    const kind = kinds.all.find((one) => one.prefix === prefix);
-    if (kind === undefined) throw new Error(`there is no kind of ${prefix}`);
-    return kind;
-  };
-  const [orders, applications, allocations] = [kindOf('ord'), kindOf('app'), kindOf('alc')];
-
-  /** A page of objects. `foreign` names the field with the upstream's id, by which objects are found without a partner. */
+export function findCalls(database: Database, cursors: Cursors, clock: Clock): FindCalls {
+  /** A page of objects. `foreign` is the upstream's id, by which objects are found without a partner; `param` its field. */
   async function find<Shown extends { readonly id: string }>(
-    { table, prefix }: AnyKind,
-    selection: Selection<Shown>,
-    foreign: { readonly param: string; readonly isGiven: boolean },
-    wanted: Wanted,
-    more: object,
+    { table, prefix, selection, states }: FoundKind<Shown>,
+    request: FindRequest,
+    foreign: Readonly<Record<string, string>>,
+    param: string,
   ) {
-    const { partnerId, idempotencyKey, keyId, account, day, limit, cursor } = wanted;
+    const { partnerId, idempotencyKey, keyId, day, limit, cursor } = request;
+    const state = request.state === 0 ? '' : states.find(request.state);
+    if (state === undefined) throw invalidField('state', 'must be a state.');
     if (partnerId !== '') await requirePartner(database, partnerId);
-    else if (!foreign.isGiven) throw invalidField('partner_id', `or \`${foreign.param}\` is required.`);
+    else if (Object.values(foreign).includes('')) throw invalidField('partner_id', `or \`${param}\` is required.`);
     if (partnerId === '' && idempotencyKey !== '') throw invalidField('partner_id', 'is required with a key.');
     if (keyId !== '' && (partnerId === '' || day === '')) {
       throw invalidField('key_id', 'needs `partner_id` and `day`, because all of the day is read.');
     }
     if (day !== '' && !isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
     const index = idempotencyKey === '' ? undefined : `${table.name}_idempotency_key`;
-    const given = {
-      ...filled({ partnerId, idempotencyKey, keyId }),
-      ...(account === '' ? {} : { account: account.toUpperCase() }),
-      ...more,
-    };
+    const { account, clientReference = '', symbol = '' } = request;
+    const given = filled({
+      ...{ partnerId, idempotencyKey, keyId, account: account.toUpperCase() },
+      ...{ ...foreign, clientReference, symbol: symbol.toUpperCase(), state },
+    });
     const issuedFor = ['found', table.name, day, JSON.stringify(given)];
     const before = cursor === '' ? undefined : cursors.read(issuedFor, cursor);
     // Midnight in Lagos, before and after the day.
@@ -96,71 +104,37 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, cl
       most + 1,
     );
     const page = cursors.page(issuedFor, rows.map(withOwner.read), most, ({ shown }) => shown.id);
-    const eventsOf = await readEvents(page.data);
-    const owned = page.data.map(({ partnerId, shown }) => ({ partnerId, id: shown.id }));
-    const proposals = await readOpenProposals(database, owned, clock.now());
-    return {
-      found: page.data,
-      nextCursor: page.nextCursor,
-      /** The objects with what all kinds have, and with what `more` adds. */
-      answer: <More>(more: (shown: Shown, at: number) => More) =>
-        page.data.map((each, at) => ({
-          ...{ partnerId: each.partnerId, keyId: each.keyId, events: eventsOf(at) },
-          openProposal: proposals.get(each.shown.id),
-          ...more(each.shown, at),
-        })),
-    };
-  }
-
-  /** The last events of each object, newest first, by its place in the page. */
-  async function readEvents(found: readonly Found<{ readonly id: string }>[]) {
-    const answers = await database.readAll(found.map(({ partnerId, shown }) => findEvents(partnerId, shown.id)));
-    return (at: number) => (answers[at] ?? []).map(toEvent);
+    const found = page.data.map(({ shown, ...owner }) => ({ ...owner, id: shown.id, shown }));
+    const events = await database.readAll(found.map(({ partnerId, id }) => findEvents(partnerId, id)));
+    const proposals = await readOpenProposals(database, found, clock.now());
+    const objects = found.map((one, at) => ({
+      ...{ ...one, events: (events[at] ?? []).map(toEvent), openProposal: proposals.get(one.id) },
+    }));
+    return { objects, nextCursor: page.nextCursor };
   }
 
   return {
     async findOrders(request) {
-      const { exchangeOrderId, clientReference, symbol, state } = request;
-      const foreign = { param: 'exchange_order_id', isGiven: exchangeOrderId !== '' };
-      const { nextCursor, answer } = await find(orders, shownOrder, foreign, request, {
-        ...filled({ exchangeOrderId, clientReference }),
-        ...(symbol === '' ? {} : { symbol: symbol.toUpperCase() }),
-        ...(state === 0 ? {} : { state: knownState(orderStates.find(state)) }),
-      });
-      return {
-        orders: answer((shown) => ({ order: toOrderMessage(shown) })),
-        nextCursor,
-      };
+      const { exchangeOrderId } = request;
+      const { objects, nextCursor } = await find(orderKind, request, { exchangeOrderId }, 'exchange_order_id');
+      return { orders: objects.map((one) => ({ ...one, order: toOrderMessage(one.shown) })), nextCursor };
     },
 
     async findApplications(request) {
-      const { reference, state } = request;
-      const foreign = { param: 'reference', isGiven: reference !== '' };
-      const { nextCursor, answer } = await find(applications, shownApplication, foreign, request, {
-        ...filled({ reference }),
-        ...(state === 0 ? {} : { state: knownState(applicationStates.find(state)) }),
-      });
-      return {
-        applications: answer((shown) => ({ application: toApplicationMessage(shown) })),
-        nextCursor,
-      };
+      const { reference } = request;
+      const { objects, nextCursor } = await find(applicationKind, request, { reference }, 'reference');
+      const found = objects.map((one) => ({ ...one, application: toApplicationMessage(one.shown) }));
+      return { applications: found, nextCursor };
     },
 
     async findAllocations(request) {
-      const { brokerReference, clientReference, state } = request;
-      const foreign = { param: 'broker_reference', isGiven: brokerReference !== '' };
-      const { found, nextCursor, answer } = await find(allocations, shownAllocation, foreign, request, {
-        ...filled({ brokerReference, clientReference }),
-        ...(state === 0 ? {} : { state: knownState(allocationStates.find(state)) }),
-      });
-      const entries = await database.readAll(found.map(({ partnerId, shown }) => findTransfers(partnerId, shown.id)));
-      return {
-        allocations: answer((shown, at) => ({
-          allocation: toAllocationMessage(shown),
-          transfers: (entries[at] ?? []).map(toTransfer),
-        })),
-        nextCursor,
-      };
+      const { brokerReference } = request;
+      const { objects, nextCursor } = await find(allocationKind, request, { brokerReference }, 'broker_reference');
+      const entries = await database.readAll(objects.map(({ partnerId, id }) => findTransfers(partnerId, id)));
+      const found = objects.map((one, at) => ({
+        ...{ ...one, allocation: toAllocationMessage(one.shown), transfers: (entries[at] ?? []).map(toTransfer) },
+      }));
+      return { allocations: found, nextCursor };
     },
   };
 }
@@ -168,11 +142,6 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds, cl
 /** What of these was given: an empty text is none. */
 function filled(fields: Readonly<Record<string, string>>) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
-}
-
-function knownState<Word extends string>(word: Word | undefined): Word {
-  if (word === undefined) throw invalidField('state', 'must be a state.');
-  return word;
 }
 
 /** An object's last events. */

@@ -10,6 +10,7 @@ type DiagnosedObject = GetTimelineResponse['object'];
 
 /** How the objects of a kind are read and shown. */
 interface ShownKind {
+  readonly name: 'order' | 'application' | 'allocation';
   readonly table: Pick<Table<{ readonly id: string }>, 'name' | 'find'>;
   readonly selection: Selection<unknown>;
   show(row: SqlRow): DiagnosedObject;
@@ -17,18 +18,15 @@ interface ShownKind {
 
 const shownKinds: Readonly<Record<string, ShownKind>> = {
   ord: {
-    table: orders,
-    selection: shownOrder,
+    ...{ name: 'order', table: orders, selection: shownOrder },
     show: (row) => ({ case: 'order', value: toOrderMessage(shownOrder.read(row)) }),
   },
   app: {
-    table: applications,
-    selection: shownApplication,
+    ...{ name: 'application', table: applications, selection: shownApplication },
     show: (row) => ({ case: 'application', value: toApplicationMessage(shownApplication.read(row)) }),
   },
   alc: {
-    table: allocations,
-    selection: shownAllocation,
+    ...{ name: 'allocation', table: allocations, selection: shownAllocation },
     show: (row) => ({ case: 'allocation', value: toAllocationMessage(shownAllocation.read(row)) }),
   },
 };

@@ -14,6 +14,7 @@ import { lookUps } from '../../../trading/submission/table.ts';
 import { audit } from '../audit.ts';
 import { type AdminCall, type AdminCalls, requirePartner } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
+import { shownKindOf } from './objects.ts';
 import type { UnsettledPages, UnsettledWord } from './unsettled.ts';
 
 interface Facts {
@@ -50,13 +51,6 @@ interface ReconcileParts extends Record<'order' | 'application' | 'allocation', 
 /** Kinds that can be reconciled. A document is settled by the partner's next send or `Documents.ReleaseDocument`. */
 const askedKinds = ['order', 'cancel', 'application', 'allocation'] as const satisfies readonly UnsettledWord[];
 type AskedKind = (typeof askedKinds)[number];
-
-/** The table and the kinds of objects, by the prefix of their ids. */
-const askedObjects = {
-  ord: { table: 'orders', kinds: ['order', 'cancel'] },
-  app: { table: 'applications', kinds: ['application'] },
-  alc: { table: 'allocations', kinds: ['allocation'] },
-} as const;
 
 const maxObjects = 100;
 const atOnce = 8;
@@ -96,7 +90,9 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
   }
 
   async function reconcileObject(partnerId: string, id: string) {
-    const [first, ...rest] = await askAll(objectsOf(id).kinds.map((kind) => ({ kind, partnerId, id })));
+    const { name } = objectsOf(id);
+    const asked: AskedKind[] = name === 'order' ? ['order', 'cancel'] : [name];
+    const [first, ...rest] = await askAll(asked.map((kind) => ({ kind, partnerId, id })));
     // An order's cancel is in the answer only if there is one.
     const others = rest.filter(({ outcome }) => outcome !== ReconcileOutcome.NOTHING_UNCLEAR);
     return { objects: first === undefined ? [] : [first, ...others], nextCursor: undefined };
@@ -156,7 +152,7 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
   }
 
   async function findOwner(id: string): Promise<string> {
-    const [row] = await database.read(statement(`SELECT partner_id FROM ${objectsOf(id).table} WHERE id = ?`, id));
+    const [row] = await database.read(statement(`SELECT partner_id FROM ${objectsOf(id).table.name} WHERE id = ?`, id));
     if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such object');
     return String(row.partner_id);
   }
@@ -164,9 +160,11 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
   return { reconcileNow };
 }
 
-/** The proto permits no other prefix. */
+/** The kind of an object. The proto permits no other id. */
 function objectsOf(id: string) {
-  return askedObjects[id.slice(0, 3) as keyof typeof askedObjects];
+  const kind = shownKindOf(id);
+  if (kind === undefined) throw new Error(`${id} is no object's id`);
+  return kind;
 }
 
 function toMessage(

@@ -37,14 +37,6 @@ type ReconciliationCalls = Pick<
   'reconcileDay' | 'listReconciliations' | 'listReconciliationBreaks' | 'acknowledgeBreak'
 >;
 
-interface ReconciliationParts {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-  /** Wakes the process that compares days. */
-  readonly wake: () => void;
-}
-
 const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
 
 /** How long a call waits for a day's result, and how often it asks. */
@@ -53,8 +45,13 @@ const pollMs = 200;
 /** A list with a kind looks at this many breaks of other kinds at most. */
 const maxRead = 1_000;
 
-/** The operators' calls about the reconciliation with the broker's statements. */
-export function reconciliationCalls({ database, clock, cursors, wake }: ReconciliationParts): ReconciliationCalls {
+/** The operators' calls about the reconciliation with the broker's statements. `wake` wakes the process that compares days. */
+export function reconciliationCalls(
+  database: Database,
+  clock: Clock,
+  cursors: Cursors,
+  wake: () => void,
+): ReconciliationCalls {
   async function reconcileDay({ day, reason }: ReconcileDayRequest, call: AdminCall) {
     await checkDay(day);
     const now = clock.now();

@@ -3,7 +3,8 @@ import { SettlementOutcomeSchema } from '../../../../gen/marina/admin/v1/settlem
 import { lagosDay } from '../../../../kit/clock.ts';
 import { type Fact, noFact, queryFact } from '../../../store/facts.ts';
 import { statement } from '../../../store/statement.ts';
-import { accounts } from '../../../trading/accounts/store.ts';
+import type { ShownBy } from '../../../store/table.ts';
+import { accounts, type StoredAccount } from '../../../trading/accounts/store.ts';
 import { allocations } from '../../../trading/allocations/table.ts';
 import { orders } from '../../../trading/orders/table.ts';
 import { proposals } from '../proposals/table.ts';
@@ -50,10 +51,9 @@ export function enteredBefore(
   return undefined;
 }
 
-/** An order that the exchange has under an id. */
-export type Namesake = Readonly<Record<'id' | 'account' | 'symbol' | 'side', string>> & { readonly createdAt: number };
-
 const namesake = orders.only('id', 'account', 'symbol', 'side', 'createdAt');
+/** An order that the exchange has under an id. */
+export type Namesake = ShownBy<typeof namesake>;
 
 /** The partner's newest orders with an exchange's id; empty: none is named. */
 export function ordersWithId(partnerId: string, exchangeOrderId: string): Fact<readonly Namesake[]> {
@@ -73,27 +73,22 @@ export function isOfAnother(order: Namesake, namesakes: readonly Namesake[]): st
 }
 
 const booked = allocations.only('id', 'account');
+/** An allocation that the broker has under a reference. */
+export type Booked = ShownBy<typeof booked>;
 
 /** The partner's allocations with a broker's reference; undefined: none is named. */
 export function allocationsWithReference(
   partnerId: string,
   brokerReference: string | undefined,
-): Fact<readonly { readonly id: string; readonly account: string }[]> {
+): Fact<readonly Booked[]> {
   if (brokerReference === undefined) return noOne;
   const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
   const like = allocations.find({ partnerId, brokerReference }, booked, newest, 'allocations_broker_reference');
   return queryFact(like, (rows) => rows.map(booked.read));
 }
 
-/** An account's link, if there is one. */
-export interface AccountLink {
-  readonly partnerId: string;
-  /** The application that opened it; null: operators linked it. */
-  readonly applicationId: string | null;
-}
-
-/** Who has an account; undefined: nobody, or none is named. */
-export function linkOf(account: string): Fact<AccountLink | undefined> {
+/** Who has an account, and the application that opened it, unless operators linked it; undefined: nobody, or none is named. */
+export function linkOf(account: string): Fact<StoredAccount | undefined> {
   return account === '' ? noFact : queryFact(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
 }
 

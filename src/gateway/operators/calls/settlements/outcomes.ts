@@ -26,6 +26,7 @@ import { type OrderRejectReason, OrderRejectReasonSchema } from '../../../../gen
 import { instantRange, toMilliseconds } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import { allFacts, type Fact, noFact, queryFact } from '../../../store/facts.ts';
+import type { StoredAccount } from '../../../trading/accounts/store.ts';
 import { settleAllocation } from '../../../trading/allocations/settlement/rules.ts';
 import type { StoredAllocation } from '../../../trading/allocations/table.ts';
 import { settleApplication } from '../../../trading/applications/settlement/rules.ts';
@@ -37,8 +38,8 @@ import type { Settling } from '../../../trading/submission/rules.ts';
 import type { Submission } from '../../../trading/submission/table.ts';
 import { invalidField } from '../errors.ts';
 import {
-  type AccountLink,
   allocationsWithReference,
+  type Booked,
   type EnteredTrade,
   enteredBefore,
   enteredTrades,
@@ -140,7 +141,7 @@ function ofApplication({ state, reference, account, rejectReason }: ApplicationO
     touches: account === '' ? [] : [`account ${account}`],
     fact: () => linkOf(account),
     settle(row, facts, now) {
-      const link = facts as AccountLink | undefined;
+      const link = facts as StoredAccount | undefined;
       if (link !== undefined && link.partnerId !== row.partnerId)
         return { problem: "the account is another partner's" };
       const opener = link?.applicationId ?? row.id;
@@ -165,7 +166,7 @@ function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: Alloc
     fact: (partnerId) => allocationsWithReference(partnerId, settlement.brokerReference),
     settle(row, facts, now) {
       const allocation = row as Submission as StoredAllocation;
-      const namesakes = facts as readonly Pick<StoredAllocation, 'id' | 'account'>[];
+      const namesakes = facts as readonly Booked[];
       const other = namesakes.find(({ id, account }) => id !== allocation.id && account === allocation.account);
       if (other !== undefined) return { problem: `the broker has booked ${other.id} under this reference` };
       return settleAllocation(allocation, settlement, now) as Settling<never>;
