@@ -19,21 +19,17 @@ import { makeKey } from '../../edge/auth/keys.ts';
 import { insertKey, revokeKey } from '../../edge/auth/store.ts';
 import { rowsFact } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
-import { audit } from './audit.ts';
+import { type AuditEntry, audit } from './audit.ts';
 import { type AdminCall, type AdminParts, adminService, changeOwned, listed, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
-interface KeyAdminParts extends AdminParts {
-  /** The keys of the MACs of API keys. */
-  readonly keyMacKeys: SecretKeys;
-  readonly keySeals: KeySeals;
-}
-
-/** The operators' calls on partners' keys. `ended` notifies all replicas that a key has ended. */
+/** The operators' calls on partners' keys. `macKeys` make their MACs. `ended` notifies all replicas that a key has ended. */
 export function keyService(
-  { database, clock, ids, keyMacKeys, keySeals }: KeyAdminParts,
+  { database, clock, ids }: AdminParts,
+  macKeys: SecretKeys,
+  keySeals: KeySeals,
   ended: (keyId: string) => void,
 ) {
   return adminService(Keys, {
@@ -48,7 +44,7 @@ export function keyService(
         throw invalidField(`addresses[${everywhere}]`, 'must not be all addresses: a live key works from some only.');
       }
       if (database.environment === 'live' && areTooWide(addresses)) throw invalidField('addresses', tooWide);
-      const { id, key: secret, secretHash, macKey } = makeKey(database.environment, keyMacKeys, ids.keyHead());
+      const { id, key: secret, secretHash, macKey } = makeKey(database.environment, macKeys, ids.keyHead());
       const createdAt = clock.now();
       await changeOwned(database, partnerId, 'keys', rowsFact(countActiveKeys(partnerId)), ([counted]) => {
         if (Number(counted?.[0]?.active) >= maxActiveKeys) {
@@ -89,7 +85,7 @@ export function keyService(
     return database.transaction([find], ([rows]) => {
       const partnerId = ownerIn(rows);
       if (rows?.[0]?.revoked_at !== null) return { writes: [], result: [] };
-      return { writes: revocation(call, { partnerId, keyId, detail: { reason } }), result: [keyId] };
+      return { writes: revocation(call, partnerId, keyId, { reason }), result: [keyId] };
     });
   }
 
@@ -108,20 +104,15 @@ export function keyService(
         if (own[0]?.revoked_at === null) revoked.unshift(keyId);
         for (const id of revoked) ending.add(id);
         // The entry of a descendant names the key that it descends from.
-        const writes = revoked.flatMap((id) => {
-          const detail = id === keyId ? { reason } : { reason, child_of: keyId };
-          return revocation(call, { partnerId, keyId: id, detail });
-        });
+        const detailOf = (id: string) => (id === keyId ? { reason } : { reason, child_of: keyId });
+        const writes = revoked.flatMap((id) => revocation(call, partnerId, id, detailOf(id)));
         return { writes, result: revoked };
       },
     });
   }
 
   /** Ends a key and writes the audit entry. */
-  function revocation(
-    call: AdminCall,
-    { partnerId, keyId, detail }: { partnerId: string; keyId: string; detail: Record<string, unknown> },
-  ): Statement[] {
+  function revocation(call: AdminCall, partnerId: string, keyId: string, detail: AuditEntry['detail']): Statement[] {
     const at = clock.now();
     const entry = { partnerId, subject: keyId, detail, before: { revoked: false }, after: { revoked: true } };
     return [revokeKey(partnerId, keyId, at), audit(call, at, entry)];

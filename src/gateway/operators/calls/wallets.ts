@@ -23,12 +23,7 @@ import { walkLedger } from './ledger.ts';
 const usuallyListed = 100;
 
 /** The operators' calls on wallets. */
-export function walletService({
-  database,
-  clock,
-  ids,
-  walletSeals,
-}: AdminParts & { readonly walletSeals: WalletSeals }) {
+export function walletService({ database, clock, ids }: AdminParts, walletSeals: WalletSeals) {
   let verifying = false;
 
   return adminService(Wallets, {

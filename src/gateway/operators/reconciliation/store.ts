@@ -1,4 +1,4 @@
-import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
+import { joined, type SqlRow, type Statement, sql, statement } from '../../store/statement.ts';
 import type { BreakKindName } from './rules.ts';
 import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from './table.ts';
 
@@ -115,13 +115,11 @@ function itemsAfter(
 ): Statement {
   const ranges = columns.map((column, at) => {
     const equal = columns.slice(0, at).map((one) => `${one} = ? AND `);
-    return { sql: `(day = ? AND ${equal.join('')}${column} > ?)`, values: [day, ...after.slice(0, at + 1)] };
+    return statement(`(day = ? AND ${equal.join('')}${column} > ?)`, day, ...after.slice(0, at + 1));
   });
-  return statement(
-    `SELECT ${reconciliationItems.all.list} FROM reconciliation_items FORCE INDEX (${index})
-      WHERE ${ranges.map(({ sql }) => sql).join(' OR ')} ORDER BY day, ${columns.join(', ')} LIMIT ${most}`,
-    ...ranges.flatMap(({ values }) => values),
-  );
+  const list = statement(`SELECT ${reconciliationItems.all.list} FROM reconciliation_items FORCE INDEX (${index})`);
+  const order = statement(`ORDER BY day, ${columns.join(', ')} LIMIT ${most}`);
+  return sql`${list} WHERE ${joined(ranges, ' OR ')} ${order}`;
 }
 
 /** Which of some objects the statement of a day has. One row is read of each. */
@@ -181,17 +179,12 @@ export function listBreaks(
   after: readonly [day: string, id: string] | undefined,
   most: number,
 ): Statement {
-  const conditions: string[] = [];
-  const values: (string | number)[] = [];
-  const add = (condition: string, ...its: (string | number)[]) => {
-    conditions.push(condition);
-    values.push(...its);
-  };
-  if (partnerId !== '') add('partner_id = ?', partnerId);
-  if (openOnly) add('is_open = 1');
-  if (day !== '') add('day = ?', day);
-  if (after !== undefined && day !== '') add('id < ?', after[1]);
-  else if (after !== undefined) add('((day = ? AND id < ?) OR day < ?)', after[0], after[1], after[0]);
+  const conditions: Statement[] = [];
+  if (partnerId !== '') conditions.push(sql`partner_id = ${partnerId}`);
+  if (openOnly) conditions.push(sql`is_open = 1`);
+  if (day !== '') conditions.push(sql`day = ${day}`);
+  if (after !== undefined && day !== '') conditions.push(sql`id < ${after[1]}`);
+  else if (after !== undefined) conditions.push(sql`((day = ${after[0]} AND id < ${after[1]}) OR day < ${after[0]})`);
   const index = openOnly
     ? partnerId === ''
       ? 'reconciliation_breaks_open'
@@ -199,10 +192,7 @@ export function listBreaks(
     : partnerId === ''
       ? 'reconciliation_breaks_day'
       : 'PRIMARY';
-  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-  return statement(
-    `SELECT ${reconciliationBreaks.all.list} FROM reconciliation_breaks FORCE INDEX (${index}) ${where}
-      ORDER BY day DESC, id DESC LIMIT ${most}`,
-    ...values,
-  );
+  const list = statement(`SELECT ${reconciliationBreaks.all.list} FROM reconciliation_breaks FORCE INDEX (${index})`);
+  const where = conditions.length === 0 ? statement('') : sql`WHERE ${joined(conditions, ' AND ')}`;
+  return sql`${list} ${where} ORDER BY day DESC, id DESC LIMIT ${statement(String(most))}`;
 }

@@ -8,7 +8,7 @@ import { enumWords } from '../../../../kit/enums.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
-import { milliseconds, type SqlRow, type Statement, statement } from '../../../store/statement.ts';
+import { joined, milliseconds, type SqlRow, type Statement, statement } from '../../../store/statement.ts';
 import { type AdminCalls, usuallyListed } from '../call.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 import { shownKindOf } from './objects.ts';
@@ -88,15 +88,13 @@ function findUnsettled(
   most: number,
 ): Statement {
   const { sql, partner, createdAt, position } = sources[kind];
-  const conditions = [
+  const found = [
+    statement(sql),
     ...(partnerId === undefined ? [] : [statement(`${partner} = ?`, partnerId)]),
     ...(until === undefined ? [] : [statement(`${createdAt} <= ?`, new Date(until))]),
     ...(after === '' ? [] : [statement(`${position} > ?`, after)]),
   ];
-  return statement(
-    `${[sql, ...conditions.map((condition) => condition.sql)].join(' AND ')} ORDER BY position LIMIT ${most}`,
-    ...conditions.flatMap(({ values }) => values),
-  );
+  return joined([joined(found, ' AND '), statement(`ORDER BY position LIMIT ${most}`)], ' ');
 }
 
 /** Counts the unsettled cancels or documents, at most so many, and finds the oldest. */
@@ -145,11 +143,8 @@ export function unsettledCalls(
       const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
       const { data, nextCursor } = await pages.read('unsettled', kinds, filter, cursor, limit || usuallyListed);
       const shown = await readShown(database, data);
-      const proposals = await readOpenProposals(
-        database,
-        data.map(({ row }) => toOwned(row)),
-        now,
-      );
+      const owned = data.map(({ row }) => ({ partnerId: String(row.partner_id), id: String(row.id) }));
+      const proposals = await readOpenProposals(database, owned, now);
       const objects = data.map((each) => ({
         ...toMessage(each.kind, each.row, now, clock.realNow()),
         object: shown.get(String(each.row.id)),
@@ -158,10 +153,6 @@ export function unsettledCalls(
       return { objects, nextCursor };
     },
   };
-}
-
-function toOwned(row: SqlRow) {
-  return { partnerId: String(row.partner_id), id: String(row.id) };
 }
 
 /** The objects as their partners see them now, by their ids. */

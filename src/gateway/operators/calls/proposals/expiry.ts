@@ -16,13 +16,8 @@ export function proposalExpiry(database: Database, timeOf: RemovalTime, holder: 
   return removalWorker({ database, holder, timeOf, name: overdueProposals.name, restMs }, async (now, most) => {
     const overdue = (await database.read(findOverdueProposals(now, most))).map(proposalKey.read);
     for (const [partnerId, own] of groupBy(overdue, (one) => one.partnerId)) {
-      await database.write(
-        expireProposals(
-          partnerId,
-          own.map(({ id }) => id),
-          now,
-        ),
-      );
+      const ids = own.map(({ id }) => id);
+      await database.write(expireProposals(partnerId, ids, now));
     }
     return overdue.length;
   });

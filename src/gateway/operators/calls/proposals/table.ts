@@ -1,5 +1,5 @@
 import type { RemovedRows } from '../../../store/removal.ts';
-import { type Statement, statement } from '../../../store/statement.ts';
+import { joined, type Statement, sql, statement } from '../../../store/statement.ts';
 import { defineTable, instant, longText, optional, type RowOf, type ShownBy, text } from '../../../store/table.ts';
 
 /**
@@ -72,11 +72,9 @@ export function listProposals(wanted: ProposalList, now: number, most: number): 
   const isBefore = before === undefined ? statement("id > ''") : statement('id < ?', before);
   if (state !== 'expired') return pageOf(wanted, state, [...(state === 'open' ? [isInTime] : []), isBefore], most);
   // Those that are stored as expired, and those that will be. Each part is read in the order of an index.
-  const parts = [pageOf(wanted, 'expired', [isBefore], most), pageOf(wanted, 'open', [isOver, isBefore], most)];
-  return statement(
-    `${parts.map(({ sql }) => `(${sql})`).join(' UNION ALL ')} ORDER BY id DESC LIMIT ${most}`,
-    ...parts.flatMap(({ values }) => values),
-  );
+  const expired = pageOf(wanted, 'expired', [isBefore], most);
+  const over = pageOf(wanted, 'open', [isOver, isBefore], most);
+  return sql`(${expired}) UNION ALL (${over}) ORDER BY id DESC LIMIT ${statement(String(most))}`;
 }
 
 /** Those that are stored in a state, newest first. */
@@ -86,19 +84,14 @@ function pageOf(
   more: readonly Statement[],
   most: number,
 ): Statement {
-  const conditions = [
-    ...(object === undefined
-      ? []
-      : [statement('partner_id = ?', object.partnerId), statement('object_id = ?', object.objectId)]),
-    ...(stored === undefined ? [] : [statement('state = ?', stored)]),
-    ...more,
-  ];
+  const equal = {
+    ...(object && { partnerId: object.partnerId, objectId: object.objectId }),
+    ...(stored && { state: stored }),
+  };
+  const conditions = [...(Object.keys(equal).length === 0 ? [] : [proposals.where(equal)]), ...more];
   const index = object !== undefined ? 'proposals_object' : stored !== undefined ? 'proposals_state' : 'proposals_id';
-  const where = conditions.map(({ sql }) => sql).join(' AND ');
-  return statement(
-    `SELECT ${proposals.all.list} FROM proposals FORCE INDEX (${index}) WHERE ${where} ORDER BY id DESC LIMIT ${most}`,
-    ...conditions.flatMap(({ values }) => values),
-  );
+  const list = `SELECT ${proposals.all.list} FROM proposals FORCE INDEX (${index}) WHERE`;
+  return joined([statement(list), joined(conditions, ' AND '), statement(`ORDER BY id DESC LIMIT ${most}`)], ' ');
 }
 
 /** Counts the open proposals, at most so many, and finds the oldest. `now` is business time. */
@@ -134,10 +127,6 @@ export function findOverdueProposals(now: number, most: number): Statement {
 
 /** Stores that proposals of a partner have expired, unless they are decided since. `now` is business time. */
 export function expireProposals(partnerId: string, ids: readonly string[], now: number): Statement {
-  const { sql, values } = proposals.where({ partnerId, id: ids });
-  return statement(
-    `UPDATE proposals FORCE INDEX (PRIMARY) SET state = 'expired' WHERE ${sql} AND state = 'open' AND expires_at <= ?`,
-    ...values,
-    new Date(now),
-  );
+  return sql`UPDATE proposals FORCE INDEX (PRIMARY) SET state = 'expired'
+    WHERE ${proposals.where({ partnerId, id: ids })} AND state = 'open' AND expires_at <= ${new Date(now)}`;
 }
