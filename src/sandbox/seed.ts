@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { walkLedger } from '../gateway/operators/calls/ledger.ts';
 import { sealKeys } from '../gateway/operators/secret-keys/sealed-keys.ts';
 import { sealWallets } from '../gateway/operators/secret-keys/sealed-wallets.ts';
 import { type Database, openDatabase } from '../gateway/store/database.ts';
@@ -52,7 +51,7 @@ export async function seedPartners(options: SeedOptions): Promise<SeededPartner[
       });
       partners.push(partner);
     }
-    await sealWallets(sealing, walkLedger);
+    await sealWallets(sealing);
     await openAccounts(
       options.simulatorAddress,
       partners.flatMap(({ accounts }) => accounts),

@@ -36,12 +36,11 @@ export const gatewayCommands: Readonly<Record<string, (args: string[]) => Promis
   },
   keys: async (args) => {
     const { keysCommand } = await import('../operators/secret-keys/command.ts');
-    const { walkLedger } = await import('../operators/calls/ledger.ts');
     const reachWithRing = async () => {
       const config = readOrExit(readKeysConfig);
       return { ...(await reach(config)), ring: config.secretKey.first, acceptsUnsealed: acceptsUnsealedRows(config) };
     };
-    process.exitCode = await keysCommand(args, reachWithRing, walkLedger);
+    process.exitCode = await keysCommand(args, reachWithRing);
   },
   'operator-token': async (args) => {
     const { operatorTokenCommand } = await import('../operators/calls/operator-token-command.ts');

@@ -56,7 +56,6 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const environment = environmentServices({ ...base, changed: notify.environmentChanged, simulator, timeoutMs });
   const { recorder, allKinds: kinds } = work;
   const settling = settlements({ ...base, recorder, kinds });
-  const mayApproveOwn = base.config.singleOperator;
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,
@@ -67,7 +66,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     auditService(base),
     walletService(base, base.walletSeals),
     settling.service,
-    proposalService({ ...base, kinds, actions: [settling.action], mayApproveOwn }),
+    proposalService(base, base.cursors, kinds, [settling.action], base.config.singleOperator),
     adminService(Webhooks, webhookCalls(base, parts)),
     ...(base.database.environment === 'sandbox' ? [environment.clock] : []),
   ];

@@ -3,16 +3,20 @@ import type { BreakKind } from '../../../gen/marina/admin/v1/reconciliation_pb.t
 import { daysBefore, lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
 import type { EnumName } from '../../../kit/enums.ts';
 import { groupBy } from '../../../kit/group.ts';
-import type { StoredBreak, StoredItem } from './table.ts';
 
 export type BreakKindName = EnumName<typeof BreakKind>;
 
 /** A difference that a comparison found. */
-export interface Difference
-  extends Pick<
-    StoredBreak,
-    'kind' | 'partnerId' | 'objectId' | 'account' | 'symbol' | 'ours' | 'brokers' | 'isUnsettled'
-  > {
+export interface Difference {
+  readonly kind: BreakKindName;
+  /** Empty when it is not known. */
+  readonly partnerId: string;
+  readonly objectId: string;
+  readonly account: string;
+  readonly symbol: string;
+  readonly ours: string;
+  readonly brokers: string;
+  readonly isUnsettled: boolean;
   /** What tells it apart from others of its kind, object, account and symbol. */
   readonly subject: string;
 }
@@ -264,9 +268,16 @@ export function compareAllocation(
 }
 
 /** A record of the statement that changes or states what an account holds. */
-export interface HoldingRecord
-  extends Pick<StoredItem, 'section' | 'account' | 'symbol' | 'state' | 'quantity' | 'amountKobo' | 'otherKobo'> {
+export interface HoldingRecord {
+  /** Of the statement, or of that of the day before. */
+  readonly section: 'trade' | 'allocation' | 'position' | 'position_before' | 'cash' | 'cash_before' | 'order';
+  readonly account: string;
+  readonly symbol: string;
   readonly side: string;
+  readonly state: string;
+  readonly quantity: bigint;
+  readonly amountKobo: bigint | null;
+  readonly otherKobo: bigint | null;
 }
 
 interface AccountSums {
@@ -363,11 +374,17 @@ export function breakId(day: string, { kind, objectId, account, symbol, subject 
 }
 
 /** The members of a break that later runs change. */
-type BreakFacts = Pick<
-  StoredBreak,
-  | ('ours' | 'brokers' | 'isOpen' | 'run' | 'lastSeenAt' | 'goneAt')
-  | ('acknowledgedBy' | 'acknowledgedAt' | 'acknowledgedReason')
->;
+interface BreakFacts {
+  readonly ours: string;
+  readonly brokers: string;
+  readonly isOpen: boolean;
+  readonly run: number;
+  readonly lastSeenAt: number;
+  readonly goneAt: number | null;
+  readonly acknowledgedBy: string | null;
+  readonly acknowledgedAt: number | null;
+  readonly acknowledgedReason: string | null;
+}
 
 const notAcknowledged = { acknowledgedBy: null, acknowledgedAt: null, acknowledgedReason: null };
 

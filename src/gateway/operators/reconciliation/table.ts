@@ -12,7 +12,7 @@ import {
   text,
   whole,
 } from '../../store/table.ts';
-import type { BreakKindName } from './rules.ts';
+import type { BreakKindName, HoldingRecord } from './rules.ts';
 
 export type RunState = EnumName<typeof ReconciliationState>;
 
@@ -70,9 +70,6 @@ export const reconciliationRuns = defineTable({
 
 export type StoredRun = RowOf<typeof reconciliationRuns>;
 
-/** The sections of a statement, and those of the day before. */
-type ItemSection = 'order' | 'trade' | 'allocation' | 'position' | 'position_before' | 'cash' | 'cash_before';
-
 /** The records of statements, while their days are compared. */
 export const reconciliationItems = defineTable({
   name: 'reconciliation_items',
@@ -80,7 +77,7 @@ export const reconciliationItems = defineTable({
     day: day(),
     /** The id the gateway gave the order or allocation, as the broker has it; empty if it has none. */
     objectId: text(64),
-    section: text<ItemSection>(16),
+    section: text<HoldingRecord['section']>(16),
     /** What else tells it apart: a trade's account and id, a position's account and symbol, a balance's account. */
     itemId: text(130),
     account: text(64),

@@ -2,7 +2,7 @@ import type { Reached } from '../../store/data-source.ts';
 import { openForReading } from '../../store/database.ts';
 import { reseal } from './reseal.ts';
 import { type FirstSealOptions, sealKeys } from './sealed-keys.ts';
-import { sealWallets, type WalkLedger } from './sealed-wallets.ts';
+import { sealWallets } from './sealed-wallets.ts';
 import { describeStatus, ringStatus } from './status.ts';
 
 const usage = `usage: node src/main.js keys status
@@ -23,7 +23,6 @@ const verbs = ['status', 'reseal', 'seal'];
 export async function keysCommand(
   [verb, ...more]: string[],
   reach: () => Promise<Reached & Pick<FirstSealOptions, 'ring' | 'acceptsUnsealed'>>,
-  walk: WalkLedger,
 ): Promise<number> {
   const isRight = verb === 'seal' ? more.every((id) => /^key_[a-z2-7]{20}$/.test(id)) : more.length === 0;
   if (!isRight || !verbs.includes(verb ?? '')) {
@@ -35,7 +34,7 @@ export async function keysCommand(
   try {
     const options = { database, ring, acceptsUnsealed, print: console.log };
     if (verb === 'reseal') await reseal(options);
-    const isSealed = verb !== 'seal' || (await sealAll(options, more, walk));
+    const isSealed = verb !== 'seal' || (await sealAll(options, more));
     const now = Date.now();
     for (const line of describeStatus(await ringStatus(database, ring, now), now)) console.log(line);
     return isSealed ? 0 : 1;
@@ -48,7 +47,7 @@ export async function keysCommand(
 }
 
 /** Seals keys and ledgers, also if one of them has something that cannot be sealed. */
-async function sealAll(options: FirstSealOptions, named: readonly string[], walk: WalkLedger): Promise<boolean> {
+async function sealAll(options: FirstSealOptions, named: readonly string[]): Promise<boolean> {
   const areKeysSealed = await sealKeys(options, named);
-  return (await sealWallets(options, walk)) && areKeysSealed;
+  return (await sealWallets(options)) && areKeysSealed;
 }

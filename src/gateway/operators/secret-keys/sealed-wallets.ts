@@ -3,19 +3,10 @@ import { type KeyRing, keysFor } from '../../../kit/key-ring.ts';
 import { fixed } from '../../../kit/watched-files.ts';
 import type { Database } from '../../store/database.ts';
 import { type Statement, statement } from '../../store/statement.ts';
-import { headAt, type LedgerFault, type LedgerHead } from '../../trading/wallet/rules.ts';
+import { headAt, type LedgerHead } from '../../trading/wallet/rules.ts';
 import { toEntry, transfers, WalletSeals, walletSealUse, wallets } from '../../trading/wallet/store.ts';
+import { walkLedger } from '../calls/ledger.ts';
 import { type FirstSealOptions, resealRows, restMs, type SealCounts, type SealOptions } from './sealed-keys.ts';
-
-/** Walks a part of a ledger after an entry, as VerifyLedger does; undefined if the entry is missing. */
-export type WalkLedger = (
-  database: Database,
-  partnerId: string,
-  after: bigint,
-  options: { readonly seals: WalletSeals },
-) => Promise<
-  { readonly complete: boolean; readonly faults: readonly LedgerFault[]; readonly last: LedgerHead } | undefined
->;
 
 interface StoredWallet {
   readonly head: LedgerHead;
@@ -31,10 +22,7 @@ const maxTries = 20;
  * is, and so does one that no gateway sealed to its end, while such rows are refused: nobody rightly wrote what is not sealed.
  * It may run at any time, and again after it was killed. Answers whether every ledger is sealed.
  */
-export async function sealWallets(
-  { database, ring, print, acceptsUnsealed }: FirstSealOptions,
-  walk: WalkLedger,
-): Promise<boolean> {
+export async function sealWallets({ database, ring, print, acceptsUnsealed }: FirstSealOptions): Promise<boolean> {
   const seals = sealsUnder(ring, database);
   const counts = { sealed: 0, before: 0, left: 0 };
   for await (const some of storedWallets(database)) {
@@ -45,7 +33,7 @@ export async function sealWallets(
         continue;
       }
       const isRefused = proof !== 'forged' && !acceptsUnsealed;
-      const why = isRefused ? refusedRow : await sealOne(database, seals, stored, walk);
+      const why = isRefused ? refusedRow : await sealOne(database, seals, stored);
       if (why === undefined) counts.sealed += 1;
       else {
         counts.left += 1;
@@ -62,12 +50,7 @@ const refusedRow =
   'its end is not sealed, and MARINA_UNSEALED_ROWS refuses such rows. Outside an upgrade somebody changed it: restore a backup';
 
 /** Seals a ledger. Answers why not, if it cannot. */
-async function sealOne(
-  database: Database,
-  seals: WalletSeals,
-  found: StoredWallet,
-  walk: WalkLedger,
-): Promise<string | undefined> {
+async function sealOne(database: Database, seals: WalletSeals, found: StoredWallet): Promise<string | undefined> {
   const { partnerId } = found.head;
   let stored: StoredWallet | undefined = found;
   // An entry whose seal is right needs no second walk before it.
@@ -75,7 +58,7 @@ async function sealOne(
   for (let tries = 0; tries < maxTries && stored !== undefined; tries += 1) {
     if (seals.prove(stored.head, stored.seal) === 'sealed') return undefined;
     for (let complete = false; !complete; ) {
-      const walked = await walk(database, partnerId, after, { seals });
+      const walked = await walkLedger(database, partnerId, after, { seals });
       const [fault] = walked?.faults ?? [];
       if (walked === undefined) return `entry ${after} is missing`;
       if (fault !== undefined) return `entry ${fault.sequence} ${fault.id}: ${fault.detail}`;

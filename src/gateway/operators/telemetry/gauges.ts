@@ -74,42 +74,30 @@ export class Gauges {
   };
 
   readonly #setReconciliation = (days: ReconciliationFigures | undefined): void => {
-    const {
-      reconciliationBreaks,
-      reconciliationLastDay,
-      reconciliationOverdue,
-      reconciliationOverdueAge,
-      reconciliationNotOffered,
-    } = this.sources.metrics;
-    reconciliationBreaks.reset();
-    for (const [kind, count] of days?.breaks ?? []) reconciliationBreaks.set({ kind }, count);
+    const { metrics } = this.sources;
     const lastDayEndsAt = days?.lastDayEndsAt;
-    setFigure([reconciliationLastDay, () => lastDayEndsAt && lastDayEndsAt / 1_000]);
-    setFigure([reconciliationOverdue, () => days?.overdue]);
-    setFigure([reconciliationOverdueAge, () => days && days.overdueMs / 1_000]);
-    setFigure([reconciliationNotOffered, () => days && Number(days.isOffered === false)]);
+    setFigure([metrics.reconciliationBreaks, 'kind', () => days?.breaks ?? []]);
+    setFigure([metrics.reconciliationLastDay, () => lastDayEndsAt && lastDayEndsAt / 1_000]);
+    setFigure([metrics.reconciliationOverdue, () => days?.overdue]);
+    setFigure([metrics.reconciliationOverdueAge, () => days && days.overdueMs / 1_000]);
+    setFigure([metrics.reconciliationNotOffered, () => days && Number(days.isOffered === false)]);
   };
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
     const { metrics, holder } = this.sources;
-    const { unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken, removalOverdue } = metrics;
-    const gauges = [unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken, removalOverdue];
-    for (const gauge of gauges) gauge.reset();
-    for (const { kind, state, count, oldestMs } of backlog?.unsettled ?? []) {
-      unsettled.set({ kind, state }, count);
-      unsettledAge.set({ kind, state }, oldestMs / 1_000);
+    const { unsettled = [], removal = [], leases = [], outbox } = backlog ?? {};
+    metrics.unsettled.reset();
+    metrics.unsettledAge.reset();
+    for (const { kind, state, count, oldestMs } of unsettled) {
+      metrics.unsettled.set({ kind, state }, count);
+      metrics.unsettledAge.set({ kind, state }, oldestMs / 1_000);
     }
-    if (backlog !== undefined) {
-      outbox.set({ consumer: 'webhooks' }, backlog.outbox.count);
-      outboxAge.set({ consumer: 'webhooks' }, backlog.outbox.oldestMs / 1_000);
-    }
-    for (const { worker, overdueMs } of backlog?.removal ?? []) removalOverdue.set({ worker }, overdueMs / 1_000);
-    for (const { name, holder: who } of backlog?.leases ?? []) {
-      // Each process has its own dispatcher lease, with its own name.
-      const lease = name.startsWith(dispatcherLeasePrefix) ? 'dispatcher' : name;
-      leasesTaken.inc({ lease });
-      if (who === holder) leasesHeld.inc({ lease });
-    }
+    setFigure([metrics.outbox, 'consumer', () => (outbox ? [['webhooks', outbox.count]] : [])]);
+    setFigure([metrics.outboxAge, 'consumer', () => (outbox ? [['webhooks', outbox.oldestMs / 1_000]] : [])]);
+    setFigure([metrics.removalOverdue, 'worker', () => removal.map((one) => [one.worker, one.overdueMs / 1_000])]);
+    const own = leases.filter((lease) => lease.holder === holder);
+    setFigure([metrics.leasesTaken, 'lease', () => leases.map(({ name }) => [leaseOf(name), 1])]);
+    setFigure([metrics.leasesHeld, 'lease', () => own.map(({ name }) => [leaseOf(name), 1])]);
   };
 
   async #readEndpoints() {
@@ -136,6 +124,11 @@ export class Gauges {
       webhookUndelivered.set({ partner, by }, (now - since) / 1_000);
     }
   };
+}
+
+/** A lease's label. Each process has its own dispatcher lease, with its own name. */
+function leaseOf(name: string): string {
+  return name.startsWith(dispatcherLeasePrefix) ? 'dispatcher' : name;
 }
 
 function setFigure(figure: Figure): void {

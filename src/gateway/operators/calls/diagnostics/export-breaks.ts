@@ -1,11 +1,10 @@
 import { status } from '@grpc/grpc-js';
-import type { Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { ExportReconciliationBreaksRequest } from '../../../../gen/marina/admin/v1/reconciliation_pb.ts';
 import { csvLine } from '../../../../kit/csv.ts';
 import type { Database } from '../../../store/database.ts';
 import { listBreaks } from '../../reconciliation/store.ts';
 import { reconciliationBreaks } from '../../reconciliation/table.ts';
-import type { AdminCall, AdminCalls } from '../call.ts';
+import type { AdminCall } from '../call.ts';
 import { AdminError } from '../errors.ts';
 import { wantedKind } from './reconciliation.ts';
 
@@ -17,7 +16,7 @@ const columns = [
 ];
 
 /** The operators' call that exports breaks as CSV. One export reads one page of breaks at a time. */
-export function exportCalls(database: Database): Pick<AdminCalls<typeof Diagnostics>, 'exportReconciliationBreaks'> {
+export function exportCalls(database: Database) {
   let underWay = false;
 
   async function* exportReconciliationBreaks(

@@ -1,28 +1,21 @@
 import { status } from '@grpc/grpc-js';
-import {
-  type Diagnostics,
-  type ReconcileNowRequest,
-  ReconcileOutcome,
-} from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { type ReconcileNowRequest, ReconcileOutcome } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../../../kit/clock.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import { asApiError } from '../../../edge/errors.ts';
 import type { Database } from '../../../store/database.ts';
 import { statement } from '../../../store/statement.ts';
+import type { Canceller } from '../../../trading/orders/cancel.ts';
 import type { Reconciled } from '../../../trading/submission/reconcile.ts';
 import { lookUps } from '../../../trading/submission/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminCalls, requirePartner } from '../call.ts';
+import { type AdminCall, requirePartner } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 import { shownKindOf } from './objects.ts';
 import type { UnsettledPages, UnsettledWord } from './unsettled.ts';
 
 interface Facts {
   readonly state: string;
-}
-
-interface CancelFacts extends Facts {
-  readonly cancelUntil: number | null;
 }
 
 /** Queries the broker's record of one object. */
@@ -35,17 +28,7 @@ interface ReconcileParts extends Record<'order' | 'application' | 'allocation', 
   readonly clock: Clock;
   readonly log: Logger;
   readonly pages: UnsettledPages;
-  readonly cancel: {
-    reconcileNow(
-      partnerId: string,
-      id: string,
-    ): Promise<{
-      readonly before: CancelFacts;
-      readonly after: CancelFacts;
-      /** The result of the query; undefined if there was none. */
-      readonly lookUp: 'found' | 'missing' | undefined;
-    }>;
-  };
+  readonly cancel: Pick<Canceller, 'reconcileNow'>;
 }
 
 /** Kinds that can be reconciled. A document is settled by the partner's next send or `Documents.ReleaseDocument`. */
@@ -67,7 +50,7 @@ interface Target {
 }
 
 /** The operators' call that reconciles objects now. */
-export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
+export function reconcileCalls(parts: ReconcileParts) {
   const { database, clock, log, pages } = parts;
   let underWay = false;
 

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import type { Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import {
   type AcknowledgeBreakRequest,
   BreakKind,
@@ -29,13 +28,8 @@ import {
   type StoredRun,
 } from '../../reconciliation/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminCalls, usuallyListed } from '../call.ts';
+import { type AdminCall, usuallyListed } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
-
-type ReconciliationCalls = Pick<
-  AdminCalls<typeof Diagnostics>,
-  'reconcileDay' | 'listReconciliations' | 'listReconciliationBreaks' | 'acknowledgeBreak'
->;
 
 const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
 
@@ -46,12 +40,7 @@ const pollMs = 200;
 const maxRead = 1_000;
 
 /** The operators' calls about the reconciliation with the broker's statements. `wake` wakes the process that compares days. */
-export function reconciliationCalls(
-  database: Database,
-  clock: Clock,
-  cursors: Cursors,
-  wake: () => void,
-): ReconciliationCalls {
+export function reconciliationCalls(database: Database, clock: Clock, cursors: Cursors, wake: () => void) {
   async function reconcileDay({ day, reason }: ReconcileDayRequest, call: AdminCall) {
     await checkDay(day);
     const now = clock.now();

@@ -1,4 +1,4 @@
-import { BrokerClockAgreement, type Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { BrokerClockAgreement } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { atMost } from '../../../../kit/at-most.ts';
 import type { SystemClock } from '../../../../kit/clock.ts';
 import { groupBy } from '../../../../kit/group.ts';
@@ -15,7 +15,6 @@ import { readReconciliation } from '../../reconciliation/figures-store.ts';
 import { type BacklogFigures, maxCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Health } from '../../telemetry/health.ts';
-import type { AdminCalls } from '../call.ts';
 import { countOpenProposals } from '../proposals/table.ts';
 import { countUnsettled } from './unsettled.ts';
 
@@ -47,7 +46,7 @@ const longestMs = 3_000;
 const maxLeases = 500;
 
 /** The operators' call that shows the state of the gateway. */
-export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
+export function statusCalls(parts: StatusParts) {
   const { database, clock, nats, stream, broker, clocks } = parts;
 
   async function getStatus() {

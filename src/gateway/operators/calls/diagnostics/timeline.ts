@@ -1,6 +1,5 @@
 import { status } from '@grpc/grpc-js';
 import {
-  type Diagnostics,
   type GetTimelineRequest,
   type TimelineEntry,
   TimelineSource,
@@ -16,7 +15,6 @@ import { type History, lookUps } from '../../../trading/submission/table.ts';
 import { transfers } from '../../../trading/wallet/store.ts';
 import type { AnswerOf } from '../answer.ts';
 import { auditEntries } from '../audit.ts';
-import type { AdminCalls } from '../call.ts';
 import { AdminError } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 import { shownKindOf } from './objects.ts';
@@ -96,11 +94,7 @@ const others: Readonly<Record<string, { readonly find: string; readonly sources:
 };
 
 /** The operators' call that shows what happened to an object. */
-export function timelineCalls(
-  database: Database,
-  kinds: Kinds,
-  clock: Clock,
-): Pick<AdminCalls<typeof Diagnostics>, 'getTimeline'> {
+export function timelineCalls(database: Database, kinds: Kinds, clock: Clock) {
   async function getTimeline(request: GetTimelineRequest) {
     const id = request.id.startsWith('msg_') ? await findObject(request.id) : request.id;
     const kind = kinds.ofId(id);
@@ -135,10 +129,10 @@ export function timelineCalls(
     const steps = later.slice(0, most);
     const hasMore = later.length > most;
     const end = steps.at(-1);
-    const events = await readEvents(partnerId, id, {
-      after: last === undefined ? 0 : instantOf(last),
-      until: hasMore && end !== undefined ? instantOf(end) : endOfTime,
-    });
+    // By the instants of their changes: after one instant, up to another.
+    const after = last === undefined ? 0 : instantOf(last);
+    const until = hasMore && end !== undefined ? instantOf(end) : endOfTime;
+    const events = await readEvents(partnerId, id, after, until);
     const lastStep = Number(end?.sequence ?? afterStep);
     return { entries: [...steps.map(stepEntry), ...events], lastStep, hasMore };
   }
@@ -149,8 +143,8 @@ export function timelineCalls(
   }
 
   /** The events of an object with their webhook attempts. */
-  async function readEvents(partnerId: string, id: string, window: EventWindow): Promise<Entry[]> {
-    const events = (await read(findEvents(partnerId, id, window))).map(eventEntry);
+  async function readEvents(partnerId: string, id: string, after: number, until: number): Promise<Entry[]> {
+    const events = (await read(findEvents(partnerId, id, after, until))).map(eventEntry);
     const eventOf = new Map(events.map((event) => [event.version, event]));
     if (events.length === 0) return [];
     const versions = events.map(({ version }) => version);
@@ -191,13 +185,7 @@ function stepEntry(row: SqlRow): Entry {
   };
 }
 
-/** Selects an object's events by the instants of their changes: after one instant, up to another. */
-interface EventWindow {
-  readonly after: number;
-  readonly until: number;
-}
-
-function findEvents(partnerId: string, objectId: string, { after, until }: EventWindow): Statement {
+function findEvents(partnerId: string, objectId: string, after: number, until: number): Statement {
   return sql`SELECT e.version, e.id, e.occurred_at, e.type, d.state AS delivery, d.due_at
     FROM feed_events e FORCE INDEX (feed_events_object)
     LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version

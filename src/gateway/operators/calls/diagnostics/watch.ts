@@ -1,12 +1,11 @@
 import { status } from '@grpc/grpc-js';
-import type { Diagnostics, WatchEventsRequest } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
+import type { WatchEventsRequest } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { toMilliseconds } from '../../../../kit/clock.ts';
 import { Wakeup } from '../../../../kit/worker.ts';
 import { FeedReader, type FeedWatch, findLastVersions, toVersions } from '../../../delivery/events/feed.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { statement } from '../../../store/statement.ts';
-import type { AdminCalls } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 
 /** The version of the last event sent, by partner. */
@@ -20,11 +19,7 @@ const heartbeatMs = 10_000;
 const pollPartnersMs = 2_000;
 
 /** The operators' call that streams events. It reads each partner's feed as the partner does, so no event is left out. */
-export function watchCalls(
-  database: Database,
-  feedWatch: FeedWatch,
-  cursors: Cursors,
-): Pick<AdminCalls<typeof Diagnostics>, 'watchEvents'> {
+export function watchCalls(database: Database, feedWatch: FeedWatch, cursors: Cursors) {
   const reader = new FeedReader(database);
 
   async function* watchEvents({ cursor, since, partnerIds }: WatchEventsRequest, _: unknown, signal: AbortSignal) {

@@ -40,18 +40,16 @@ export interface ProposedAction {
   apply(approval: Approval): Promise<{ readonly changed: boolean; readonly objectState: string }>;
 }
 
-interface ProposalParts extends AdminParts {
-  readonly cursors: Cursors;
-  readonly kinds: Kinds;
-  readonly actions: readonly ProposedAction[];
-  /** Whether an operator may approve his own proposals. */
-  readonly mayApproveOwn: boolean;
-}
-
 const states = enumWords<typeof ProposalState>(ProposalStateSchema);
 
-/** The operators' calls that decide proposals. */
-export function proposalService({ database, clock, cursors, kinds, actions, mayApproveOwn }: ProposalParts) {
+/** The operators' calls that decide proposals. `mayApproveOwn`: an operator may approve his own ones. */
+export function proposalService(
+  { database, clock }: AdminParts,
+  cursors: Cursors,
+  kinds: Kinds,
+  actions: readonly ProposedAction[],
+  mayApproveOwn: boolean,
+) {
   const read = (id: string) => readProposal(database, id);
 
   const toMessage = (row: StoredProposal) => toProposal(row, clock.now());

@@ -57,7 +57,7 @@ export type Namesake = ShownBy<typeof namesake>;
 
 /** The partner's newest orders with an exchange's id; empty: none is named. */
 export function ordersWithId(partnerId: string, exchangeOrderId: string): Fact<readonly Namesake[]> {
-  if (exchangeOrderId === '') return noOne;
+  if (exchangeOrderId === '') return noneOf;
   const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
   const like = orders.find({ partnerId, exchangeOrderId }, namesake, newest, 'orders_exchange_order_id');
   return queryFact(like, (rows) => rows.map(namesake.read));
@@ -74,14 +74,14 @@ export function isOfAnother(order: Namesake, namesakes: readonly Namesake[]): st
 
 const booked = allocations.only('id', 'account');
 /** An allocation that the broker has under a reference. */
-export type Booked = ShownBy<typeof booked>;
+type Booked = ShownBy<typeof booked>;
 
 /** The partner's allocations with a broker's reference; undefined: none is named. */
 export function allocationsWithReference(
   partnerId: string,
   brokerReference: string | undefined,
 ): Fact<readonly Booked[]> {
-  if (brokerReference === undefined) return noOne;
+  if (brokerReference === undefined) return noneOf;
   const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
   const like = allocations.find({ partnerId, brokerReference }, booked, newest, 'allocations_broker_reference');
   return queryFact(like, (rows) => rows.map(booked.read));
@@ -92,4 +92,5 @@ export function linkOf(account: string): Fact<StoredAccount | undefined> {
   return account === '' ? noFact : queryFact(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
 }
 
-const noOne: Fact<readonly never[]> = { ...noFact, value: () => [], expected: { value: [], guards: [] } };
+/** The fact of a list for which nothing is read. */
+export const noneOf: Fact<readonly never[]> = { ...noFact, value: () => [], expected: { value: [], guards: [] } };

@@ -25,40 +25,37 @@ import {
 import { type OrderRejectReason, OrderRejectReasonSchema } from '../../../../gen/marina/gateway/v1/orders_pb.ts';
 import { instantRange, toMilliseconds } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
-import { allFacts, type Fact, noFact, queryFact } from '../../../store/facts.ts';
-import type { StoredAccount } from '../../../trading/accounts/store.ts';
+import { allFacts, type Fact, queryFact } from '../../../store/facts.ts';
 import { settleAllocation } from '../../../trading/allocations/settlement/rules.ts';
 import type { StoredAllocation } from '../../../trading/allocations/table.ts';
 import { settleApplication } from '../../../trading/applications/settlement/rules.ts';
 import type { StoredApplication } from '../../../trading/applications/table.ts';
 import { type SettledTrade, settleOrder } from '../../../trading/orders/settlement/rules.ts';
 import { findTradeSteps, maxTradeSteps, type StoredOrder, toTradeStep } from '../../../trading/orders/table.ts';
-import { type KnownTrade, type TradeStep, tradesOf } from '../../../trading/orders/trades/rules.ts';
+import { type TradeStep, tradesOf } from '../../../trading/orders/trades/rules.ts';
 import type { Settling } from '../../../trading/submission/rules.ts';
 import type { Submission } from '../../../trading/submission/table.ts';
 import { invalidField } from '../errors.ts';
 import {
   allocationsWithReference,
-  type Booked,
-  type EnteredTrade,
   enteredBefore,
   enteredTrades,
   isOfAnother,
   linkOf,
-  type Namesake,
+  noneOf,
   ordersWithId,
 } from './claims.ts';
 
 /** A proposed outcome, ready to be decided on an object's row. */
-export interface SettlementRules {
+export interface SettlementRules<Row extends Submission = Submission, Facts = unknown> {
   /** The kind of its object, by the prefix of its id. */
   readonly prefix: string;
   /** What else the decision depends on: the order's steps with trades, and what belongs to other objects already. */
-  fact(partnerId: string, objectId: string): Fact<unknown>;
+  fact(partnerId: string, objectId: string): Fact<Facts>;
   /** The keys of what else it touches. */
   readonly touches: readonly string[];
   /** `facts` is the value of `fact`. `now` and `proposedAt`, when it was proposed, are business time. */
-  settle<Row extends Submission>(row: Row, facts: unknown, now: number, proposedAt: number): Settling<Row>;
+  settle(row: Row, facts: Facts, now: number, proposedAt: number): Settling<Row>;
 }
 
 const orderStates = enumWords<typeof SettledOrderState>(SettledOrderStateSchema);
@@ -90,11 +87,9 @@ export function toOutcome({ order, application, allocation }: SettlementOutcome)
   throw invalidField('outcome', 'must have exactly one of `order`, `application` and `allocation`.');
 }
 
-/** What the settlement of an order depends on. */
-interface OrderSettlementFacts {
-  readonly steps: readonly TradeStep[] | undefined;
-  readonly entered: readonly EnteredTrade[] | undefined;
-  readonly namesakes: readonly Namesake[];
+/** Rules for code that treats all kinds alike: rows and facts of one kind are only given to that kind. */
+function ofKind<Row extends Submission, Facts>(rules: SettlementRules<Row, Facts>): SettlementRules {
+  return rules as unknown as SettlementRules;
 }
 
 function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: OrderOutcome): SettlementRules {
@@ -106,25 +101,21 @@ function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: Orde
     trades: trades.map(toTrade),
   };
   checkTradeIds(trades);
-  return {
+  return ofKind({
     prefix: 'ord',
     touches: [],
     fact: (partnerId, orderId) =>
       allFacts({
-        steps: trades.length === 0 ? noFact : stepsWithTrades(partnerId, orderId),
-        entered: trades.length === 0 ? noFact : enteredTrades(partnerId, orderId),
+        steps: trades.length === 0 ? noneOf : stepsWithTrades(partnerId, orderId),
+        entered: trades.length === 0 ? noneOf : enteredTrades(partnerId, orderId),
         namesakes: ordersWithId(partnerId, exchangeOrderId),
       }),
-    settle(row, facts, now, proposedAt) {
-      const { steps, entered, namesakes } = facts as OrderSettlementFacts;
-      const known = knownTrades(steps);
-      if (known === undefined) return { problem: `its history has more than ${maxTradeSteps} trades` };
-      const order = row as Submission as StoredOrder;
-      const problem = enteredBefore(trades, entered ?? []) ?? isOfAnother(order, namesakes);
-      if (problem !== undefined) return { problem };
-      return settleOrder(order, settlement, known, now, proposedAt) as Settling<never>;
+    settle(order: StoredOrder, { steps, entered, namesakes }, now, proposedAt) {
+      if (steps.length > maxTradeSteps) return { problem: `its history has more than ${maxTradeSteps} trades` };
+      const problem = enteredBefore(trades, entered) ?? isOfAnother(order, namesakes);
+      return problem === undefined ? settleOrder(order, settlement, tradesOf(steps), now, proposedAt) : { problem };
     },
-  };
+  });
 }
 
 function ofApplication({ state, reference, account, rejectReason }: ApplicationOutcome): SettlementRules {
@@ -136,19 +127,18 @@ function ofApplication({ state, reference, account, rejectReason }: ApplicationO
     account: given(account),
     rejectReason: applicationReasons.find(rejectReason),
   };
-  return {
+  return ofKind({
     prefix: 'app',
     touches: account === '' ? [] : [`account ${account}`],
     fact: () => linkOf(account),
-    settle(row, facts, now) {
-      const link = facts as StoredAccount | undefined;
+    settle(row: StoredApplication, link, now) {
       if (link !== undefined && link.partnerId !== row.partnerId)
         return { problem: "the account is another partner's" };
       const opener = link?.applicationId ?? row.id;
       if (opener !== row.id) return { problem: `the account was opened for ${opener}` };
-      return settleApplication(row as Submission as StoredApplication, settlement, now) as Settling<never>;
+      return settleApplication(row, settlement, now);
     },
-  };
+  });
 }
 
 function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: AllocationOutcome): SettlementRules {
@@ -160,27 +150,20 @@ function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: Alloc
     rejectReason: allocationReasons.find(rejectReason),
     decidedAt: instantOf(decidedAt, 'outcome.allocation.decided_at'),
   };
-  return {
+  return ofKind({
     prefix: 'alc',
     touches: [],
     fact: (partnerId) => allocationsWithReference(partnerId, settlement.brokerReference),
-    settle(row, facts, now) {
-      const allocation = row as Submission as StoredAllocation;
-      const namesakes = facts as readonly Booked[];
+    settle(allocation: StoredAllocation, namesakes, now) {
       const other = namesakes.find(({ id, account }) => id !== allocation.id && account === allocation.account);
       if (other !== undefined) return { problem: `the broker has booked ${other.id} under this reference` };
-      return settleAllocation(allocation, settlement, now) as Settling<never>;
+      return settleAllocation(allocation, settlement, now);
     },
-  };
+  });
 }
 
 function stepsWithTrades(partnerId: string, orderId: string): Fact<readonly TradeStep[]> {
   return queryFact(findTradeSteps(partnerId, orderId), (rows) => rows.map(toTradeStep));
-}
-
-/** The trades of an order's history; undefined: there are too many. */
-function knownTrades(steps: readonly TradeStep[] = []): ReadonlyMap<number, KnownTrade> | undefined {
-  return steps.length > maxTradeSteps ? undefined : tradesOf(steps);
 }
 
 function toTrade({ step, quantity, priceKobo, at }: SettledTradeMessage, index: number): SettledTrade {
