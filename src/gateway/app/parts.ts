@@ -86,7 +86,7 @@ function createWebhooks(base: Base) {
   const seal = new Seal(base.keys('webhook secrets'));
   const keysOf = signingKeys(seal);
   const sender = new WebhookSender({ clock, allowLoopback, extraAuthorities });
-  const tester = new WebhookTester({ ...base, sender, keysOf });
+  const tester = new WebhookTester(sender, keysOf, base.clock, base.ids);
   const dispatcher = new Dispatcher({ ...base, sender, keysOf });
   const consumer = webhookConsumer(database, clock, base.log, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { clientAddressBehind, isRegistered, networkOf } from '../../kit/addresses.ts';
 import { Counts } from '../../kit/counts.ts';
+import { remember } from '../../kit/remember.ts';
 import { ApiError } from './errors.ts';
 
 /** How many connections may be open at the partners' ports of this process. */
@@ -110,7 +111,7 @@ export class ConnectionLimits {
     if (this.isProxy(address)) return true;
     const network = networkOf(address);
     const allowance = this.#strangers.get(network) ?? new Allowance(maxOfStranger, ofStrangerPerSecond);
-    remember(this.#strangers, network, allowance);
+    remember(this.#strangers, network, allowance, maxKnown);
     return allowance.take(cost);
   }
 
@@ -131,7 +132,7 @@ export class ConnectionLimits {
     const { guesses, guessesPerSecond } = this.#bounds;
     const network = networkOf(clientAddress);
     const own = this.#guesses.get(network) ?? new Allowance(guesses * knownFactor, guessesPerSecond * knownFactor);
-    remember(this.#guesses, network, own);
+    remember(this.#guesses, network, own, maxKnown);
     own.lose(this.#isKnown(network) ? cost : cost * knownFactor);
     this.#allGuesses.lose(cost);
   }
@@ -141,7 +142,7 @@ export class ConnectionLimits {
     const network = networkOf(clientAddress);
     const now = performance.now();
     const noted = this.#known.get(network);
-    if (noted === undefined || now - noted >= noteAgainMs) remember(this.#known, network, now);
+    if (noted === undefined || now - noted >= noteAgainMs) remember(this.#known, network, now, maxKnown);
   }
 
   /** Whether a valid key came from an address lately. */
@@ -168,18 +169,9 @@ export class ConnectionLimits {
     if (this.isProxy(address)) return true;
     const factor = this.#isKnown(network) ? knownFactor : 1;
     const rate = this.#rates.get(network) ?? new Allowance(maxNew * knownFactor, newPerSecond * knownFactor);
-    remember(this.#rates, network, rate);
+    remember(this.#rates, network, rate, maxKnown);
     return rate.take(knownFactor / factor);
   }
-}
-
-/** Notes a value for an address, and drops the least recent address if there are too many. */
-function remember<T>(byNetwork: Map<string, T>, network: string, value: T): void {
-  byNetwork.delete(network);
-  byNetwork.set(network, value);
-  if (byNetwork.size <= maxKnown) return;
-  const [oldest = ''] = byNetwork.keys();
-  byNetwork.delete(oldest);
 }
 
 /** How many requests may be in progress in this process. */

@@ -2,6 +2,7 @@ import { isRegistered } from '../../../kit/addresses.ts';
 import type { Clock } from '../../../kit/clock.ts';
 import type { Keys } from '../../../kit/key-ring.ts';
 import type { Logger } from '../../../kit/log.ts';
+import { remember } from '../../../kit/remember.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import type { Database, Environment } from '../../store/database.ts';
 import type { Caller, CredentialRefusal, Identification, Identify } from './caller.ts';
@@ -119,8 +120,8 @@ export class Authenticator {
         // not cached.
         if (this.#asking.get(keyId) === asked) {
           this.#asking.delete(keyId);
-          if (known !== undefined) keep(this.#keys, keyId, known, most.keys);
-          else keep(this.#absent, keyId, performance.now() + cachedMs, most.absent);
+          if (known !== undefined) remember(this.#keys, keyId, known, most.keys);
+          else remember(this.#absent, keyId, performance.now() + cachedMs, most.absent);
         }
         return known;
       },
@@ -156,15 +157,6 @@ function refusalOf({ key }: KnownKey, clientAddress: string): CredentialRefusal 
 
 function refused(refusal: CredentialRefusal): Identification {
   return { caller: undefined, refusal };
-}
-
-function keep<T>(entries: Map<string, T>, keyId: string, entry: T, most: number): void {
-  entries.delete(keyId);
-  if (entries.size >= most) {
-    const [oldest] = entries.keys();
-    if (oldest !== undefined) entries.delete(oldest);
-  }
-  entries.set(keyId, entry);
 }
 
 /** How often uses are stored. Other replicas show them so much later. */

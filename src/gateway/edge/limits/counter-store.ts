@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type KV, type KvEntry, NatsError, StorageType } from 'nats';
 import { type Nats, offlineMs } from '../../../kit/nats.ts';
+import { remember } from '../../../kit/remember.ts';
 import type { PeerMac } from '../peers/mac.ts';
 import type { Distrust, UntrustedReason } from '../peers/untrusted.ts';
 import { maxEntryBytes, openEntry, sealEntry, UntrustedEntryError } from './sealed-entry.ts';
@@ -188,7 +189,7 @@ export class CounterStore {
     if (seen !== undefined && revision > seen.revision && stamp <= seen.stamp) {
       throw this.untrusted('repeated', revision);
     }
-    if (revision >= (seen?.revision ?? 0)) this.#remember(key, { revision, stamp, writtenAt });
+    if (revision >= (seen?.revision ?? 0)) remember(this.#seen, key, { revision, stamp, writtenAt }, maxSeen);
     return { value: parse(text), revision };
   }
 
@@ -205,20 +206,11 @@ export class CounterStore {
     const text = sealEntry(this.peers.mac, this.#subjectOf(key), { text: JSON.stringify(value), stamp });
     try {
       const revision = await this.#put(key, text, previous);
-      this.#remember(key, { revision, stamp, writtenAt });
+      remember(this.#seen, key, { revision, stamp, writtenAt }, maxSeen);
       return revision;
     } catch (error) {
       if (error instanceof NatsError && error.api_error?.err_code === wrongRevision) return undefined;
       throw error;
-    }
-  }
-
-  #remember(key: string, seen: Seen): void {
-    this.#seen.delete(key);
-    this.#seen.set(key, seen);
-    for (const oldest of this.#seen.keys()) {
-      if (this.#seen.size <= maxSeen) break;
-      this.#seen.delete(oldest);
     }
   }
 

@@ -65,7 +65,7 @@ export interface BrokerOrders {
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
   estimateOrder(order: OrderToEstimate, origin: Origin): Promise<EstimateOrderResponse>;
   /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
-  submitOrder(order: OrderToSend & Noted, notAfterMs: number): Promise<Sent<Report>>;
+  submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent<Report>>;
   /** Sends a cancel once. Does not throw. */
   cancelOrder(orderId: string, origin: Origin): Promise<Cancelled>;
   /** All its reports above a number. Throws if the broker gives no answer that makes sense. */
@@ -76,7 +76,7 @@ export interface BrokerOrders {
 
 export interface BrokerApplications {
   /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
-  submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>>;
+  submitApplication(application: ApplicationToSend, notAfterMs: number): Promise<Sent<ApplicationReport>>;
   /** All its reports above a number. Throws if the broker gives no answer that makes sense. */
   lookUpApplication(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly ApplicationReport[]>>;
   /** Like `BrokerOrders.streamReports`, for reports about applications, which have their own numbers. */
@@ -93,7 +93,7 @@ export interface BrokerDocuments {
 
 export interface BrokerAllocations {
   /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
-  submitAllocation(allocation: AllocationToSend & Noted, notAfterMs: number): Promise<Sent<AllocationRecord>>;
+  submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>>;
   /** Throws if the broker gives no answer that makes sense. */
   lookUpAllocation(id: string, origin: Origin): Promise<LookedUp<AllocationRecord>>;
 }
@@ -132,9 +132,16 @@ export interface BrokerStatements {
   page(place: StatementPlace, timeoutMs?: number): Promise<StatementPage>;
 }
 
-/** An order to submit. Names are those of the database and the partners. */
-export interface OrderToSend {
+/** The members of every submission. */
+interface ToSend {
   readonly id: string;
+  readonly origin: Origin;
+  /** From which it can be restored. */
+  readonly note: Buffer;
+}
+
+/** An order to submit. Names are those of the database and the partners. */
+export interface OrderToSend extends ToSend {
   readonly account: string;
   readonly symbol: string;
   readonly side: EnumName<typeof Side>;
@@ -142,11 +149,10 @@ export interface OrderToSend {
   readonly type: EnumName<typeof OrderType>;
   readonly timeInForce: EnumName<typeof TimeInForce>;
   readonly priceKobo: bigint | null;
-  readonly origin: Origin;
 }
 
 /** An order whose costs are estimated. */
-export type OrderToEstimate = Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>;
+export type OrderToEstimate = Omit<OrderToSend, keyof ToSend | 'timeInForce'>;
 
 /** The outcome of a cancel. Each but `unclear` is the broker's own answer. */
 export type Cancelled =
@@ -155,10 +161,8 @@ export type Cancelled =
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
 /** An application to submit. */
-export interface ApplicationToSend {
-  readonly id: string;
+export interface ApplicationToSend extends ToSend {
   readonly fields: ApplicationFields;
-  readonly origin: Origin;
 }
 
 /** A file for the broker. */
@@ -172,11 +176,9 @@ export interface DocumentToSend {
 }
 
 /** An allocation to submit. */
-export interface AllocationToSend {
-  readonly id: string;
+export interface AllocationToSend extends ToSend {
   readonly account: string;
   readonly amountKobo: bigint;
-  readonly origin: Origin;
 }
 
 /** A submission that the broker took, with its number among all. */
@@ -185,11 +187,6 @@ export interface Taken {
   readonly clientId: string;
   /** The note it was sent with. */
   readonly note: Uint8Array;
-}
-
-/** A submission's note, from which it can be restored. */
-export interface Noted {
-  readonly note: Buffer;
 }
 
 /**

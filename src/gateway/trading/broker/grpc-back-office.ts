@@ -18,7 +18,7 @@ import { SubmissionSchema, Submissions } from '../../../gen/marina/broker/v1/sub
 import { codeOf } from '../../../kit/grpc-client.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { BrokerAllocations, BrokerApplications, BrokerDocuments, BrokerSubmissions } from './broker.ts';
-import { BrokerConnection, type BrokerOptions, type Closable } from './grpc-connection.ts';
+import { BrokerConnection, type BrokerOptions, type Closable, closeAll } from './grpc-connection.ts';
 import { isReportNumber, isUpstreamId, reportsOf, withRightTexts } from './rules.ts';
 
 const documentTypes = {
@@ -79,9 +79,7 @@ export function grpcApplications(options: BrokerOptions): BrokerApplications & B
         return undefined;
       });
     },
-    close: () => {
-      for (const connection of [submissions, documents, lookUps]) connection.close();
-    },
+    close: () => closeAll([submissions, documents, lookUps]),
   };
 }
 
@@ -101,10 +99,7 @@ export function grpcAllocations(options: BrokerOptions): BrokerAllocations & Clo
         if (record !== undefined && !isRecord(record, id)) throw new ApiError('exchange_error');
         return record;
       }),
-    close: () => {
-      submissions.close();
-      lookUps.close();
-    },
+    close: () => closeAll([submissions, lookUps]),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Broker, BrokerId } from './broker.ts';
 import { BrokerClock } from './clock.ts';
 import { grpcAllocations, grpcApplications, grpcSubmissions } from './grpc-back-office.ts';
-import type { BrokerOptions } from './grpc-connection.ts';
+import { type BrokerOptions, closeAll } from './grpc-connection.ts';
 import { grpcOrders } from './grpc-orders.ts';
 import { grpcRecords } from './grpc-records.ts';
 import { grpcStatements } from './grpc-statements.ts';
@@ -24,11 +24,8 @@ export function createGrpcBroker(id: BrokerId, options: GrpcBrokerOptions): Brok
   const submissions = grpcSubmissions(exchange);
   const records = grpcRecords(backOffice);
   const statements = grpcStatements(backOffice);
-  const clients = [orders, applications, allocations, submissions, records, statements];
   return {
     ...{ id, clock, orders, applications, documents: applications, allocations, submissions, records, statements },
-    close: () => {
-      for (const client of clients) client.close();
-    },
+    close: () => closeAll([orders, applications, allocations, submissions, records, statements]),
   };
 }

@@ -72,6 +72,10 @@ export interface Closable {
   close(): void;
 }
 
+export function closeAll(parts: readonly Closable[]): void {
+  for (const part of parts) part.close();
+}
+
 /** Throws if no connection comes about in time. */
 export async function proveAccess(addresses: readonly string[], { tls }: BrokerAccess): Promise<void> {
   const { options, credentials } = channelTls(tls);

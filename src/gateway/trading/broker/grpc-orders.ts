@@ -18,8 +18,8 @@ import { isKoboDecimal } from '../../../kit/money.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { BrokerOrders, Cancelled, LookedUp, OrderToEstimate } from './broker.ts';
-import { BrokerConnection, type BrokerOptions, type Closable, evidenceOf } from './grpc-connection.ts';
-import { isReportNumber, isUpstreamId, reportsOf } from './rules.ts';
+import { BrokerConnection, type BrokerOptions, type Closable, closeAll, evidenceOf } from './grpc-connection.ts';
+import { isPrice, isReportNumber, isUpstreamId, reportsOf } from './rules.ts';
 
 /** How many pages of reports a query reads, of at most 1,000 each. */
 const maxLookUpPages = 100;
@@ -73,10 +73,7 @@ export function grpcOrders(options: BrokerOptions): BrokerOrders & Closable {
         afterNumber,
         signal,
       ),
-    close: () => {
-      orders.close();
-      reads.close();
-    },
+    close: () => closeAll([orders, reads]),
   };
 }
 
@@ -162,9 +159,4 @@ function isEstimate(estimate: EstimateOrderResponse, quantity: bigint): boolean 
     estimate.amountKobo === quantity * estimate.priceKobo &&
     decimals.every(isKoboDecimal)
   );
-}
-
-/** Prices are bounded so that quantity times price fits the database exactly. */
-function isPrice(kobo: bigint): boolean {
-  return kobo > 0n && kobo <= 10_000_000_000n;
 }

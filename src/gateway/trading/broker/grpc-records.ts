@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Accounts } from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import { Reference } from '../../../gen/marina/broker/v1/reference_pb.ts';
 import type { BrokerRecords } from './broker.ts';
-import { BrokerConnection, type BrokerOptions, type Closable } from './grpc-connection.ts';
+import { BrokerConnection, type BrokerOptions, type Closable, closeAll } from './grpc-connection.ts';
 import { isDaysOf, isInstrumentList } from './market.ts';
 import { isAreaList, isBalance, isMarket, isNotesPage, isPositionsPage, isTradesPage } from './records.ts';
 
@@ -50,9 +50,6 @@ export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
       );
       return answer.days;
     },
-    close: () => {
-      accounts.close();
-      reference.close();
-    },
+    close: () => closeAll([accounts, reference]),
   };
 }

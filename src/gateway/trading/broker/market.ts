@@ -8,6 +8,7 @@ import {
   TradingStatus,
 } from '../../../gen/marina/broker/v1/reference_pb.ts';
 import { daysAfter, isDate } from '../../../kit/clock.ts';
+import { forms, isPrice } from './rules.ts';
 
 /** The instants that JSON can write: of the years 1 to 9999. */
 const instants = { least: Date.parse('0001-01-01T00:00:00Z'), most: Date.parse('9999-12-31T23:59:59.999Z') };
@@ -17,9 +18,6 @@ export const maxMarketDays = 100;
 
 const maxInstruments = 2_000;
 const maxTickSizes = 20;
-const highestPriceKobo = 10_000_000_000n;
-const symbolCode = /^[A-Z0-9.-]{1,20}$/;
-const name = /^\P{C}{1,200}$/u;
 
 /** Whether an answer is a list of instruments, each symbol once and in its place. */
 export function isInstrumentList(instruments: readonly ListedInstrument[]): boolean {
@@ -43,8 +41,8 @@ export function isTradingDay({ kind, opensAt }: MarketDay): boolean {
 function isInstrument(instrument: ListedInstrument): boolean {
   const { lowerPriceKobo: lower, upperPriceKobo: upper, lastPriceKobo: last } = instrument;
   return (
-    symbolCode.test(instrument.symbol) &&
-    name.test(instrument.name) &&
+    forms.symbol.test(instrument.symbol) &&
+    forms.name.test(instrument.name) &&
     // Later versions of the broker may have more kinds, boards and statuses.
     instrument.kind !== InstrumentKind.UNSPECIFIED &&
     instrument.board !== Board.UNSPECIFIED &&
@@ -52,9 +50,8 @@ function isInstrument(instrument: ListedInstrument): boolean {
     instrument.lotSize >= 1n &&
     lower >= 1n &&
     lower <= upper &&
-    upper <= highestPriceKobo &&
-    last >= 1n &&
-    last <= highestPriceKobo &&
+    isPrice(upper) &&
+    isPrice(last) &&
     areTickSizes(instrument)
   );
 }
@@ -77,7 +74,7 @@ function areTickSizes({ tickSizes, lowerPriceKobo, upperPriceKobo }: ListedInstr
 }
 
 function isMarketDay(day: MarketDay): boolean {
-  if (day.kind === MarketDayKind.UNSPECIFIED || (day.name !== '' && !name.test(day.name))) return false;
+  if (day.kind === MarketDayKind.UNSPECIFIED || (day.name !== '' && !forms.name.test(day.name))) return false;
   const { opensAt, closesAt, settlementDate } = day;
   if (opensAt === undefined || closesAt === undefined) {
     const hasHours = day.kind === MarketDayKind.TRADING_DAY || day.kind === MarketDayKind.HALF_DAY;

@@ -14,6 +14,7 @@ import { Side } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import { isDate, lagosDay } from '../../../kit/clock.ts';
 import { isKoboDecimal } from '../../../kit/money.ts';
 import type { Origin } from '../../edge/origin.ts';
+import { forms } from './rules.ts';
 
 /** The context of a read: its longest time, and its origin. */
 export interface ReadTime {
@@ -54,9 +55,6 @@ interface Page {
   readonly hasMore: boolean;
 }
 
-const name = /^\P{C}{1,200}$/u;
-const recordId = /^[A-Za-z0-9-]{1,64}$/;
-const symbolCode = /^[A-Z0-9.-]{1,20}$/;
 const areaCode = /^[A-Z0-9-]+$/;
 const maxAreas = 1_000;
 /** The last instant of the year 9999. */
@@ -118,7 +116,7 @@ export function isAreaList(
     areas.length > 0 &&
     areas.length <= maxAreas &&
     new Set(areas.map(({ code }) => code)).size === areas.length &&
-    areas.every((area) => area.code.length <= maxCodeLength && areaCode.test(area.code) && name.test(area.name))
+    areas.every((area) => area.code.length <= maxCodeLength && areaCode.test(area.code) && forms.name.test(area.name))
   );
 }
 
@@ -148,8 +146,8 @@ function isOlder<T extends number | string>(one: T, before: T, id: string, befor
 function isPosition(position: Position): boolean {
   const { quantity, priceKobo, averageCostKoboDecimal: cost } = position;
   return (
-    symbolCode.test(position.symbol) &&
-    name.test(position.name) &&
+    forms.symbol.test(position.symbol) &&
+    forms.name.test(position.name) &&
     quantity > 0n &&
     priceKobo > 0n &&
     position.marketValueKobo === quantity * priceKobo &&
@@ -160,7 +158,7 @@ function isPosition(position: Position): boolean {
 
 function isTrade(trade: Trade): boolean {
   return (
-    recordId.test(trade.id) &&
+    forms.recordId.test(trade.id) &&
     trade.executedAt !== undefined &&
     isInstant(placeOfTrade(trade).executedAtMs) &&
     isDeal(trade)
@@ -170,8 +168,8 @@ function isTrade(trade: Trade): boolean {
 function isNote(note: ContractNote): boolean {
   const charges = [note.commissionKobo, note.statutoryFeesKobo, note.otherFeesKobo];
   return (
-    recordId.test(note.ticket) &&
-    name.test(note.name) &&
+    forms.recordId.test(note.ticket) &&
+    forms.name.test(note.name) &&
     isDeal(note) &&
     charges.every((charge) => charge >= 0n) &&
     isDate(note.tradeDate) &&
@@ -182,7 +180,7 @@ function isNote(note: ContractNote): boolean {
 
 function isDeal({ symbol, side, quantity, priceKobo, amountKobo }: Deal): boolean {
   return (
-    symbolCode.test(symbol) &&
+    forms.symbol.test(symbol) &&
     // A later version of the broker may have more sides.
     side !== Side.UNSPECIFIED &&
     quantity > 0n &&

@@ -49,6 +49,18 @@ export function withRightTexts<Report extends Message>(schema: DescMessage, repo
   return right as unknown as Report;
 }
 
+/** The forms of names, symbols and records' ids in the broker's answers. */
+export const forms = {
+  name: /^\P{C}{1,200}$/u,
+  symbol: /^[A-Z0-9.-]{1,20}$/,
+  recordId: /^[A-Za-z0-9-]{1,64}$/,
+};
+
+/** Prices are bounded so that quantity times price fits the database exactly. */
+export function isPrice(kobo: bigint): boolean {
+  return kobo > 0n && kobo <= 10_000_000_000n;
+}
+
 /** Whether a report's number can be one. */
 export function isReportNumber(number: bigint): boolean {
   return number > 0n && number <= maxReportNumber;

@@ -10,6 +10,7 @@ import {
   type StatementTrade,
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
+import { forms } from './rules.ts';
 
 /** Why there is no page: the broker gives no statements, has none of the day, could not be asked, or broke its promises. */
 export type StatementProblem = 'not_offered' | 'no_statement' | 'unavailable' | 'nonsense';
@@ -56,9 +57,7 @@ const dayMs = 86_400_000;
 const firstTime = Date.parse('2000-01-01T00:00:00Z');
 const id = /^[\x21-\x7e]{1,64}$/;
 const idOrNone = /^[\x21-\x7e]{0,64}$/;
-const recordId = /^[A-Za-z0-9-]{1,64}$/;
 const accountCode = /^[A-Z0-9-]{1,64}$/;
-const symbolCode = /^[A-Z0-9.-]{1,20}$/;
 const cursorText = /^[\x20-\x7e]*$/;
 
 /** What is wrong with a page; undefined: nothing. */
@@ -115,7 +114,7 @@ function recordsAreWrong(
     orders.every(isOrder) &&
     trades.every((trade) => isTrade(trade) && trade.executedAt !== undefined && isBefore(trade.executedAt, periodTo)) &&
     allocations.every((one) => isAllocation(one) && (one.at === undefined || isBefore(one.at, periodTo))) &&
-    positions.every(({ account, symbol }) => accountCode.test(account) && symbolCode.test(symbol)) &&
+    positions.every(({ account, symbol }) => accountCode.test(account) && forms.symbol.test(symbol)) &&
     cash.every(({ account }) => accountCode.test(account))
   );
 }
@@ -125,7 +124,7 @@ function isOrder(order: StatementOrder): boolean {
     id.test(order.clientOrderId) &&
     idOrNone.test(order.exchangeOrderId) &&
     accountCode.test(order.account) &&
-    symbolCode.test(order.symbol) &&
+    forms.symbol.test(order.symbol) &&
     order.quantity > 0n &&
     order.filledQuantity >= 0n &&
     // A later version of the broker may have more sides.
@@ -136,10 +135,10 @@ function isOrder(order: StatementOrder): boolean {
 
 function isTrade(trade: StatementTrade): boolean {
   return (
-    recordId.test(trade.id) &&
+    forms.recordId.test(trade.id) &&
     idOrNone.test(trade.clientOrderId) &&
     accountCode.test(trade.account) &&
-    symbolCode.test(trade.symbol) &&
+    forms.symbol.test(trade.symbol) &&
     (trade.side === Side.BUY || trade.side === Side.SELL) &&
     trade.quantity > 0n &&
     trade.priceKobo > 0n

@@ -8,6 +8,7 @@ import { crash } from '../../store/crash.ts';
 import type { BrokerOrders } from '../broker/broker.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
 import type { Change } from '../submission/change.ts';
+import type { SendTimes } from '../submission/kind.ts';
 import type { Recorder } from '../submission/record.ts';
 import { isUnsettled } from '../submission/rules.ts';
 import type { OrderKind } from './kind.ts';
@@ -19,21 +20,23 @@ type OrderChange = Change<StoredOrder, Report>;
 
 /** The outcome of a cancel, with the reports about the order until then. */
 type Ended =
-  | { readonly outcome: 'cancelled'; readonly reports: readonly Report[] }
-  | { readonly outcome: 'too-late'; readonly reports: readonly Report[] }
+  | { readonly outcome: 'cancelled' | 'too-late'; readonly reports: readonly Report[] }
   | { readonly outcome: 'unclear'; readonly evidence: string };
+
+/** The history's sentences for the exchange's answers. */
+const answers = {
+  cancelled: 'the exchange confirmed the cancel',
+  'too-late': 'the exchange said it was too late to cancel',
+};
 
 /** Longer than any setting gives a cancel. */
 const longestCancelMs = 300_000;
 
-export interface CancellerParts {
+export interface CancellerParts extends SendTimes {
   readonly kind: OrderKind;
   readonly broker: BrokerOrders;
   readonly recorder: Recorder;
   readonly clock: Clock;
-  readonly submitTimeoutMs: number;
-  /** How far clocks may be from each other. */
-  readonly clockSkewMs: number;
   /** Whether the broker's clock and ours agree. */
   readonly clocks: { agreement(): Promise<ClockAgreement> };
 }
@@ -163,12 +166,8 @@ export class Canceller {
     const { kind, clock } = this.parts;
     const isLatest = order.cancelUntil === sent.cancelUntil;
     const change = isLatest ? kind.begin(order).note({ cancelUntil: null }) : kind.begin(order);
-    const reports = outcome.outcome === 'unclear' ? [] : whole(outcome.reports, sent, order);
-    if (outcome.outcome === 'cancelled') {
-      return change.step('cancel', 'the exchange confirmed the cancel').reports(reports);
-    }
-    if (outcome.outcome === 'too-late') {
-      return change.step('cancel', 'the exchange said it was too late to cancel').reports(reports);
+    if (outcome.outcome !== 'unclear') {
+      return change.step('cancel', answers[outcome.outcome]).reports(whole(outcome.reports, sent, order));
     }
     // In the past, so that it may be sent again, and not null, because its outcome is unknown.
     if (isLatest && !isFinal(order.state)) change.note({ cancelUntil: clock.realNow() });

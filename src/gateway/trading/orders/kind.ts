@@ -7,6 +7,7 @@ import {
 } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import { type CreateOrderRequest, CreateOrderRequestSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import { type Clock, statedInstant } from '../../../kit/clock.ts';
+import { remember } from '../../../kit/remember.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { Statement } from '../../store/statement.ts';
@@ -93,12 +94,7 @@ export class TradingContexts {
     const until = askedAt + usableMs;
     // Of two concurrent reads, the result of the later one stays, also if its answer came first.
     if ((this.#remembered.get(key)?.until ?? 0) > until) return context;
-    this.#remembered.delete(key);
-    this.#remembered.set(key, { context, until });
-    if (this.#remembered.size > maxRemembered) {
-      const [oldest] = this.#remembered.keys();
-      if (oldest !== undefined) this.#remembered.delete(oldest);
-    }
+    remember(this.#remembered, key, { context, until }, maxRemembered);
     return context;
   }
 }

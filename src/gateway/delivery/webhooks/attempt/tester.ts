@@ -11,20 +11,18 @@ export interface SentTest extends SendResult {
   readonly id: string;
 }
 
-interface TesterParts {
-  readonly sender: Pick<WebhookSender, 'send'>;
-  readonly keysOf: KeysOf;
-  readonly clock: Clock;
-  readonly ids: Pick<IdMaker, 'event'>;
-}
-
 const maxAtOnce = 10;
 
 /** Sends test events to endpoints. They are signed like any other event, and are in no feed and no list of deliveries. */
 export class WebhookTester {
   #underWay = 0;
 
-  constructor(private readonly parts: TesterParts) {}
+  constructor(
+    private readonly sender: Pick<WebhookSender, 'send'>,
+    private readonly keysOf: KeysOf,
+    private readonly clock: Clock,
+    private readonly ids: Pick<IdMaker, 'event'>,
+  ) {}
 
   /**
    * Sends a test once and waits for the outcome, at most 10 s. Undefined if this process waits for ten others. `note` is
@@ -34,17 +32,16 @@ export class WebhookTester {
     if (this.#underWay >= maxAtOnce) return undefined;
     this.#underWay += 1;
     try {
-      const { sender, keysOf, clock, ids } = this.parts;
-      const id = ids.event();
-      const now = clock.now();
+      const id = this.ids.event();
+      const now = this.clock.now();
       await note?.(id, now);
       const timestamp = new Date(Math.floor(now / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
       const event = { object: 'webhook_test', id, type: 'webhook.test', timestamp };
       const { partnerId, url } = endpoint;
       const body = Buffer.from(JSON.stringify(event));
-      const sent = await sender.send({
+      const sent = await this.sender.send({
         ...{ endpointId: `${partnerId} test`, url, id, body },
-        keys: keysOf(endpoint, clock.now()),
+        keys: this.keysOf(endpoint, this.clock.now()),
       });
       return { ...sent, id };
     } finally {

@@ -11,6 +11,7 @@ import type { Statement } from '../../../store/statement.ts';
 import type { BrokerDocuments, BrokerOrders } from '../../broker/broker.ts';
 import type { ClockAgreement } from '../../broker/clock.ts';
 import { type EnvironmentState, pausedBeforeSend, tradingPause } from '../../submission/environment.ts';
+import type { SendTimes } from '../../submission/kind.ts';
 import { isProven, lateMs } from '../../submission/reconcile.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
@@ -40,7 +41,7 @@ import {
   saveDocument,
 } from './store.ts';
 
-export interface DocumentSenderParts {
+export interface DocumentSenderParts extends SendTimes {
   readonly database: Database;
   readonly kind: ApplicationKind;
   readonly recorder: Recorder;
@@ -53,9 +54,6 @@ export interface DocumentSenderParts {
   readonly digestKeys: Keys;
   /** Whether trading is paused, as far as this process knows. */
   readonly environment: Pick<EnvironmentState, 'paused'>;
-  readonly submitTimeoutMs: number;
-  /** The largest expected difference between the clocks of replicas. */
-  readonly clockSkewMs: number;
   /** Called with the outcome of each send. */
   readonly onSent?: (outcome: DocumentOutcome) => void;
 }
@@ -205,21 +203,17 @@ export class DocumentSender {
 
   /** Records the outcome. If that fails, the document counts as unconfirmed once its lease is over. */
   async #end(sent: StoredDocument, outcome: DocumentOutcome, log: Logger): Promise<StoredDocument | undefined> {
+    let after: StoredDocument | undefined;
     try {
-      return await this.#record(sent, outcome);
+      await this.#change(sent, (before) => {
+        after = endSend(before, sent, outcome, this.parts.clock.now());
+        return after === before ? undefined : { after, what: outcomes[outcome] };
+      });
+      return after;
     } catch (error) {
       log.error({ err: error, objectId: sent.applicationId }, 'the outcome of a document could not be recorded');
       throw new ApiError('document_unconfirmed', { cause: error });
     }
-  }
-
-  async #record(sent: StoredDocument, outcome: DocumentOutcome): Promise<StoredDocument | undefined> {
-    let after: StoredDocument | undefined;
-    await this.#change(sent, (before) => {
-      after = endSend(before, sent, outcome, this.parts.clock.now());
-      return after === before ? undefined : { after, what: outcomes[outcome] };
-    });
-    return after;
   }
 
   /**
@@ -241,8 +235,7 @@ export class DocumentSender {
     const sent = rows.map(documentTable.all.read).find((document) => document.type === type);
     if (row === undefined || sent === undefined) return { outcome: 'not-stored' };
     const application = kind.table.all.read(row);
-    if (!kind.table.isKnown(application)) return { outcome: 'other-version' };
-    if (!isKnown(sent)) return { outcome: 'other-version' };
+    if (!kind.table.isKnown(application) || !isKnown(sent)) return { outcome: 'other-version' };
     if (sent.state === 'delivered') {
       return { outcome: 'delivered', changed: false, applicationState: application.state };
     }
