@@ -46,9 +46,12 @@ export type Environment = 'sandbox' | 'live';
 const acquireTimeoutMs = 5_000;
 /** How long the server may take to end a connection. */
 const killTimeoutMs = 5_000;
-/** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
+/** How many times a transaction is tried in total, if a deadlock or a wait for a lock ends it. */
 const maxTries = 4;
-/** After this long it is not tried again: a deadlock is found at once, a wait for a lock is not had many times over. */
+/**
+ * No new try begins after this time. A deadlock is found at once, so several tries fit into it. A wait for a lock takes long,
+ * so it is not repeated often.
+ */
 const retriedForMs = 8_000;
 
 /** Opens a gateway's database, stamps a new one with the environment, and refuses one of another environment. */
@@ -83,7 +86,10 @@ export async function openDatabase(
   return database;
 }
 
-/** Opens a database that gateways use, for a command that reads most of it and stamps nothing: one at a time, under a lock. */
+/**
+ * Opens a gateway's database for a command that mostly reads and does not store an environment. Only one such command runs at a
+ * time, under a lock.
+ */
 export async function openForReading(reached: Reached): Promise<Database> {
   const poolSize = 2;
   const connections = await connect({ ...reached, poolSize });
@@ -101,8 +107,9 @@ export async function openForReading(reached: Reached): Promise<Database> {
 }
 
 /**
- * Checks that a false guard fails. A server that does not enforce checks would commit optimistic decisions unproven:
- * MySQL before 8.0.16 reads them and ignores them. A database without the table is older, and refused for that elsewhere.
+ * Checks that a false guard fails. A server that does not enforce CHECK constraints would commit a decision although its guard
+ * is false. MySQL before 8.0.16 does so: it accepts CHECK and ignores it. A database without the table `guards` has not been
+ * migrated yet. Another check refuses it.
  */
 async function checkGuards(database: Database): Promise<void> {
   try {
@@ -117,8 +124,9 @@ async function checkGuards(database: Database): Promise<void> {
 }
 
 /**
- * The gateway's database. There are six ways to it: a read; a write of one statement, or of some at once; a short transaction of bookkeeping; a
- * partner's transaction, which alone may change a partner's objects; and TypeORM's repositories for cold paths.
+ * The gateway's database. It can be used in six ways: a read; a write of one statement; a write of several statements at once;
+ * a short transaction for internal records; a partner's transaction, the only way to change a partner's objects; and TypeORM's
+ * repositories, for rare calls such as those of operators.
  */
 export class Database {
   #inUse = 0;
@@ -139,8 +147,8 @@ export class Database {
   ) {}
 
   /**
-   * Waits until this process may write, as a gateway must before it uses the database. From then on it also reads only at a node
-   * of a cluster that has everything.
+   * Waits until this process may write, as a gateway must before it uses the database. After that, if the database is a
+   * cluster, it reads only from a node that has all commits.
    */
   async settle(): Promise<void> {
     const writer = new WriterNode(this);
@@ -153,7 +161,7 @@ export class Database {
     return this.connections.isCluster() && this.#reads?.isOver === true;
   }
 
-  /** Reads what is of the server itself, such as its time, also at a node of a cluster that lags. */
+  /** Reads facts about the server itself, such as its time. A node of a cluster that is behind may answer too. */
   async readOfServer(query: Statement): Promise<SqlRow[]> {
     return this.#withConnection(async (connection) => (await runBatch(connection, [query]))[0] ?? []);
   }
@@ -183,8 +191,8 @@ export class Database {
   }
 
   /**
-   * Runs one statement that commits by itself, and answers how many rows it changed or found. What a deadlock undid is
-   * tried again.
+   * Runs one statement that commits by itself, and answers how many rows it changed or found. If a deadlock undid the
+   * statement, it is tried again.
    */
   async write(change: Statement): Promise<number> {
     return retrying(() =>
@@ -241,8 +249,9 @@ export class Database {
   }
 
   /**
-   * Decides on expected values and proves them in the transaction that writes: one round trip. Undefined if a value is not
-   * known or was wrong, or if the work is refused: then nothing was written, and it is decided again under the lock.
+   * Decides on expected values and proves them in the transaction that writes: one round trip. It returns undefined if it wrote
+   * nothing: because an expected value was missing or wrong, or because the decision was a refusal. Then the work is decided
+   * again, under the lock.
    */
   async #runOptimistic(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[] | undefined> {
     const state = this.#cache.expected(partnerId);
@@ -281,7 +290,7 @@ export class Database {
     return decisions.map(({ result }) => ({ result }));
   }
 
-  /** A transaction that writes in one round trip. A guard that is false undoes it, as any statement that fails. */
+  /** A transaction that writes in one round trip. A false guard undoes the transaction, like any other statement that fails. */
   async writeAll(changes: readonly Statement[]): Promise<void> {
     await retrying(() => this.#runAtOnce(changes, this.connections.pool));
   }
@@ -296,8 +305,8 @@ export class Database {
   }
 
   /**
-   * Work at one node of a cluster, which may be one that gateways do not write through. Undefined if the server is no node
-   * of a cluster in which each takes writes.
+   * Work at one node of a cluster, which may be one that gateways do not write through. Undefined if the server does not belong
+   * to a cluster in which every node accepts writes.
    */
   async atNode<T>(work: (node: ClusterNode) => Promise<T>): Promise<T | undefined> {
     if (!this.connections.isCluster()) return undefined;
@@ -334,7 +343,7 @@ export class Database {
       reads?.check((await this.connections.frame(connection)).node);
       return await work(runner.manager);
     } catch (error) {
-      // A statement that was given up still runs: nobody else must wait behind it.
+      // The server may still run a statement that we gave up. So the connection is destroyed, and no other work gets it.
       if (!isUsable(error)) connection?.destroy();
       throw toRefusal(error);
     } finally {
@@ -342,7 +351,10 @@ export class Database {
     }
   }
 
-  /** How busy it is: connections there can be, in use and waited for, and work that waits for its partner's turn. */
+  /**
+   * How busy the database is: the limit of connections, the number in use, the work that waits for a connection, and the work
+   * that waits for its partner's turn.
+   */
   get load(): { limit: number; inUse: number; waiting: number; partnersWaiting: number } {
     return {
       limit: this.poolSize,
@@ -372,7 +384,7 @@ export class Database {
     );
   }
 
-  /** At a node of a cluster, only while it has everything (`ReadLease`). The proof needs a connection too. */
+  /** In a cluster, reads only while the node has all commits (`ReadLease`). To prove this, a connection is needed too. */
   async #reading<T>(work: (connection: PoolConnection) => Promise<T>): Promise<T> {
     const reads = this.connections.isCluster() ? this.#reads : undefined;
     if (reads === undefined) return this.#withConnection(work);
@@ -406,9 +418,10 @@ export class Database {
   }
 
   /**
-   * Ends what a connection that was given up still does. Each of its statements has its limit, but a batch goes on with the
-   * next one and keeps its locks. If this fails, the locks last until the batch ends. At another server, where a proxy or a
-   * change of the host may lead by now, the number of the connection is another one's.
+   * Ends the statements that still run on a connection that was given up. Each of its statements has its limit, but a batch
+   * goes on with the next one and keeps its locks. If this fails, the locks last until the batch ends. A proxy, or a change of
+   * the host, may connect us to another server now. There, the same connection number belongs to another connection, so nothing
+   * is killed.
    */
   async #endAtServer(spent: PoolConnection): Promise<void> {
     const there = await this.connections.frame(spent);
@@ -425,7 +438,7 @@ export class Database {
     return this.#inTransaction((connection, frame) => runAtOnce(connection, frame, statements), pool);
   }
 
-  /** A connection that has its settings. What is asked of one that never gets them would have no answer. */
+  /** Waits for a connection that has its settings: a query on one that never gets them would have no answer. */
   #acquire(pool = this.connections.pool, take = this.connections.take): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       let late = false;
@@ -446,7 +459,7 @@ export class Database {
   }
 }
 
-/** Tries work again that the server undid because of a deadlock or a lock wait. Other errors are thrown at once. */
+/** If the server undid the work because of a deadlock or a lock wait, tries it again. Other errors are thrown at once. */
 async function retrying<T>(work: () => Promise<T>): Promise<T> {
   const end = performance.now() + retriedForMs;
   for (let tries = 1; ; tries += 1) {
