@@ -285,7 +285,7 @@ describe('several gateways that compare days', () => {
       readTimeoutMs: 5_000,
     });
     try {
-      const begun = await startRun(database, day, { startedBy: null, now });
+      const begun = await startRun(database, { day }, { startedBy: null, now });
       assert.ok(begun !== undefined);
       let fence = 0n;
       const takeLease = async () => {

@@ -123,7 +123,7 @@ describe('the reads of a day whose orders have changed since', () => {
       readAll: examined,
       read: async (query: Statement) => (await examined([query]))[0] ?? [],
     };
-    const ours = new OurObjects(database as unknown as Database, period);
+    const ours = new OurObjects({ database: database as unknown as Database, period, isShared: false });
     let since = { partnerId, updatedAt: period.from - clockMarginMs, id: '' };
     let [pages, count] = [0, 0];
     for (;;) {
@@ -229,8 +229,8 @@ describe('a day with thousands of orders', () => {
     await gateway.app.stop();
 
     const lines = await compareAll(now, async (at) => {
-      await startRun(database, large, { startedBy: null, now: at });
-      await startRun(database, small, { startedBy: null, now: at + 5 });
+      await startRun(database, { day: large }, { startedBy: null, now: at });
+      await startRun(database, { day: small }, { startedBy: null, now: at + 5 });
     });
     const breaks = 2 * (ofTheDay + 1);
     const compared = lines.map((line) => JSON.parse(line)).filter(({ day, breaks }) => day && breaks !== undefined);
@@ -269,7 +269,7 @@ describe('a day with thousands of orders', () => {
     const rest = { state: '', quantity: 1n, amountKobo: null, otherKobo: 1_000n, reference: '', at: null };
     const items = Array.from({ length: 1_200 }, (_, at) => ({ ...trade, ...rest, itemId: `T${10_000 + at}` }));
     await compareAll(Date.now(), async (now) => {
-      await startRun(database, day, { startedBy: 'ops', now });
+      await startRun(database, { day }, { startedBy: 'ops', now });
       await database.write(reconciliationItems.insert(...items));
       const [row] = await database.read(reconciliationRuns.find({ day }));
       assert.ok(row);

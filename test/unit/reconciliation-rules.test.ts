@@ -86,7 +86,7 @@ describe('what two sides have of one order', () => {
   it('makes breaks of the trades of an order that nobody sent, too', () => {
     const found = compareOrder('ord_x', undefined, stated, tradesOf([trade('T1', 1, 1), trade('T2', 1, 1)]), account);
     assert.deepEqual(kinds(found), ['order_extra', 'trade_extra', 'trade_extra']);
-    assert.equal(new Set(found.map((one) => breakId('2026-01-01', one))).size, 3);
+    assert.equal(new Set(found.map((one) => breakId({ day: '2026-01-01' }, one))).size, 3);
   });
 
   it('has no break whatever the order of the trades, and keeps every trade when some differ', () => {

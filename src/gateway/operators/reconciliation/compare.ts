@@ -1,6 +1,4 @@
-import type { Database } from '../../store/database.ts';
-import type { StatementPeriod } from './order-history.ts';
-import { type ChangedSince, clockMarginMs, OurObjects } from './ours.ts';
+import { type ChangedSince, type Compared, clockMarginMs, OurObjects } from './ours.ts';
 import type { RunProgress } from './progress.ts';
 import {
   compareAllocation,
@@ -20,14 +18,6 @@ const saveEveryMs = 500;
 /** After every text that a record can have: the end of an object's or an account's records. */
 const end = '\x7f';
 
-/** What the three comparisons need. */
-export interface Compared {
-  readonly database: Database;
-  readonly period: StatementPeriod;
-  /** The broker has orders of another installation: one that the gateway does not have is no break. */
-  readonly isShared: boolean;
-}
-
 /** One object's records of the statement. */
 interface Stated {
   readonly objectId: string;
@@ -41,13 +31,13 @@ interface Stated {
 
 /** Compares every order and allocation of the statement with the gateway's. True when all are compared. */
 export async function compareStatement(progress: RunProgress, compared: Compared): Promise<boolean> {
-  const { database, period } = compared;
-  const { day, position } = progress.run;
-  const ours = new OurObjects(database, period);
+  const { database } = compared;
+  const { position } = progress.run;
+  const ours = new OurObjects(compared);
   let after = position === '' ? beforeObjects : [position, end, ''];
   let open: Stated | undefined;
   while (!progress.isInterrupted) {
-    const rows = await database.read(itemsByObject(day, after, itemsTogether));
+    const rows = await database.read(itemsByObject(progress.run, after, itemsTogether));
     const ended: Stated[] = [];
     for (const item of rows.map(reconciliationItems.all.read)) {
       if (open !== undefined && open.objectId !== item.objectId) ended.push(open);
@@ -92,10 +82,11 @@ interface ObjectsPosition extends ChangedSince {
  * Finds the gateway's orders and allocations that the broker reported in the period and that its statement does not have.
  * True when all are compared.
  */
-export async function compareOurs(progress: RunProgress, { database, period }: Compared): Promise<boolean> {
-  const { day, position } = progress.run;
-  const ours = new OurObjects(database, period);
-  const start = { updatedAt: period.from - clockMarginMs, id: '' };
+export async function compareOurs(progress: RunProgress, compared: Compared): Promise<boolean> {
+  const { database } = compared;
+  const { position } = progress.run;
+  const ours = new OurObjects(compared);
+  const start = { updatedAt: compared.period.from - clockMarginMs, id: '' };
   let at: ObjectsPosition | undefined = position === '' ? undefined : (JSON.parse(position) as ObjectsPosition);
   let objects = progress.run.objects;
   let savedAt = performance.now();
@@ -135,7 +126,7 @@ export async function compareOurs(progress: RunProgress, { database, period }: C
   async function withoutRecord<One>(objects: ReadonlyMap<string, One>, isExpected: (one: One) => boolean) {
     const expected = new Map([...objects].filter(([, one]) => isExpected(one)));
     if (expected.size === 0) return [];
-    const [rows = []] = await database.readAll([statedAmong(day, [...expected.keys()])]);
+    const [rows = []] = await database.readAll([statedAmong(progress.run, [...expected.keys()])]);
     for (const row of rows) expected.delete(String(row.object_id));
     return [...expected];
   }
@@ -143,11 +134,11 @@ export async function compareOurs(progress: RunProgress, { database, period }: C
 
 /** Compares the positions and the money of each account with those of the day before. True when all are compared. */
 export async function compareHoldings(progress: RunProgress, { database }: Compared): Promise<boolean> {
-  const { day, position } = progress.run;
+  const { position } = progress.run;
   const holdings = new Holdings();
   let after = position === '' ? beforeAccounts : [position, end, '', '', ''];
   while (!progress.isInterrupted) {
-    const rows = await database.read(itemsByAccount(day, after, itemsTogether));
+    const rows = await database.read(itemsByAccount(progress.run, after, itemsTogether));
     const found: Difference[] = [];
     let done: string | undefined;
     for (const item of rows.map(reconciliationItems.all.read)) {

@@ -12,7 +12,7 @@ import type { Statement } from '../../store/statement.ts';
 import type { BrokerStatements } from '../../trading/broker/broker.ts';
 import { StatementError, type StatementPage } from '../../trading/broker/statements.ts';
 import type { RunProgress } from './progress.ts';
-import { reconciliationItems, type StoredItem } from './table.ts';
+import { type ComparedDay, comparedDay, reconciliationItems, type StoredItem } from './table.ts';
 
 /** What is read of a statement, in this order; at last what the day before ended with. */
 const parts = [
@@ -58,7 +58,7 @@ export async function fetchStatement(
     const page = await readPage(progress, broker, part, position);
     if (page === undefined) return false;
     const { answer, fromMs, toMs, lastKey } = page;
-    const items = itemsOf(answer, progress.run.day, part.isBefore);
+    const items = itemsOf(answer, progress.run, part.isBefore);
     // A page without records counts too, so that a statement of empty pages ends.
     const records = progress.run.records + BigInt(Math.max(1, items.length));
     if (records > mostRecords) throw new StatementError('nonsense', `it has more than ${mostRecords} records`);
@@ -113,9 +113,9 @@ const outcomes: Readonly<Record<number, string>> = {
 };
 
 /** The records of a page as they are kept. A value of a later version of the broker has its number. */
-function itemsOf(answer: GetStatementResponse, day: string, isBefore: boolean): StoredItem[] {
+function itemsOf(answer: GetStatementResponse, of: ComparedDay, isBefore: boolean): StoredItem[] {
   const none = {
-    ...{ day, objectId: '', itemId: '', symbol: '', side: '' as const, state: '', reference: '' },
+    ...{ ...comparedDay(of), objectId: '', itemId: '', symbol: '', side: '' as const, state: '', reference: '' },
     ...{ quantity: 0n, amountKobo: null, otherKobo: null, at: null },
   };
   return [

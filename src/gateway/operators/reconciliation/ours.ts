@@ -28,6 +28,14 @@ const allocationStep = objectSteps.only('objectId', 'sequence', 'at', 'state', '
 
 const stepsTogether = 2_000;
 
+/** The gateway's side of a comparison. */
+export interface Compared {
+  readonly database: Database;
+  readonly period: StatementPeriod;
+  /** The broker has orders of another installation: one that the gateway does not have is no break. */
+  readonly isShared: boolean;
+}
+
 /** A page of a partner's objects that changed since an instant, by when they changed. */
 export interface ChangedSince {
   readonly partnerId: string;
@@ -38,10 +46,7 @@ export interface ChangedSince {
 
 /** Reads the gateway's side of a day: orders and allocations as they were at the end of a period. It changes nothing. */
 export class OurObjects {
-  constructor(
-    private readonly database: Database,
-    private readonly period: StatementPeriod,
-  ) {}
+  constructor(private readonly of: Compared) {}
 
   async ordersById(ids: readonly string[]): Promise<ReadonlyMap<string, OurOrder>> {
     return this.#orders(await this.#byId(orders, comparedOrder, ids));
@@ -68,7 +73,7 @@ export class OurObjects {
   async #byId<Row>(table: { readonly name: string }, selection: Selection<Row>, ids: readonly string[]) {
     if (ids.length === 0) return [];
     const query = statement(`SELECT ${selection.list} FROM ${byId({ table })} WHERE id IN (?)`, ids);
-    const [rows = []] = await this.database.readAll([query]);
+    const [rows = []] = await this.of.database.readAll([query]);
     return rows.map(selection.read);
   }
 
@@ -80,7 +85,7 @@ export class OurObjects {
     most: number,
   ): Promise<{ readonly early: readonly Row[]; readonly next: ChangedSince | undefined }> {
     const at = new Date(updatedAt);
-    const rows = await this.database.read(
+    const rows = await this.of.database.read(
       statement(
         `SELECT ${selection.list} FROM ${name} FORCE INDEX (${name}_updated_at)
           WHERE partner_id = ? AND ((updated_at = ? AND id > ?) OR updated_at > ?) ORDER BY updated_at, id LIMIT ${most}`,
@@ -89,7 +94,7 @@ export class OurObjects {
     );
     const changed = rows.map(selection.read);
     const last = changed.length < most ? undefined : changed.at(-1);
-    const early = changed.filter(({ createdAt }) => createdAt < this.period.to + clockMarginMs);
+    const early = changed.filter(({ createdAt }) => createdAt < this.of.period.to + clockMarginMs);
     return { early, next: last && { partnerId, updatedAt: last.updatedAt, id: last.id } };
   }
 
@@ -97,7 +102,7 @@ export class OurObjects {
     const histories = new Map(rows.map(({ id, createdAt }) => [id, newHistory(createdAt)]));
     await this.#steps(orderSteps, 'order_id', orderStep, rows, (step) => {
       const history = histories.get(step.orderId);
-      if (history !== undefined) histories.set(step.orderId, afterStep(history, step, this.period));
+      if (history !== undefined) histories.set(step.orderId, afterStep(history, step, this.of.period));
     });
     return new Map(rows.map((row) => [row.id, toOrder(row, histories.get(row.id) ?? newHistory(row.createdAt))]));
   }
@@ -113,7 +118,8 @@ export class OurObjects {
     return new Map(
       rows.map(({ id, partnerId, account, amountKobo, brokerReference: reference, state, updatedAt }) => {
         const at = decidedAt.get(id) ?? updatedAt;
-        const isDecided = (state === 'booked' || state === 'rejected') && at >= this.period.from && at < this.period.to;
+        const isDecided =
+          (state === 'booked' || state === 'rejected') && at >= this.of.period.from && at < this.of.period.to;
         const terms = { account, amountKobo, reference, state };
         return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isDecided }];
       }),
@@ -134,7 +140,7 @@ export class OurObjects {
       const ids = own.map(({ id }) => id);
       let query: Statement | undefined = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, ids);
       while (query !== undefined) {
-        const [rows = []]: SqlRow[][] = await this.database.readAll([query]);
+        const [rows = []]: SqlRow[][] = await this.of.database.readAll([query]);
         for (const row of rows) each(step.read(row));
         const last = rows.length < stepsTogether ? undefined : rows.at(-1);
         // No object has the empty id. Of one id alone, the database would read all steps from the first on, in each page.

@@ -4,7 +4,7 @@ import { fenced, type Lease } from '../../store/lease.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';
 import { breakId, type Difference, goneNow, seenAgain } from './rules.ts';
 import { breaksById, ownersOf } from './store.ts';
-import { reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
+import { comparedDay, reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
 
 /** Another process has the lease by now, and goes on with the run. */
 export class RunLostError extends Error {
@@ -48,17 +48,17 @@ export class RunProgress {
   }
 
   async #saveBreaks(changes: Partial<StoredRun>, found: readonly Difference[]): Promise<void> {
-    const { day, number } = this.run;
-    const byId = new Map(found.map((one) => [breakId(day, one), one]));
+    const { run } = this;
+    const byId = new Map(found.map((one) => [breakId(run, one), one]));
     await this.#save(changes, [breaksById([...byId.keys()])], (rows) => {
       const stored = new Map(rows.map(reconciliationBreaks.all.read).map((row) => [row.id, row]));
       const now = this.now();
       return [...byId].flatMap(([id, one]) => {
         const before = stored.get(id);
-        if (before === undefined) return [reconciliationBreaks.insert(newBreak(id, day, number, one, now))];
+        if (before === undefined) return [reconciliationBreaks.insert(newBreak(id, run, one, now))];
         const { ours, brokers, isUnsettled } = shortened(one);
         return reconciliationBreaks.update(before, {
-          ...seenAgain(before, { ours, brokers }, number, now),
+          ...seenAgain(before, { ours, brokers }, run.number, now),
           isUnsettled,
         });
       });
@@ -112,11 +112,11 @@ function shortened(one: Difference): Difference {
   return { ...one, ours: one.ours.slice(0, longestSide), brokers: one.brokers.slice(0, longestSide) };
 }
 
-function newBreak(id: string, day: string, run: number, found: Difference, now: number): StoredBreak {
+function newBreak(id: string, of: StoredRun, found: Difference, now: number): StoredBreak {
   const { subject: _, ...members } = shortened(found);
   return {
     ...members,
-    ...{ id, day, run, isOpen: true, firstSeenAt: now, lastSeenAt: now, goneAt: null },
+    ...{ id, ...comparedDay(of), run: of.number, isOpen: true, firstSeenAt: now, lastSeenAt: now, goneAt: null },
     ...{ acknowledgedBy: null, acknowledgedAt: null, acknowledgedReason: null },
   };
 }

@@ -364,7 +364,10 @@ function ofAccount(account: string) {
 }
 
 /** The id of a break: the same whenever the day is compared. */
-export function breakId(day: string, { kind, objectId, account, symbol, subject }: Difference): string {
+export function breakId(
+  { day }: { readonly day: string },
+  { kind, objectId, account, symbol, subject }: Difference,
+): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([day, kind, objectId, account, symbol, subject]))
     .digest();

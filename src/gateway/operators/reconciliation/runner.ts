@@ -6,8 +6,9 @@ import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import type { Broker } from '../../trading/broker/broker.ts';
 import { StatementError } from '../../trading/broker/statements.ts';
-import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
+import { compareHoldings, compareOurs, compareStatement } from './compare.ts';
 import { fetchStatement, IncompleteDayError } from './fetch.ts';
+import type { Compared } from './ours.ts';
 import { RunLostError, RunProgress } from './progress.ts';
 import { type BreakKindName, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
 import { anyItem, breaksOfDay, removeItems } from './store.ts';
@@ -158,11 +159,10 @@ export class Runner {
 
   /** Removes the statement's records, as the holder of the lease. True when none is left. */
   async #clear(progress: RunProgress, isInterrupted: () => boolean): Promise<boolean> {
-    const { day } = progress.run;
     while (!isInterrupted()) {
-      const rows = await this.options.database.read(anyItem(day));
+      const rows = await this.options.database.read(anyItem(progress.run));
       if (rows.length === 0) return true;
-      await progress.save({}, [removeItems(day, removedTogether)]);
+      await progress.save({}, [removeItems(progress.run, removedTogether)]);
     }
     return false;
   }
@@ -171,8 +171,8 @@ export class Runner {
   async #markGone(progress: RunProgress, isCompared: (kind: BreakKindName) => boolean): Promise<boolean> {
     const { database } = this.options;
     while (!progress.isInterrupted) {
-      const { day, number, position, breaks } = progress.run;
-      const rows = await database.read(breaksOfDay(day, position, breaksTogether));
+      const { number, position, breaks } = progress.run;
+      const rows = await database.read(breaksOfDay(progress.run, position, breaksTogether));
       const page = rows.map(reconciliationBreaks.all.read);
       const missed = page.filter(({ kind, run, goneAt }) => run !== number && goneAt === null && isCompared(kind));
       const gone = missed.map(({ id }) => id);

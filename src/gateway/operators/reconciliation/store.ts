@@ -1,14 +1,20 @@
 import { joined, type SqlRow, type Statement, sql, statement } from '../../store/statement.ts';
 import type { BreakKindName } from './rules.ts';
-import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from './table.ts';
+import {
+  type ComparedDay,
+  comparedDay,
+  reconciliationBreaks,
+  reconciliationItems,
+  reconciliationRuns,
+} from './table.ts';
 
 /** The most breaks that are counted. */
 const maxBreaksCounted = 10_000;
 
 /** The newest run of a day. `lock`: for a transaction that decides on it. */
-export function newestRun(day: string, lock = false): Statement {
+export function newestRun(of: ComparedDay, lock = false): Statement {
   const tail = statement(`ORDER BY number DESC LIMIT 1${lock ? ' FOR UPDATE' : ''}`);
-  return reconciliationRuns.find({ day }, reconciliationRuns.all, tail);
+  return reconciliationRuns.find(comparedDay(of), reconciliationRuns.all, tail);
 }
 
 /** The run that the worker must go on with. */
@@ -74,7 +80,7 @@ export function readOpenBreaks(rows: readonly SqlRow[]): readonly (readonly [Bre
 }
 
 /** Removes a batch of a day's records. */
-export function removeItems(day: string, most: number): Statement {
+export function removeItems({ day }: ComparedDay, most: number): Statement {
   return statement(
     `DELETE FROM reconciliation_items WHERE day = ? ORDER BY day, object_id, section, item_id LIMIT ${most}`,
     day,
@@ -82,7 +88,7 @@ export function removeItems(day: string, most: number): Statement {
 }
 
 /** One record of a day, if there is any. */
-export function anyItem(day: string): Statement {
+export function anyItem({ day }: ComparedDay): Statement {
   return statement('SELECT 1 FROM reconciliation_items FORCE INDEX (PRIMARY) WHERE day = ? LIMIT 1', day);
 }
 
@@ -96,20 +102,20 @@ const byObject = ['object_id', 'section', 'item_id'] as const;
 const byAccount = ['account', 'symbol', 'object_id', 'section', 'item_id'] as const;
 
 /** A page of a day's records by the ids of the gateway's objects, after a position. */
-export function itemsByObject(day: string, after: readonly string[], most: number): Statement {
-  return itemsAfter('PRIMARY', byObject, day, after, most);
+export function itemsByObject(of: ComparedDay, after: readonly string[], most: number): Statement {
+  return itemsAfter('PRIMARY', byObject, of, after, most);
 }
 
 /** A page of a day's records by account and symbol, after a position. */
-export function itemsByAccount(day: string, after: readonly string[], most: number): Statement {
-  return itemsAfter('reconciliation_items_account', byAccount, day, after, most);
+export function itemsByAccount(of: ComparedDay, after: readonly string[], most: number): Statement {
+  return itemsAfter('reconciliation_items_account', byAccount, of, after, most);
 }
 
 /** Each condition is a range of the index, so that a page reads its own rows only. */
 function itemsAfter(
   index: string,
   columns: readonly string[],
-  day: string,
+  { day }: ComparedDay,
   after: readonly string[],
   most: number,
 ): Statement {
@@ -123,7 +129,7 @@ function itemsAfter(
 }
 
 /** Which of some objects the statement of a day has. One row is read of each. */
-export function statedAmong(day: string, objectIds: readonly string[]): Statement {
+export function statedAmong({ day }: ComparedDay, objectIds: readonly string[]): Statement {
   const one = `(SELECT object_id FROM reconciliation_items FORCE INDEX (PRIMARY)
     WHERE day = ? AND object_id = ? LIMIT 1)`;
   return statement(objectIds.map(() => one).join(' UNION ALL '), ...objectIds.flatMap((id) => [day, id]));
@@ -155,7 +161,7 @@ export function breaksById(ids: readonly string[]): Statement {
 }
 
 /** A page of a day's breaks after an id. */
-export function breaksOfDay(day: string, afterId: string, most: number): Statement {
+export function breaksOfDay({ day }: ComparedDay, afterId: string, most: number): Statement {
   return statement(
     `SELECT ${reconciliationBreaks.all.list} FROM reconciliation_breaks FORCE INDEX (reconciliation_breaks_day)
       WHERE day = ? AND id > ? ORDER BY id LIMIT ${most}`,

@@ -14,6 +14,16 @@ import {
 } from '../../store/table.ts';
 import type { BreakKindName, HoldingRecord } from './rules.ts';
 
+/** What is compared with a statement: a day. Runs, records and breaks are kept by it. */
+export interface ComparedDay {
+  readonly day: string;
+}
+
+/** Only the columns of a row by which it is kept. */
+export function comparedDay({ day }: ComparedDay): ComparedDay {
+  return { day };
+}
+
 export type RunState = EnumName<typeof ReconciliationState>;
 
 /** What a run does next. */

@@ -55,7 +55,7 @@ export class ReconciliationWorker {
     if (first === undefined) return;
     const known = new Set(rows.map(({ day }) => String(day)));
     for (const day of dueDays(now, minute, lagosDay((first.created_at as Date).getTime()))) {
-      if (!known.has(day)) await startRun(database, day, { startedBy: null, now: clock.now(), onlyFirst: true });
+      if (!known.has(day)) await startRun(database, { day }, { startedBy: null, now: clock.now(), onlyFirst: true });
     }
   }
 }

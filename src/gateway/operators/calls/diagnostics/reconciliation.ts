@@ -45,7 +45,7 @@ export function reconciliationCalls(database: Database, clock: Clock, cursors: C
     await checkDay(day);
     const now = clock.now();
     const entry = audit(call, now, { subject: day, detail: { day, reason } });
-    const started = await startRun(database, day, { startedBy: call.operator, now }, [entry]);
+    const started = await startRun(database, { day }, { startedBy: call.operator, now }, [entry]);
     if (started === undefined) throw new Error(`no reconciliation of ${day} was started`);
     wake();
     return { reconciliation: toRun(await ended(started)) };
@@ -59,7 +59,7 @@ export function reconciliationCalls(database: Database, clock: Clock, cursors: C
     const isRunning = started.state === 'running';
     while (!(isOver() || (isRunning && run.state !== 'running')) && performance.now() < end) {
       await delay(pollMs);
-      const [row] = await database.read(newestRun(started.day));
+      const [row] = await database.read(newestRun(started));
       if (row !== undefined) run = reconciliationRuns.all.read(row);
     }
     return run;
