@@ -53,7 +53,7 @@ export function createOperators(base: Base, parts: OperatorParts) {
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { work, simulator, notify } = parts;
   const timeoutMs = base.config.readTimeoutMs;
-  const environment = environmentServices({ ...base, changed: notify.environmentChanged, simulator, timeoutMs });
+  const environment = environmentServices(base, base.environment, notify.environmentChanged, simulator, timeoutMs);
   const { recorder, allKinds: kinds } = work;
   const settling = settlements({ ...base, recorder, kinds });
   return [

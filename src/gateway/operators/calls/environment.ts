@@ -2,9 +2,8 @@ import { status } from '@grpc/grpc-js';
 import { Clock } from '../../../gen/marina/admin/v1/clock_pb.ts';
 import { Trading } from '../../../gen/marina/admin/v1/trading_pb.ts';
 import type { Controls } from '../../../gen/marina/simulator/v1/controls_pb.ts';
-import type { SystemClock } from '../../../kit/clock.ts';
 import type { GrpcClient } from '../../../kit/grpc-client.ts';
-import { type Statement, statement } from '../../store/statement.ts';
+import { type Decision, statement } from '../../store/statement.ts';
 import type { ShownBy } from '../../store/table.ts';
 import { type EnvironmentState, environmentState, environments } from '../../trading/submission/environment.ts';
 import { audit } from './audit.ts';
@@ -13,23 +12,19 @@ import { AdminError, invalidField } from './errors.ts';
 
 const longestAdvanceMs = 400 * 86_400_000;
 
-interface EnvironmentParts extends AdminParts {
-  readonly clock: SystemClock;
-  readonly environment: EnvironmentState;
-  /** Notifies the other processes. */
-  readonly changed: () => void;
-  /** Its clock moves together with ours. */
-  readonly simulator: GrpcClient<typeof Controls> | undefined;
-  /** The simulator's deadline. */
-  readonly timeoutMs: number;
-}
-
-/** The operators' calls that pause trading, and that advance a sandbox's clock. */
-export function environmentServices(parts: EnvironmentParts) {
-  const { database, clock, environment, changed, simulator, timeoutMs } = parts;
-
+/**
+ * The operators' calls that pause trading, and that advance a sandbox's clock. `changed` notifies the other processes. The
+ * simulator's clock moves together with ours; `timeoutMs` is its deadline.
+ */
+export function environmentServices(
+  { database, clock }: AdminParts,
+  environment: EnvironmentState,
+  changed: () => void,
+  simulator: GrpcClient<typeof Controls> | undefined,
+  timeoutMs: number,
+) {
   /** Changes the environment. This process applies it at once, others after the notification or their next poll. */
-  async function change<T>(decide: (before: ShownBy<typeof environmentState>) => { writes: Statement[]; result: T }) {
+  async function change<T>(decide: (before: ShownBy<typeof environmentState>) => Decision<T>) {
     const lock = environments.find({ id: 1 }, environmentState, statement('FOR UPDATE'));
     const result = await database.transaction([lock], ([rows]) => {
       const row = rows?.[0];

@@ -2,15 +2,14 @@ import { status } from '@grpc/grpc-js';
 import { DeliveryState, DeliveryStateSchema, type Webhooks } from '../../../gen/marina/admin/v1/webhooks_pb.ts';
 import { toMilliseconds } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
-import { groupBy } from '../../../kit/group.ts';
 import { markDue } from '../../delivery/webhooks/plan/endpoint-store.ts';
 import {
-  findAttempts,
   findPosition,
   findVersionsAbout,
   listDeliveries,
   lockEvent,
   lockWindow,
+  readAttempts,
   redeliver,
   redelivered,
 } from '../../delivery/webhooks/record/delivery-store.ts';
@@ -49,14 +48,14 @@ export function webhookDeliveryCalls(
         eventId: eventId === '' ? undefined : eventId,
       };
       const { rows, hasMore, most } = await listed(limit, (most) => read(listDeliveries(partnerId, filter, most)));
-      const listedAttempts = maxAttemptsListed * most;
-      const attempts = await read(findAttempts(partnerId, rows.map(versionOf), maxAttemptsListed, listedAttempts));
-      const attemptsOf = groupBy(attempts.map(tables.attempts.all.read), ({ version }) => version);
-      const deliveries = rows.map((row) => ({
-        ...toMessage(tables.deliveries.all.read(row), attemptsOf.get(versionOf(row)) ?? []),
-        objectKind: row.object_kind as string | null,
-        objectId: row.object_id as string | null,
-      }));
+      const mostAttempts = maxAttemptsListed * most;
+      const found = await readAttempts(database, partnerId, rows.map(versionOf), maxAttemptsListed, mostAttempts);
+      const deliveries = rows.map((row) => {
+        const delivery = tables.deliveries.all.read(row);
+        const attempts = (found.get(delivery.version) ?? []).map((one) => ({ ...one, outcome: outcomes[one.outcome] }));
+        const object = { objectKind: row.object_kind as string | null, objectId: row.object_id as string | null };
+        return { ...delivery, ...object, attemptsCounted: delivery.attempts, attempts };
+      });
       return { deliveries, hasMore };
     },
 
@@ -119,12 +118,4 @@ function tooOld(): AdminError {
 
 function versionOf({ version }: SqlRow): bigint {
   return toBigInt(version);
-}
-
-function toMessage(delivery: tables.Delivery, attempts: readonly tables.Attempt[]) {
-  return {
-    ...delivery,
-    attemptsCounted: delivery.attempts,
-    attempts: attempts.map((attempt) => ({ ...attempt, outcome: outcomes[attempt.outcome] })),
-  };
 }

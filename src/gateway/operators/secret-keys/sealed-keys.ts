@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type KeyRing, keysFor } from '../../../kit/key-ring.ts';
 import { fixed } from '../../../kit/watched-files.ts';
-import { KeySeals, keySealUse, type SealedKey, toSealedKey } from '../../edge/auth/key-seals.ts';
+import { KeySeals, keySealUse, type SealedKey } from '../../edge/auth/key-seals.ts';
 import { apiKeys } from '../../edge/auth/store.ts';
 import type { Database } from '../../store/database.ts';
-import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
+import { type Statement, statement } from '../../store/statement.ts';
 import { type KeyOrigin, readKeyOrigin } from './key-origin.ts';
 
 export interface SealOptions {
@@ -23,10 +23,12 @@ const maxTogether = 200;
 /** Between two batches, so that traffic goes first. */
 export const restMs = 20;
 
+const foundKey = apiKeys.only('partnerId', 'id', 'secretHash', 'scopes', 'addresses', 'createdAt', 'seal');
+
 /** An active key. */
 interface FoundKey {
   readonly key: SealedKey;
-  readonly createdAt: Date;
+  readonly createdAt: number;
   readonly seal: Buffer | null;
 }
 
@@ -89,7 +91,7 @@ function whyNot(
 
 /** What an operator needs to judge a key. */
 function described({ key, createdAt }: FoundKey, { madeBy }: KeyOrigin): string {
-  return `made by ${madeBy ?? 'nobody known'} at ${createdAt.toISOString()}; scopes ${key.scopes}; addresses ${key.addresses}`;
+  return `made by ${madeBy ?? 'nobody known'} at ${new Date(createdAt).toISOString()}; scopes ${key.scopes}; addresses ${key.addresses}`;
 }
 
 /** What somebody else may have written to the database must not steer the terminal, or look like another line. */
@@ -155,24 +157,17 @@ async function* activeKeys(database: Database): AsyncGenerator<readonly FoundKey
   for (let after = ''; ; ) {
     const rows = await database.read(
       statement(
-        `SELECT partner_id, id, secret_hash, scopes, addresses, created_at, seal FROM api_keys FORCE INDEX (api_keys_id)
+        `SELECT ${foundKey.list} FROM api_keys FORCE INDEX (api_keys_id)
           WHERE id > ? AND revoked_at IS NULL ORDER BY id LIMIT ${maxTogether}`,
         after,
       ),
     );
-    yield rows.map(toFoundKey);
-    const last = rows.at(-1);
+    const some = rows.map(foundKey.read).map(({ createdAt, seal, ...key }) => ({ key, createdAt, seal }));
+    yield some;
+    const last = some.at(-1);
     if (last === undefined) return;
-    after = String(last.id);
+    after = last.key.id;
   }
-}
-
-function toFoundKey(row: SqlRow): FoundKey {
-  return {
-    key: toSealedKey(row),
-    createdAt: row.created_at as Date,
-    seal: row.seal instanceof Buffer ? row.seal : null,
-  };
 }
 
 /** Saves a key's seal, unless the row is another than the one that was read. */

@@ -35,35 +35,29 @@ const states = ['sending', 'uncertain', 'other'] as const;
  * was due. `overdueMs` says for each worker that removes old rows since when the oldest should be gone.
  */
 export async function readBacklog(database: Database, clock: Clock) {
-  const rows = await database.readAll([
-    ...kinds.map((kind) => countUnsettled(tables[kind])),
+  const [waiting = [], leases = [], ...others] = await database.readAll([
     countWaiting(maxCounted),
     statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${maxLeases}`),
+    ...kinds.map((kind) => countUnsettled(tables[kind])),
     ...removed.map(({ oldest }) => oldest),
   ]);
-  const afterLeases = kinds.length + 2;
+  const [unsettled, oldest] = [others.slice(0, kinds.length), others.slice(kinds.length)];
   const [now, realNow] = [clock.now(), clock.realNow()];
+  const overdue = removed.map(({ name, keptMs, isReal = false }, at) => {
+    return { worker: name, ms: figureOf(oldest[at]?.[0], (isReal ? realNow : now) - keptMs).oldestMs };
+  });
   return {
-    unsettled: kinds.flatMap((kind, index) =>
-      states.map((state) => ({
-        kind,
-        state,
-        ...figureOf(
-          rows[index]?.find((row) => row.shown_state === state),
-          state === 'other' ? realNow : now,
-        ),
-      })),
+    unsettled: kinds.flatMap((kind, at) =>
+      states.map((state) => {
+        const row = unsettled[at]?.find((one) => one.shown_state === state);
+        return { kind, state, ...figureOf(row, state === 'other' ? realNow : now) };
+      }),
     ),
-    outbox: figureOf(rows[kinds.length]?.[0], realNow),
-    leases: (rows[afterLeases - 1] ?? []).map((row) => ({ name: String(row.name), holder: String(row.holder) })),
-    removal: [...groupBy([...removed.entries()], ([, { name }]) => name)].map(([worker, own]) => ({
-      worker,
-      overdueMs: Math.max(
-        ...own.map(([at, { keptMs, isReal }]) => {
-          return figureOf(rows[afterLeases + at]?.[0], (isReal === true ? realNow : now) - keptMs).oldestMs;
-        }),
-      ),
-    })),
+    outbox: figureOf(waiting[0], realNow),
+    leases: leases.map(({ name, holder }) => ({ name: String(name), holder: String(holder) })),
+    removal: [...groupBy(overdue, ({ worker }) => worker)].map(([worker, own]) => {
+      return { worker, overdueMs: Math.max(...own.map(({ ms }) => ms)) };
+    }),
   };
 }
 

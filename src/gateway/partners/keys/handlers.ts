@@ -52,16 +52,9 @@ interface KeyHandlerParts {
 }
 
 /** The operations on a partner's own keys. */
-export function keyHandlers({
-  database,
-  clock,
-  ids,
-  macKeys,
-  keySeals,
-  cursors,
-  uses,
-  ended,
-}: KeyHandlerParts): HandlersOf<typeof Keys> {
+export function keyHandlers(parts: KeyHandlerParts): HandlersOf<typeof Keys> {
+  const { database, clock, ids, macKeys, keySeals, cursors, uses, ended } = parts;
+
   return {
     async listKeys(request, { caller }) {
       const { limit = 25, cursor } = request;

@@ -58,12 +58,10 @@ export function requestToolHandlers(
 }
 
 function toMessage({ requestId, at, protocol, keyId, objectId, durationMs, ...kept }: LoggedRequest): RequestRecord {
-  const { method, path, operation, status, code, requestBody, answerBody } = kept;
   return create(RequestRecordSchema, {
-    id: requestId,
+    ...{ ...kept, id: requestId, key: keyId, about: objectId },
     at: toSecond(at),
     protocol: protocols[protocol],
-    ...{ method, path, operation, key: keyId, status, code, about: objectId, requestBody, answerBody },
     durationMs: BigInt(Math.round(durationMs)),
   });
 }

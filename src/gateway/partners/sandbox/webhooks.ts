@@ -12,8 +12,7 @@ import {
 } from '../../../gen/marina/gateway/v1/sandbox_pb.ts';
 import { toSecond } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
-import { groupBy } from '../../../kit/group.ts';
-import { findAttempts, listDeliveries } from '../../delivery/webhooks/record/delivery-store.ts';
+import { listDeliveries, readAttempts } from '../../delivery/webhooks/record/delivery-store.ts';
 import type { AttemptResult, SendResult } from '../../delivery/webhooks/rules.ts';
 import * as tables from '../../delivery/webhooks/table.ts';
 import type { HandlersOf } from '../../edge/call.ts';
@@ -64,10 +63,8 @@ export function webhookToolHandlers(
       await readEndpoint(partnerId);
       const [rows = []] = await database.readAll([listDeliveries(partnerId, { before }, limit + 1)]);
       const { data, ...page } = cursors.page(issuedFor, rows, limit, ({ version }) => String(version));
-      const attempts = await readAttempts(
-        partnerId,
-        data.map(({ version }) => toBigInt(version)),
-      );
+      const versions = data.map(({ version }) => toBigInt(version));
+      const attempts = await readAttempts(database, partnerId, versions, maxAttempts, maxAttempts * versions.length);
       return create(ListWebhookDeliveriesResponseSchema, {
         ...page,
         data: data.map((row) => toMessage(row, attempts)),
@@ -79,16 +76,6 @@ export function webhookToolHandlers(
     const [row] = await database.read(tables.endpoints.find({ partnerId }));
     if (row !== undefined) return tables.endpoints.all.read(row);
     throw new ApiError('not_found', { message: 'No webhook endpoint is registered. The operator registers its URL.' });
-  }
-
-  async function readAttempts(
-    partnerId: string,
-    versions: readonly bigint[],
-  ): Promise<ReadonlyMap<bigint, readonly tables.Attempt[]>> {
-    if (versions.length === 0) return new Map();
-    const most = maxAttempts * versions.length;
-    const [rows = []] = await database.readAll([findAttempts(partnerId, versions, maxAttempts, most)]);
-    return groupBy(rows.map(tables.attempts.all.read), ({ version }) => version);
   }
 }
 

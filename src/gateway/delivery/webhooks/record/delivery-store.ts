@@ -6,7 +6,7 @@ import { type RemovedRows, removalWorker } from '../../../store/removal.ts';
 import { joined, type Statement, sql, statement } from '../../../store/statement.ts';
 import { bodies } from '../plan/queue-store.ts';
 import { attemptsKeptMs, type DeliveryState, sentForMs } from '../rules.ts';
-import { attempts, deliveries, dispatcherLeasePrefix, progress } from '../table.ts';
+import { type Attempt, attempts, deliveries, dispatcherLeasePrefix, progress } from '../table.ts';
 
 /** The progress of some events' deliveries. */
 export function findProgress(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
@@ -119,6 +119,19 @@ export function findAttempts(
 ): Statement {
   const order = sql`AND number <= ${mostEach} ORDER BY version DESC, number LIMIT ${most}`;
   return attempts.find({ partnerId, version: [0n, ...versions] }, attempts.all, order);
+}
+
+/** The first attempts of each of some deliveries by their versions, and at most so many of all. */
+export async function readAttempts(
+  database: Database,
+  partnerId: string,
+  versions: readonly bigint[],
+  mostEach: number,
+  most: number,
+): Promise<ReadonlyMap<bigint, readonly Attempt[]>> {
+  if (versions.length === 0) return new Map();
+  const [rows = []] = await database.readAll([findAttempts(partnerId, versions, mostEach, most)]);
+  return groupBy(rows.map(attempts.all.read), ({ version }) => version);
 }
 
 /** Each partner's versions as a range of the primary key: one list of pairs would be compared with every row. */

@@ -7,7 +7,7 @@ import { enumWords } from '../../../../kit/enums.ts';
 import { firstIdAt } from '../../../edge/ids.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
-import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../../store/statement.ts';
+import { milliseconds, type SqlRow, type Statement, sql, toBigInt } from '../../../store/statement.ts';
 import type { Selection, ShownBy, Table } from '../../../store/table.ts';
 import { allocations, shownAllocation, toAllocationMessage } from '../../../trading/allocations/table.ts';
 import { applications, shownApplication, toApplicationMessage } from '../../../trading/applications/table.ts';
@@ -17,6 +17,7 @@ import { transfers } from '../../../trading/wallet/store.ts';
 import { type AdminCalls, requirePartner, usuallyListed } from '../call.ts';
 import { invalidField } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
+import { findTransfers } from './objects.ts';
 
 type FindCalls = Pick<AdminCalls<typeof Diagnostics>, 'findOrders' | 'findApplications' | 'findAllocations'>;
 
@@ -162,11 +163,6 @@ function toEvent(row: SqlRow) {
     webhook: String(row.delivery ?? ''),
     webhookDueAt: milliseconds(row.due_at),
   };
-}
-
-function findTransfers(partnerId: string, allocationId: string): Statement {
-  const inOrder = statement('ORDER BY sequence');
-  return transfers.find({ partnerId, allocationId }, transfers.all, inOrder, 'wallet_transfers_allocation');
 }
 
 function toTransfer(row: SqlRow) {

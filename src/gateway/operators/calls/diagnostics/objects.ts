@@ -1,9 +1,10 @@
 import type { GetTimelineResponse } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
-import type { SqlRow } from '../../../store/statement.ts';
+import { type SqlRow, type Statement, statement } from '../../../store/statement.ts';
 import type { Selection, Table } from '../../../store/table.ts';
 import { allocations, shownAllocation, toAllocationMessage } from '../../../trading/allocations/table.ts';
 import { applications, shownApplication, toApplicationMessage } from '../../../trading/applications/table.ts';
 import { orders, shownOrder, toOrderMessage } from '../../../trading/orders/table.ts';
+import { transfers } from '../../../trading/wallet/store.ts';
 
 /** An object as its partner sees it, in an answer to an operator. */
 type DiagnosedObject = GetTimelineResponse['object'];
@@ -30,6 +31,12 @@ const shownKinds: Readonly<Record<string, ShownKind>> = {
     show: (row) => ({ case: 'allocation', value: toAllocationMessage(shownAllocation.read(row)) }),
   },
 };
+
+/** The entries of the ledger about an allocation, oldest first. */
+export function findTransfers(partnerId: string, allocationId: string): Statement {
+  const inOrder = statement('ORDER BY sequence');
+  return transfers.find({ partnerId, allocationId }, transfers.all, inOrder, 'wallet_transfers_allocation');
+}
 
 /** The kind of an object, by the prefix of its id; undefined for a key and a partner. */
 export function shownKindOf(id: string): ShownKind | undefined {

@@ -17,7 +17,7 @@ import type { AnswerOf } from '../answer.ts';
 import { auditEntries } from '../audit.ts';
 import { AdminError } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
-import { shownKindOf } from './objects.ts';
+import { findTransfers, shownKindOf } from './objects.ts';
 
 type Entry = AnswerOf<TimelineEntry> & { readonly at: number };
 
@@ -70,13 +70,7 @@ const ofObject: readonly Source[] = [
   },
   operators,
   {
-    find: (partnerId, id) =>
-      transfers.find(
-        { partnerId, allocationId: id },
-        transfers.all,
-        statement('ORDER BY sequence'),
-        'wallet_transfers_allocation',
-      ),
+    find: findTransfers,
     toEntry: (row) => {
       const { id, type, amountKobo, createdAt } = transfers.all.read(row);
       return { at: createdAt, source: TimelineSource.LEDGER, kind: type, detail: id, amountKobo };

@@ -24,7 +24,6 @@ import {
 
 /** What approving a proposal does. */
 export interface Approval {
-  readonly call: AdminCall;
   readonly proposal: StoredProposal;
   /** Whether to apply it, by its row under the partner's lock; false: it was applied before. Throws if it may not be approved. */
   mayApply(proposal: StoredProposal): boolean;
@@ -51,7 +50,6 @@ export function proposalService(
   mayApproveOwn: boolean,
 ) {
   const read = (id: string) => readProposal(database, id);
-
   const toMessage = (row: StoredProposal) => toProposal(row, clock.now());
 
   return adminService(Proposals, {
@@ -94,17 +92,9 @@ export function proposalService(
       };
       crash('proposal.before-apply');
       const { changed, objectState } = await action.apply({
-        call,
         proposal,
         mayApply,
-        record: (row, before, after) => {
-          const now = clock.now();
-          const decided = { decidedBy: call.operator, decidedAt: now, decisionReason: reason === '' ? null : reason };
-          return [
-            ...proposals.update(row, { ...row, ...decided, state: 'applied' }),
-            audit(call, now, entryOf(row, { reason, approved_by: call.operator }, before, after)),
-          ];
-        },
+        record: (row, before, after) => decide(call, row, 'applied', reason, { before, after }),
       });
       crash('proposal.applied');
       return { proposal: toMessage(await read(id)), changed, objectState };
@@ -117,32 +107,43 @@ export function proposalService(
         fact: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
         decide: (row) => {
           if (row === undefined) throw new Error(`${id} is not stored`);
-          const now = clock.now();
-          const state = stateOf(row, now);
+          const state = stateOf(row, clock.now());
           if (state === 'declined') return { writes: [], result: false };
           if (state !== 'open') throw new AdminError(status.FAILED_PRECONDITION, `the proposal is ${state}`);
-          const decided = { decidedBy: call.operator, decidedAt: now, decisionReason: reason };
-          const writes = [
-            ...proposals.update(row, { ...row, ...decided, state: 'declined' }),
-            audit(call, now, entryOf(row, { reason, declined_by: call.operator })),
-          ];
-          return { writes, result: true };
+          return { writes: decide(call, row, 'declined', reason), result: true };
         },
       });
       return { proposal: toMessage(await read(id)), changed };
     },
   });
-}
 
-/** The audit entry of a decision, with both operators and the evidence. */
-function entryOf(row: StoredProposal, decision: Record<string, unknown>, before?: Seen, after?: Seen) {
-  const { partnerId, id, objectId, action, request, evidence, reference, proposedBy } = row;
-  const detail = {
-    ...{ proposal: id, action, request: JSON.parse(request) as unknown, evidence, reference, proposed_by: proposedBy },
-    ...decision,
-  };
-  const values = before === undefined || after === undefined ? {} : { before: { ...before }, after: { ...after } };
-  return { partnerId, subject: objectId, detail, ...values };
+  /** Stores an operator's decision, and its audit entry with both operators and the evidence. */
+  function decide(
+    call: AdminCall,
+    row: StoredProposal,
+    state: 'applied' | 'declined',
+    reason: string,
+    object: { readonly before?: Seen; readonly after?: Seen } = {},
+  ): Statement[] {
+    const now = clock.now();
+    const { partnerId, id, objectId, action, request, evidence, reference, proposedBy } = row;
+    const detail = {
+      ...{
+        proposal: id,
+        action,
+        request: JSON.parse(request) as unknown,
+        evidence,
+        reference,
+        proposed_by: proposedBy,
+      },
+      ...{ reason, [state === 'applied' ? 'approved_by' : 'declined_by']: call.operator },
+    };
+    const decision = { state, decidedBy: call.operator, decidedAt: now, decisionReason: reason || null };
+    return [
+      ...proposals.update(row, { ...row, ...decision }),
+      audit(call, now, { partnerId, subject: objectId, detail, ...object }),
+    ];
+  }
 }
 
 /** A proposal as operators see it. `now` is business time. */
