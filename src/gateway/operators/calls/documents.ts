@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { Documents, ReleaseOutcome } from '../../../gen/marina/admin/v1/documents_pb.ts';
+import { Documents } from '../../../gen/marina/admin/v1/documents_pb.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import type { DocumentTypeWord, Released } from '../../trading/applications/documents/rules.ts';
 import { audit } from './audit.ts';
@@ -15,8 +15,6 @@ interface Releasing {
     audit: (before: { readonly state: string; readonly attempt: number }, after: string) => Statement,
   ): Promise<Released>;
 }
-
-const outcomes = { delivered: ReleaseOutcome.DELIVERED, released: ReleaseOutcome.RELEASED } as const;
 
 const refusals = {
   'not-stored': [status.NOT_FOUND, 'no document of this type is stored: it was never sent, or is released already'],
@@ -54,10 +52,7 @@ export function documentService({ database, clock }: AdminParts, releasing: Rele
           after: { state: after },
         }),
       );
-      if ('changed' in released) {
-        const { outcome, changed, applicationState } = released;
-        return { outcome: outcomes[outcome], changed, applicationState };
-      }
+      if ('changed' in released) return released;
       const [code, message] = refusals[released.outcome];
       const until = released.until === undefined ? '' : ` until ${new Date(released.until).toISOString()}`;
       throw new AdminError(code, `${message}${until}`);

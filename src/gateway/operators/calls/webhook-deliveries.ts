@@ -48,8 +48,8 @@ export function webhookDeliveryCalls(
         eventId: eventId === '' ? undefined : eventId,
       };
       const { rows, hasMore, most } = await listed(limit, (most) => read(listDeliveries(partnerId, filter, most)));
-      const mostAttempts = maxAttemptsListed * most;
-      const found = await readAttempts(database, partnerId, rows.map(versionOf), maxAttemptsListed, mostAttempts);
+      const maxInAll = maxAttemptsListed * most;
+      const found = await readAttempts(database, partnerId, rows.map(versionOf), maxAttemptsListed, maxInAll);
       const deliveries = rows.map((row) => {
         const delivery = tables.deliveries.all.read(row);
         const attempts = (found.get(delivery.version) ?? []).map((one) => ({ ...one, outcome: outcomes[one.outcome] }));

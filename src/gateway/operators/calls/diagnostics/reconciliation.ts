@@ -4,11 +4,13 @@ import {
   type AcknowledgeBreakRequest,
   BreakKind,
   BreakKindSchema,
+  type ExportReconciliationBreaksRequest,
   type ListReconciliationBreaksRequest,
   type ListReconciliationsRequest,
   type ReconcileDayRequest,
 } from '../../../../gen/marina/admin/v1/reconciliation_pb.ts';
 import { type Clock, isDate, lagosDay } from '../../../../kit/clock.ts';
+import { csvLine } from '../../../../kit/csv.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
@@ -38,6 +40,13 @@ const longestWaitMs = 15_000;
 const pollMs = 200;
 /** A list with a kind looks at this many breaks of other kinds at most. */
 const maxRead = 1_000;
+/** How many breaks an export reads at a time. */
+const rowsTogether = 200;
+/** The columns of an export. */
+const columns = [
+  ...['id', 'day', 'kind', 'partner_id', 'object_id', 'account', 'symbol', 'ours', 'brokers', 'is_unsettled'],
+  ...['first_seen_at', 'last_seen_at', 'gone_at', 'acknowledged_by', 'acknowledged_at', 'acknowledged_reason'],
+];
 
 /** The operators' calls about the reconciliation with the broker's statements. `wake` wakes the process that compares days. */
 export function reconciliationCalls(database: Database, clock: Clock, cursors: Cursors, wake: () => void) {
@@ -136,8 +145,41 @@ export function reconciliationCalls(database: Database, clock: Clock, cursors: C
   return { reconcileDay, listReconciliations, listReconciliationBreaks, acknowledgeBreak };
 }
 
+/** The operators' call that exports breaks as CSV. One export reads one page of breaks at a time. */
+export function exportCalls(database: Database) {
+  let underWay = false;
+
+  async function* exportReconciliationBreaks(
+    { kind, ...filter }: ExportReconciliationBreaksRequest,
+    _call: AdminCall,
+    signal: AbortSignal,
+  ) {
+    const word = wantedKind(kind, filter);
+    if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another export is under way: call again');
+    underWay = true;
+    try {
+      yield { csv: csvLine(columns) };
+      let after: readonly [string, string] | undefined;
+      while (!signal.aborted) {
+        const found = await database.read(listBreaks(filter, after, rowsTogether));
+        const rows = found.map((row) => reconciliationBreaks.toJson(row));
+        const wanted = rows.filter((row) => word === undefined || row.kind === word);
+        const csv = wanted.map((row) => csvLine(columns.map((name) => String(row[name] ?? '')))).join('');
+        if (csv !== '') yield { csv };
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < rowsTogether) return;
+        after = [String(last.day), String(last.id)];
+      }
+    } finally {
+      underWay = false;
+    }
+  }
+
+  return { exportReconciliationBreaks };
+}
+
 /** The kind of breaks that a request names; undefined: it names none. Throws INVALID_ARGUMENT for what is no filter. */
-export function wantedKind(kind: BreakKind, { day }: Pick<BreakFilter, 'day'>) {
+function wantedKind(kind: BreakKind, { day }: Pick<BreakFilter, 'day'>) {
   if (day !== '' && !isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
   const word = kind === BreakKind.UNSPECIFIED ? undefined : breakKinds.find(kind);
   if (kind !== BreakKind.UNSPECIFIED && word === undefined) throw invalidField('kind', 'is not known.');

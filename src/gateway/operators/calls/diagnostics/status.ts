@@ -1,4 +1,3 @@
-import { BrokerClockAgreement } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { atMost } from '../../../../kit/at-most.ts';
 import type { SystemClock } from '../../../../kit/clock.ts';
 import { groupBy } from '../../../../kit/group.ts';
@@ -35,12 +34,6 @@ interface StatusParts {
   readonly singleOperator: boolean;
 }
 
-const agreements = {
-  in_step: BrokerClockAgreement.IN_STEP,
-  apart: BrokerClockAgreement.APART,
-  unknown: BrokerClockAgreement.UNSPECIFIED,
-} as const;
-
 /** A part of the status that takes longer to read is left out. */
 const longestMs = 3_000;
 const maxLeases = 500;
@@ -75,7 +68,7 @@ export function statusCalls(parts: StatusParts) {
         honoursNotAfter: honours,
         orderReports: facts?.orderReports,
         applicationReports: facts?.applicationReports,
-        clockAgreement: agreements[clocks.known],
+        clockAgreement: clocks.known === 'unknown' ? undefined : clocks.known,
         clockAheadMs: aheadMs === undefined ? undefined : Math.round(aheadMs),
       },
       queues: [
