@@ -9,3 +9,8 @@ export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) =
   }
   return groups;
 }
+
+/** Some items after the other, at most `size` at once. */
+export function* chunksOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+}

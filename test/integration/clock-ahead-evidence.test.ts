@@ -26,7 +26,7 @@ describe('a report about an order', () => {
     const { database, clock, ids, log, order: kind } = settling;
     const brokerClock = new BrokerClock(2_000);
     const broker = { id: firstBroker, clock: brokerClock, orders: { honoursNotAfter: async () => true } };
-    const watch = new ClockWatch({ database, broker, clock: { offsetMs: 0 }, log });
+    const watch = new ClockWatch(broker, database, { offsetMs: 0 }, log);
     const gate = new StartGate();
     gate.open();
     const parts = { database, clock, ids, gate, log, metrics: new Metrics(), relay: { notify: () => {} } };

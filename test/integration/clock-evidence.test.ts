@@ -19,12 +19,12 @@ describe("evidence in a report that the broker's clock is wrong", () => {
   });
 
   const newWatch = () =>
-    new ClockWatch({
+    new ClockWatch(
+      { id: firstBroker, clock: new BrokerClock(2_000), orders: { honoursNotAfter: async () => true } },
       database,
-      broker: { id: firstBroker, clock: new BrokerClock(2_000), orders: { honoursNotAfter: async () => true } },
-      clock: { offsetMs: 0 },
-      log: createLogger({ name: 'test', level: 'silent' }),
-    });
+      { offsetMs: 0 },
+      createLogger({ name: 'test', level: 'silent' }),
+    );
 
   /** Returns a replica's knowledge so long after now, by a clock that no setting of a clock moves. */
   async function knownAfter(watch: ClockWatch, ms: number) {

@@ -90,7 +90,7 @@ function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots: Share
 function createSubmissions(base: Base, broker: Broker, relay: Relay) {
   const { submitTimeoutMs, clockSkewMs } = base.config;
   const gate = new StartGate();
-  const clocks = new ClockWatch({ ...base, broker });
+  const clocks = new ClockWatch(broker, base.database, base.clock, base.log);
   const recorder = new Recorder({ ...base, gate, relay, clocks });
   const notes = new Notes(new Seal(base.keys('submission notes')));
   const contexts = new TradingContexts(broker.orders);

@@ -64,15 +64,10 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
     ),
     ...defineOperations(
       EventsService,
-      eventHandlers({
-        database,
-        cursors,
-        feedWatch: parts.events.feedWatch,
-        objects: {
-          order: { table: kinds.order.table, notFound: 'order_not_found' },
-          application: { table: kinds.application.table, notFound: 'application_not_found' },
-          allocation: { table: kinds.allocation.table, notFound: 'allocation_not_found' },
-        },
+      eventHandlers(database, cursors, parts.events.feedWatch, {
+        order: kinds.order.table,
+        application: kinds.application.table,
+        allocation: kinds.allocation.table,
       }),
     ),
     ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),

@@ -95,7 +95,7 @@ export class KeptRequests {
       .map(({ request }) => request);
   }
 
-  /** Keeps a request that has ended, if its caller was identified and it is not to be left out. */
+  /** Keeps a request that has ended with a HTTP status, if its caller was identified and it is not to be left out. */
   keep(context: RequestContext, status: number, code: EndCode | undefined): void {
     const { exchanged, caller, isIdentified } = context;
     if (exchanged === undefined || caller === undefined || !isIdentified || exchanged.isUnlogged) return;

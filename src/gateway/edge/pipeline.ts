@@ -6,6 +6,7 @@ import type { Caller, Identification, Identify, Permission } from './auth/caller
 import { ConnectionLimits, RequestsUnderWay } from './bounds.ts';
 import type { Call, ReceivedFile } from './call.ts';
 import { ApiError } from './errors.ts';
+import type { KeptRequests } from './kept-requests.ts';
 import type { CallerLimits } from './limits/caller-limits.ts';
 import type { ApiOperation, UnaryOperation } from './operations.ts';
 import { type FileBody, receiveWithMessage } from './operations.ts';
@@ -47,13 +48,7 @@ export interface PipelineOptions extends RequestLogOptions {
   /** How often an open stream's permission is checked. */
   readonly recheckMs?: number;
   /** Keeps requests for their partners. By default none is kept. */
-  readonly kept?: RequestKeeper | undefined;
-}
-
-/** Keeps the requests of a sandbox. */
-export interface RequestKeeper {
-  /** Called when a request has ended, with its HTTP status, whatever the protocol. */
-  keep(context: RequestContext, status: number, code: EndCode | undefined): void;
+  readonly kept?: Pick<KeptRequests, 'keep'> | undefined;
 }
 
 /**

@@ -9,24 +9,19 @@ import {
 } from '../../../gen/marina/gateway/v1/events_pb.ts';
 import { Wakeup } from '../../../kit/worker.ts';
 import type { Call, HandlersOf } from '../../edge/call.ts';
-import { ApiError, type ErrorCode } from '../../edge/errors.ts';
+import { ApiError } from '../../edge/errors.ts';
 import { storedMessage } from '../../edge/json/stored.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { type Statement, toBigInt } from '../../store/statement.ts';
 import { FeedReader, type FeedWatch, objectEvents } from './feed.ts';
 
-/** A kind of object that events are about. */
-export interface EventObjects {
-  readonly table: { readonly name: string; find(wanted: { partnerId: string; id: string }): Statement };
-  readonly notFound: ErrorCode;
-}
+type ObjectKind = 'order' | 'application' | 'allocation';
 
-interface EventHandlerParts {
-  readonly database: Database;
-  readonly cursors: Cursors;
-  readonly feedWatch: FeedWatch;
-  readonly objects: { readonly [Kind in 'order' | 'application' | 'allocation']: EventObjects };
+/** The table of a kind of objects, for events about one of them. */
+interface ObjectTable {
+  readonly name: string;
+  find(wanted: { partnerId: string; id: string }): Statement;
 }
 
 interface ObjectEventsRequest {
@@ -48,7 +43,12 @@ const maxPerMessage = 100;
 const heartbeatMs = 10_000;
 
 /** The operations of the event feed. */
-export function eventHandlers({ database, cursors, feedWatch, objects }: EventHandlerParts): HandlersOf<typeof Events> {
+export function eventHandlers(
+  database: Database,
+  cursors: Cursors,
+  feedWatch: FeedWatch,
+  tables: Readonly<Record<ObjectKind, ObjectTable>>,
+): HandlersOf<typeof Events> {
   const feed = new FeedReader(database);
 
   /** The version of a cursor; undefined, without one, for the oldest held. */
@@ -69,12 +69,13 @@ export function eventHandlers({ database, cursors, feedWatch, objects }: EventHa
 
   /** Lists the events of one object of a kind. */
   const eventsOf =
-    ({ table, notFound }: EventObjects) =>
+    (kind: ObjectKind) =>
     async ({ id = '', limit = 25, cursor }: ObjectEventsRequest, { caller: { partnerId } }: Call) => {
+      const table = tables[kind];
       const issuedFor = [`${table.name}-events`, partnerId, id];
       const from = cursor === undefined ? 0n : BigInt(cursors.read(issuedFor, cursor));
       const [found] = await database.read(table.find({ partnerId, id }));
-      if (found === undefined) throw new ApiError(notFound);
+      if (found === undefined) throw new ApiError(`${kind}_not_found`);
       const rows = await database.read(objectEvents(partnerId, id, from, limit + 1));
       if (cursor !== undefined && toBigInt(rows[0]?.version ?? 0) !== from) throw removedEvents(rows[0]?.version);
       const next = rows[limit];
@@ -87,9 +88,9 @@ export function eventHandlers({ database, cursors, feedWatch, objects }: EventHa
     };
 
   return {
-    listOrderEvents: eventsOf(objects.order),
-    listApplicationEvents: eventsOf(objects.application),
-    listAllocationEvents: eventsOf(objects.allocation),
+    listOrderEvents: eventsOf('order'),
+    listApplicationEvents: eventsOf('application'),
+    listAllocationEvents: eventsOf('allocation'),
 
     async listEvents({ cursor, limit = 25 }, { caller }) {
       const { partnerId } = caller;

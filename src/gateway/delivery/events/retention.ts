@@ -1,5 +1,5 @@
 import type { RemovalTime } from '../../../kit/clock.ts';
-import { groupBy } from '../../../kit/group.ts';
+import { chunksOf, groupBy } from '../../../kit/group.ts';
 import type { Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
 import { type RemovedRows, removalWorker } from '../../store/removal.ts';
@@ -55,8 +55,7 @@ const atOnce = { partners: 32, others: 500 };
 
 async function removeOldEvents(database: Database, old: readonly Key[], before: Date, ahead: Date): Promise<void> {
   const versionsOf = [...groupBy(old, ({ partnerId }) => partnerId)].sort(([left], [right]) => (left < right ? -1 : 1));
-  for (let at = 0; at < versionsOf.length; at += atOnce.partners) {
-    const some = versionsOf.slice(at, at + atOnce.partners);
+  for (const some of chunksOf(versionsOf, atOnce.partners)) {
     await removeFirst(
       database,
       new Map(some.map(([id, own]) => [id, own.map(({ version }) => version)])),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { groupBy } from '../../../kit/group.ts';
+import { chunksOf, groupBy } from '../../../kit/group.ts';
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
 import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
@@ -140,7 +140,7 @@ export class Dispatcher {
       await this.#release(this.#idle(), lease);
     }
     const free = [...wanted].filter((partnerId) => !this.#queues.has(partnerId));
-    for (const some of batches(free.slice(0, Math.max(0, maxQueues - this.#queues.size)))) {
+    for (const some of chunksOf(free.slice(0, Math.max(0, maxQueues - this.#queues.size)), maxAtOnce)) {
       const askedAt = performance.now();
       const claimed = await claimEndpoints(this.options.database, some, lease, this.options.clock.now());
       crash('delivery.claimed');
@@ -194,7 +194,7 @@ export class Dispatcher {
 
   async #release(queues: readonly EndpointQueue[], lease: Lease): Promise<void> {
     const { database, clock } = this.options;
-    for (const some of batches(queues)) {
+    for (const some of chunksOf(queues, maxAtOnce)) {
       for (const queue of some) this.#forget(queue);
       const partnerIds = some.map(({ partnerId }) => partnerId);
       await releaseEndpoints(database, partnerIds, lease, clock.now());
@@ -307,8 +307,4 @@ export class Dispatcher {
       }
     }
   }
-}
-
-function* batches<Item>(items: readonly Item[]): Generator<readonly Item[]> {
-  for (let first = 0; first < items.length; first += maxAtOnce) yield items.slice(first, first + maxAtOnce);
 }

@@ -1,5 +1,6 @@
 import { isRegistered } from '../../../kit/addresses.ts';
 import type { Clock } from '../../../kit/clock.ts';
+import { chunksOf } from '../../../kit/group.ts';
 import type { Keys } from '../../../kit/key-ring.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { remember } from '../../../kit/remember.ts';
@@ -195,9 +196,7 @@ export class KeyUses {
 
   async #save(): Promise<void> {
     // Keys used during the write wait for the next one.
-    const uses = [...this.#waiting.values()];
-    for (let first = 0; first < uses.length; first += maxTogether) {
-      const some = uses.slice(first, first + maxTogether);
+    for (const some of chunksOf([...this.#waiting.values()], maxTogether)) {
       await this.database.write(saveKeyUses(some));
       for (const use of some) if (this.#waiting.get(use.keyId) === use) this.#waiting.delete(use.keyId);
     }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { chunksOf } from '../../../kit/group.ts';
 import type { Logger } from '../../../kit/log.ts';
 import type { PeerMessages } from '../peers/messages.ts';
 import type { Distrust } from '../peers/untrusted.ts';
@@ -383,8 +384,6 @@ export class Sharing {
   /** Changes all entries that need it, at most `maxAtOnce` at a time. */
   async #updateAll(purpose: Purpose): Promise<void> {
     const counters = this.#kinds.flatMap((kind) => [...kind.values()]).filter((each) => each.needs(purpose));
-    for (let first = 0; first < counters.length; first += maxAtOnce) {
-      await Promise.all(counters.slice(first, first + maxAtOnce).map((each) => each.update(purpose)));
-    }
+    for (const some of chunksOf(counters, maxAtOnce)) await Promise.all(some.map((each) => each.update(purpose)));
   }
 }

@@ -11,13 +11,6 @@ export type WatchedBroker = Pick<Broker, 'id' | 'clock'> & {
   readonly orders: Pick<Broker['orders'], 'honoursNotAfter'>;
 };
 
-export interface ClockWatchParts {
-  readonly broker: WatchedBroker;
-  readonly database: Database;
-  readonly clock: Pick<SystemClock, 'offsetMs'>;
-  readonly log: Logger;
-}
-
 const watchEveryMs = 1_000;
 /** The broker is asked for its time after this long without an answer. */
 const silentForMs = 6_000;
@@ -56,11 +49,16 @@ export class ClockWatch {
   #logged: ClockAgreement = 'in_step';
   #isSilenceLogged = false;
 
-  constructor(private readonly parts: ClockWatchParts) {}
+  constructor(
+    private readonly broker: WatchedBroker,
+    private readonly database: Database,
+    private readonly clock: Pick<SystemClock, 'offsetMs'>,
+    private readonly log: Logger,
+  ) {}
 
   /** Whether the clocks agree, as far as this process knows. */
   get known(): ClockAgreement {
-    return performance.now() < this.#evidenceUntil ? 'apart' : this.parts.broker.clock.agreement;
+    return performance.now() < this.#evidenceUntil ? 'apart' : this.broker.clock.agreement;
   }
 
   /** Whether the clocks agree, as far as any replica knows. Throws if the database does not answer. */
@@ -74,8 +72,8 @@ export class ClockWatch {
    * storing is ahead of this process's clock.
    */
   reported(afterMs: number, storedAheadMs = 0): void {
-    const { clock, log } = this.parts;
-    const brokerClock = this.parts.broker.clock;
+    const { clock, log } = this;
+    const { clock: brokerClock } = this.broker;
     if (!isAgainstBroker(afterMs, storedAheadMs, brokerClock.skewMs)) return;
     // When operators move a sandbox's clock, the broker's follows a moment later.
     if (clock.offsetMs > 0) return;
@@ -92,12 +90,12 @@ export class ClockWatch {
 
   async #read(): Promise<void> {
     this.#readAt = performance.now();
-    const [row] = await this.parts.database.read(
+    const [row] = await this.database.read(
       statement(
         `SELECT position, CAST(position AS SIGNED) + ? - UNIX_TIMESTAMP(NOW(3)) * 1000 AS left_ms FROM positions
           WHERE name = ?`,
         evidenceKeptMs,
-        nameAt(this.parts.broker.id, evidenceName),
+        nameAt(this.broker.id, evidenceName),
       ),
     );
     // Evidence read before counts from then, because the database's clock may have been set back since.
@@ -108,17 +106,17 @@ export class ClockWatch {
   }
 
   async #write(): Promise<void> {
-    await this.parts.database.write(
+    await this.database.write(
       statement(
         `INSERT INTO positions (name, position) VALUES (?, CAST(FLOOR(UNIX_TIMESTAMP(NOW(3)) * 1000) AS CHAR))
           ON DUPLICATE KEY UPDATE position = VALUES(position)`,
-        nameAt(this.parts.broker.id, evidenceName),
+        nameAt(this.broker.id, evidenceName),
       ),
     );
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { clock: brokerClock, orders } = this.parts.broker;
+    const { clock: brokerClock, orders } = this.broker;
     while (!signal.aborted) {
       if ((brokerClock.silentMs ?? Number.POSITIVE_INFINITY) > silentForMs) {
         // Another alert reports that it cannot be reached.
@@ -137,7 +135,7 @@ export class ClockWatch {
   }
 
   #logAgreement(): void {
-    const { broker, log } = this.parts;
+    const { broker, log } = this;
     const { skewMs, estimateMs } = broker.clock;
     const agreement = this.known;
     if (agreement === 'unknown' || agreement === this.#logged) return;
@@ -153,8 +151,6 @@ export class ClockWatch {
   #logIfSilent(isSilent: boolean): void {
     if (!isSilent || this.#isSilenceLogged) return;
     this.#isSilenceLogged = true;
-    this.parts.log.warn(
-      'the broker does not state its time: what it does not have stays unclear until a day is complete',
-    );
+    this.log.warn('the broker does not state its time: what it does not have stays unclear until a day is complete');
   }
 }

@@ -1,3 +1,4 @@
+import { chunksOf } from '../../../kit/group.ts';
 import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
@@ -235,7 +236,12 @@ export class ReportPosition {
     const ids = [...claims.keys()];
     const least = this.#mark.least;
     const marks = least === undefined ? [] : [lockPosition(this.#mark.name)];
-    const reads = [fenced(lease), lockPosition(this.#name), ...marks, ...chunksOf(ids, maxClaims).map(findObjects)];
+    const reads = [
+      fenced(lease),
+      lockPosition(this.#name),
+      ...marks,
+      ...[...chunksOf(ids, maxClaims)].map(findObjects),
+    ];
     return database.transaction<Proven>(reads, ([leases, rows, ...others]) => {
       if (leases?.[0] === undefined) throw new LeaseLostError('another process has the lease');
       const stored = positionOf(rows);
@@ -279,11 +285,6 @@ function findLacking(claims: ReadonlyMap<string, Claim>, objects: readonly SqlRo
     if (toBigInt(row.last_report) < number && toBigInt(row.missed_report) < number) return id;
   }
   return undefined;
-}
-
-function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
-  const count = Math.ceil(items.length / size);
-  return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }
 
 /** Locked, so that a proxy that splits reads and writes sends it, and what follows it, to the writer. */
