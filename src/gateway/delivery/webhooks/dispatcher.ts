@@ -15,14 +15,19 @@ import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 const pollMs = 500;
 /** How often all endpoints are scanned for work that is not marked as due. */
 const usualFullScanMs = 60_000;
-/** How long an idle endpoint is kept, so that its next event need not claim it. */
+/**
+ * How long a process keeps an endpoint without events. If an event comes within this time, the process need not take the
+ * endpoint again.
+ */
 const idleMs = 30_000;
 /** Endpoints that a process serves at once. */
 const maxQueues = 2_000;
 /** Above this number, idle endpoints make room for others at the next poll. */
 const crowdedFrom = 1_000;
 const idleInCrowdMs = 400;
-/** New events in memory, with their bodies. It may be exceeded with more endpoints than a quarter of it. */
+/**
+ * New events in memory, with their bodies. There can be more of them if there are more endpoints than a quarter of this number.
+ */
 const maxInMemory = 4_096;
 /** Endpoints claimed or released in one transaction. */
 const maxAtOnce = 200;
@@ -42,9 +47,10 @@ export interface DispatcherOptions extends AttemptsOptions {
 }
 
 /**
- * Sends the events in endpoints' queues. One process at a time serves an endpoint, the first that found work for it, so that
- * one process decides on its order, slots and pauses. Each process holds one lease, which its endpoints name. If it dies,
- * they are free when the lease runs out. `plan/` says what is sent next, `attempt/` makes one POST, `record/` stores its outcome.
+ * Sends the events in endpoints' queues. Only one process at a time serves an endpoint: the first process that found work for
+ * it. So one process decides about the endpoint's order, slots and pauses. Each process holds one lease. The rows of its
+ * endpoints contain the name of this lease. If it dies, they are free when the lease runs out. `plan/` says what is sent next,
+ * `attempt/` makes one POST, `record/` stores its outcome.
  */
 export class Dispatcher {
   readonly worker: Worker;
@@ -278,7 +284,7 @@ export class Dispatcher {
     }
   }
 
-  /** Moves retries to the front of the queue, and stores when all are there. */
+  /** Moves retries to the front of the queue. When all of them are moved, it stores that the move is finished. */
   async #drain(queue: EndpointQueue): Promise<void> {
     const { database } = this.options;
     const { endpoint } = queue;

@@ -26,7 +26,7 @@ export interface AuthenticatorOptions {
 
 /** How long a key is cached, in milliseconds: a replica misses a revocation for at most so long. */
 const cachedMs = 5_000;
-/** How many keys are cached, and how many ids that no key has. */
+/** How many keys are cached, and how many ids of keys that do not exist. */
 const most = { keys: 10_000, absent: 1_000 };
 
 interface KnownKey {
@@ -48,7 +48,7 @@ export class Authenticator {
     this.#keysWithoutMac = new KeysWithoutMac(options.database, options.macKeys);
   }
 
-  /** Reads the list that forged keys are refused by, so that it is known when the database goes away. */
+  /** Reads the list of keys without a MAC in advance: while the database is away, this list is needed to refuse forged keys. */
   get worker(): Worker {
     return this.#keysWithoutMac.worker;
   }
@@ -88,7 +88,8 @@ export class Authenticator {
   #judge(known: KnownKey, parts: KeyParts, clientAddress: string): Identification {
     const { key, caller } = known;
     if (!sameHash(key.secretHash, parts.secretHash)) return refused('unknown');
-    // Before the seal: a revoked key of a version before seals is no sign of somebody who writes to the database.
+    // Checked before the seal: a revoked key without a seal may come from a version that made no seals. It does not mean that
+    // somebody changed the database, so it is refused as revoked.
     if (!key.isProven) return refused(key.revoked ? 'revoked' : 'unsealed');
     const refusal = refusalOf(known, clientAddress);
     if (refusal === undefined) this.options.uses?.note(key.partnerId, key.id);
@@ -160,7 +161,7 @@ function refused(refusal: CredentialRefusal): Identification {
   return { caller: undefined, refusal };
 }
 
-/** How often uses are stored. Other replicas show them so much later. */
+/** How often uses are stored. Other replicas see them later, by at most this time. */
 const everyMs = 5_000;
 const maxTogether = 500;
 /** How many keys' uses may wait to be stored. Further ones are dropped. */

@@ -7,9 +7,15 @@ import type { Purpose, Sharing } from './sharing.ts';
 const stockMs = 2_000;
 /** A replica that drew within this time draws spare tokens too. */
 const busyMs = 1_000;
-/** A replica that took a token within this time gives half of its tokens to another one that asks, otherwise all. */
+/**
+ * In milliseconds. A replica that is asked for tokens gives all of its own. It gives only half of them if it used a token within
+ * this time.
+ */
 const inUseMs = 100;
-/** How long a replica waits before it asks again, and a request for a token of the share after other replicas were lost. */
+/**
+ * `askAgain`: how long a replica waits before it asks other replicas again. `share`: how long a request may wait for a token of
+ * the share, after the other replicas were lost.
+ */
 const waitMs = { askAgain: 250, share: 250 };
 
 /** How fast a bucket fills, and its capacity. */
@@ -42,7 +48,10 @@ export interface Draw {
   readonly replica: string;
   /** The tokens it holds already. */
   readonly own: number;
-  /** Since when it has held no more than `own`, in milliseconds of the server's clock. */
+  /**
+   * The time of the last use of a token, in milliseconds of the server's clock. Since then the replica has held at most `own`
+   * tokens.
+   */
   readonly ownSince: number;
   readonly given: number;
   /** The tokens it took from its share while NATS was away. */
@@ -54,10 +63,10 @@ export interface Draw {
 }
 
 /**
- * Buckets of tokens that replicas draw from together. A replica draws the tokens that its requests need. Under load it
- * draws spare ones too, so that few requests wait for NATS. A stock counts as part of the bucket, and expires after 2
- * s. While NATS is away, a replica's share is the rate and the burst divided by the last number of replicas. It begins
- * with the stock.
+ * Buckets of tokens that replicas draw from together. A replica draws the tokens that its requests need. Under load it draws
+ * spare ones too, so that few requests wait for NATS. A stock counts as part of the bucket, and expires after 2 s. While NATS
+ * is away, a replica's share is the rate and the burst divided by the last number of replicas. The share begins with the tokens
+ * of the stock.
  */
 export class SharedBuckets {
   readonly #counterOf: (name: string) => BucketCounter;
@@ -85,7 +94,10 @@ class BucketCounter extends SharedCounter<Bucket> {
   #askedAt = Number.NEGATIVE_INFINITY;
   /** The bucket has no token before this time, so a request need not ask. */
   #emptyUntil = 0;
-  /** This replica's share while it is in use, and the tokens taken from it that the entry does not have yet. */
+  /**
+   * This replica's share, while it is in use. `#uncharged` counts the tokens taken from the share that are not yet subtracted
+   * in the shared entry.
+   */
   #share: { readonly level: number; readonly at: number } | undefined;
   #uncharged = 0;
 
@@ -134,7 +146,8 @@ class BucketCounter extends SharedCounter<Bucket> {
 
   protected valueFrom(read: unknown): Bucket | undefined {
     const found = bucketFrom(read, this.sharing.store.now);
-    // Replicas never owe more than they can take from their shares and in a second, and a token each.
+    // All replicas together can owe at most the burst, one second's rate, and one token each. A lower level in the entry is
+    // raised to this.
     const { perSecond, burst } = this.#rate;
     return found && { ...found, level: Math.max(found.level, -(burst + perSecond + this.sharing.replicas)) };
   }
@@ -215,7 +228,10 @@ class BucketCounter extends SharedCounter<Bucket> {
     return { perSecond: this.#rate.perSecond / replicas, burst: Math.max(1, this.#rate.burst / replicas) };
   }
 
-  /** Fills the share for the time until now. It begins with the stock, or what came since the other replicas were lost. */
+  /**
+   * Fills the share for the time until now. The share begins with the tokens of the stock, and the tokens of the time since the
+   * other replicas were lost.
+   */
   #fillShare(now: number): { readonly level: number } {
     const { perSecond, burst } = this.#shareOfRate;
     // A finite time, because 0 tokens per second times an infinite time is not a number.
@@ -226,7 +242,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     return this.#share;
   }
 
-  /** The tokens taken from the share that it has not regained since. */
+  /** The tokens that were taken from the share, minus those that the share has gained since then. */
   #chargeAt(now: number): number {
     if (this.#share === undefined || this.#uncharged === 0) return this.#uncharged;
     return Math.min(this.#uncharged, Math.max(0, this.#shareOfRate.burst - this.#fillShare(now).level));
@@ -234,10 +250,10 @@ class BucketCounter extends SharedCounter<Bucket> {
 }
 
 /**
- * Draws from a bucket. The elapsed time is measured from the earliest possible time of the last draw to the earliest
- * possible time now. Replicas may differ in that, so the bucket fills more slowly by the difference. Another replica's
- * stock counts as part of it until it expires, because the time of its use is unknown and the bucket could have been
- * full until then. A replica knows its own last use.
+ * Draws from a bucket. The server's time is known only as a range. The elapsed time is the difference between the earliest
+ * possible time of the last draw and the earliest possible time now. The ranges of two replicas may differ. So the bucket fills
+ * more slowly, by that difference. The stock of another replica counts as part of the bucket until it expires. Nobody knows
+ * when that replica used its tokens, and the bucket may have been full until then. A replica knows its own last use.
  */
 export function draw(before: Bucket, { perSecond, burst }: Rate, by: Draw): { bucket: Bucket; drawn: number } {
   const { now, replica, own } = by;
@@ -285,10 +301,16 @@ export function waitForToken(level: number, { perSecond }: Rate): number {
 
 /** No bucket holds more tokens, or owes more: a partner's rate and burst are at most 1,000,000. */
 const maxTokens = 4_000_000;
-/** Replicas differ less about the server's clock, so a time further ahead comes from a clock that was set back since. */
+/**
+ * The largest difference between the replicas' ideas of the server's time. If a stored time is further in the future, the
+ * server's clock was set back after it was stored.
+ */
 const maxAheadMs = 5_000;
 
-/** Checks an entry's value; undefined if it is no bucket, or one that cannot be, or one of a time to come. */
+/**
+ * Checks the value of an entry. Undefined if the value is not a bucket, if its numbers are impossible, or if its time is in the
+ * future.
+ */
 export function bucketFrom(value: unknown, { atMost }: Instant): Bucket | undefined {
   const { level, at, held } = (value ?? {}) as Partial<Bucket>;
   const isTime = (time: unknown, latest: number): time is number => Number.isFinite(time) && Number(time) <= latest;

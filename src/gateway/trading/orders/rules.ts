@@ -30,7 +30,7 @@ export interface OrderFacts {
   readonly exchangeOrderId: string | null;
   readonly reason: string | null;
   readonly rejectReason: string | null;
-  /** The price of one share the order counts with against its day's limit; frozen when it was placed. */
+  /** The price of one share by which the order counts against the day's limit. It is fixed when the order is placed. */
   readonly countedPriceKobo: bigint;
   /** The number of the last report applied. */
   readonly lastReport: bigint;
@@ -40,7 +40,7 @@ export interface OrderFacts {
 /** Above every price that the gateway accepts or the exchange trades at, and low enough for exact sums. */
 export const highestPriceKobo = 10_000_000_000n;
 
-/** The next states of each state. `partially_filled` follows itself when more fills. */
+/** The next states of each state. A `partially_filled` order that trades again stays `partially_filled`. */
 export const orderStates = statesOf<OrderStateName>('an order', {
   sending: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'uncertain', 'cancelled', 'expired'],
   uncertain: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'cancelled', 'expired'],
@@ -121,7 +121,7 @@ interface End {
   readonly detail: string;
   /** The reason that partners read; null for a rejection, which has a reject reason. */
   readonly reason: string | null;
-  /** The same where the order was refused before: what happens to the rest of it. */
+  /** The sentence for an order that was refused before. It says what happens to the shares that have not traded. */
   readonly afterRefusal: string;
 }
 
@@ -152,7 +152,7 @@ const ends: Readonly<Record<Exclude<ReportKind, ReportKind.UNSPECIFIED | ReportK
   },
 };
 
-/** The reason of a refused order that the exchange has. Its partner may have placed another meanwhile. */
+/** The reason text for an order that we refused and that is at the exchange. The partner may have placed another meanwhile. */
 export function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string): string {
   const isFull = filledQuantity === quantity;
   const traded = filledQuantity === 0n ? '' : ` ${filledQuantity} of ${quantity} shares have traded.`;
@@ -206,7 +206,10 @@ type RejectReasonName = keyof typeof rejectSentences;
 /** Release 0.2.0 stored these as the general reason, with their own sentence. */
 const storedAsGeneral: readonly RejectReasonName[] = ['price_off_tick', 'price_outside_band', 'quantity_off_lot'];
 
-/** The reject reason of a row. One that was stored as the general reason is known by its sentence, which only it has. */
+/**
+ * The reject reason of a row. Some rows were stored with the general reason: their reason is found by the sentence, which is
+ * different for each reason.
+ */
 export function shownRejectReason({
   rejectReason,
   reason,

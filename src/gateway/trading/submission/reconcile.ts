@@ -50,15 +50,15 @@ export interface Reconciled<Row> {
   /** Whether the broker's record was queried. */
   readonly asked: boolean;
   readonly isSettled: boolean;
-  /** Whether this version knows the object. Another one is left to a version that knows it. */
+  /** Whether this version knows the object. If not, the object is left to a version that knows it. */
   readonly isKnown: boolean;
 }
 
 /**
- * Settles unknown outcomes by querying the broker's record. It never sends. An object is
- * refused only with proof: the record did not have it, its `not_after` passed by more than clocks may differ, and
- * the record, queried again after that, still did not have it (`isProven`). While the broker's clock is known to be wrong, or
- * not known to be right, the object stays as it is and is queried again, so it settles by itself later.
+ * Settles unknown outcomes by querying the broker's record. It never sends. An object is refused only with proof. The broker's
+ * record did not have it; then its `not_after` passed, by more than the allowed difference of the clocks; and the record was
+ * queried again and still did not have it (`isProven`). While there is no such proof, the object stays as it is and is queried
+ * again later, so it settles by itself.
  */
 export class Reconciler<Row extends Submission, Report> {
   readonly worker: Worker;
@@ -92,7 +92,7 @@ export class Reconciler<Row extends Submission, Report> {
     const goesOn = () => !lease.signal.aborted && failures.length === 0;
     try {
       while (goesOn()) {
-        // The rows of objects that are under way now may be read as they were before.
+        // The query below may return old rows of objects that are being settled now. These are skipped.
         const before = new Set(underWay.keys());
         const [found = []] = await database.readAll([due(kind, clock.realNow(), this.#rests.all)]);
         const rows = found.map((row) => kind.table.all.read(row));
@@ -130,7 +130,9 @@ export class Reconciler<Row extends Submission, Report> {
     return { before, after, asked: true, isSettled: !this.#mustLookUp(after), isKnown };
   }
 
-  /** If the partner's row is locked, others go on. If the database is away, the next read of what is due says so. */
+  /**
+   * If the partner's row is locked, others go on. If the database is away, the next query for due objects fails and shows it.
+   */
   #noteFailure({ partnerId, id }: Row, error: unknown, failures: unknown[]): void {
     if (!(error instanceof Refusal)) failures.push(error);
     else this.options.log.warn({ err: error, partnerId, objectId: id }, "a partner's object cannot be changed now");
@@ -152,8 +154,8 @@ export class Reconciler<Row extends Submission, Report> {
   }
 
   /**
-   * The sender's time is over. If its end is further ahead than any sender's, the sender's clock was ahead: it may still be
-   * sending, or dead. It gets more time than any sender needs, by our clock.
+   * The sender's time is over. If `check_at` is further in the future than any sender sets it, the clock of the sender was
+   * ahead. The sender may still be sending, or its process may be dead. It gets more time than any sender needs, by our clock.
    */
   #leaseRanOut(row: Row): Change<Row, Report> | undefined {
     const { kind, clock } = this.options;
@@ -200,20 +202,21 @@ export class Reconciler<Row extends Submission, Report> {
     const { kind, clock, clockSkewMs } = this.options;
     if (!this.#mustLookUp(row)) return undefined; // A report came during the query.
     const again = () => applyUnanswered(kind, row, clock.realNow() + waitAfter(row.checks), clock.now());
-    // A failover that lost commits took reports away that the record was not asked for: it is asked again.
+    // The database lost reports in a failover, after the broker's record was queried. So the record is queried again.
     if ((row.lastReport ?? 0n) < asked.afterReport) return again();
     if (looked.found) return applyFound(kind, row, looked.answer, clock.now()) ?? again();
     if (!isUnsettled(row.state)) return again(); // The object was there before, so its absence now proves nothing.
     const provableFrom = row.notAfter + clockSkewMs;
     const { notAfter, createdAt, missingSince } = row;
     const now = clock.realNow();
-    // The clock of the replica that created it may have been behind by at most this.
+    // The most by which the clock of the replica that created the object can have been behind.
     const behindMs = Math.max(0, (missingSince ?? now) - notAfter);
     const lastArrival = createdAt + behindMs + lateMs;
     const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival };
     const proof = missingSince !== null && isProven(absence);
     const next = Math.max(now + waitAfter(row.checks), missingSince === null ? 0 : provableFrom + 1);
-    // A clock that was ahead sets a much later end, and the record may have the object before it.
+    // If the sender's clock was ahead, `not_after` is much too late. The broker's record may have the object earlier, so we do
+    // not wait that long.
     const nextCheckAt = Math.min(next, now + longestWaitMs);
     const { askedAt } = asked;
     return applyMissing(kind, row, { askedAt, provesAbsence: proof, nextCheckAt }, clock.now());
@@ -224,7 +227,9 @@ export class Reconciler<Row extends Submission, Report> {
   }
 }
 
-/** Finds the rows to query, longest due first, without those of some partners, and that this version does not know. */
+/**
+ * Finds the rows to query, the longest due first. Rows of some partners are left out, and rows that this version does not know.
+ */
 function due({ table }: AnyKind, realNow: number, without: readonly string[]): Statement {
   const { sql, values } = mustBeLookedAt(realNow);
   const where = `${sql} AND ${table.isKnownSql} AND partner_id NOT IN (?) ORDER BY check_at LIMIT ${maxAtOnce}`;
@@ -265,7 +270,10 @@ export interface Absence {
   readonly agreement: ClockAgreement;
   /** Whether the broker refuses a submission after its `not_after`. */
   readonly honoursNotAfter: boolean;
-  /** Business time. A record that is complete until later than this cannot lack it. */
+  /**
+   * The latest time at which the object can have arrived, in business time. If the broker's record is complete until later than
+   * this and does not have the object, the broker does not have it.
+   */
   readonly lastArrival: number;
 }
 

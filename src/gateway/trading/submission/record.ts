@@ -25,7 +25,7 @@ export interface RecorderParts {
   readonly metrics: Pick<Metrics, 'contradictions' | 'falseRefusals' | 'partner'>;
   /** Notified when there are events to publish. */
   readonly relay: { notify(): void };
-  /** Told of each change with reports how long after its object was stored the earliest of them happened. */
+  /** For each change made by reports, it is told the time from the storing of the object to the earliest of these reports. */
   readonly clocks: Pick<ClockWatch, 'reported'>;
 }
 
@@ -116,7 +116,7 @@ export class Recorder {
     return rows;
   }
 
-  /** What the upstream said of an object cannot be. The object's state was kept; a person must look at it. */
+  /** The broker reported something impossible about an object. The object's state was kept; a person must look at it. */
   #warnOf(kind: string, { partnerId, id, state }: Submission, detail: string): void {
     const { metrics, log } = this.parts;
     const labels = { kind, partner: metrics.partner(partnerId) };
@@ -153,7 +153,7 @@ export class Recorder {
         count(kind.dayLimit, before, after, partner);
         return [
           ...kind.table.update(before, after),
-          // A final object gives up its key once nobody may use it any more.
+          // Once an object is final and its Idempotency-Key is too old to be used again, the key is removed from its row.
           ...(kind.states.isFinal(after.state) ? freeOldKey(kind.table.name, after, clock) : []),
           ...kind.settle(before, after, partner),
           ...writes,
@@ -165,8 +165,8 @@ export class Recorder {
 }
 
 /**
- * The present rows of some objects. That an expected row is still the same is proven by all of its columns: so no writer can
- * change an object unnoticed, whether it counts its change or not.
+ * The present rows of some objects. All columns are compared to prove that a row is still as expected. So a change by any
+ * writer is noticed, even if that writer does not count its changes.
  */
 function rowsOf<Row extends Submission>(
   table: Table<Row>,

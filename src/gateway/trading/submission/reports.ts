@@ -19,13 +19,16 @@ export type { ReportConsumerOptions, ReportedKind } from './report-session.ts';
 
 const maxAtOnce = 1_000;
 /**
- * How long the first of some reports waits for others, in milliseconds. The answer to a send carries the same report and
- * is then recorded first, and reports that come together are applied together.
+ * How long the first of some reports waits for others, in milliseconds. During this time the answer to the send usually comes,
+ * with the same report, and is recorded first. Reports that come within this time are applied together.
  */
 const batchingWindowMs = 20;
 /** How long reports may still be applied when a stream has ended. What is not applied by then is read again. */
 const settleMs = 1_000;
-/** How long a process that stops waits for what is under way, of all its streams. A lock is waited for 8 s. */
+/**
+ * When a process stops, it waits at most this long for the transactions of all its streams. It is longer than 8 s, because a
+ * transaction may wait that long for a lock.
+ */
 const stopMs = 10_000;
 /** A stream counts as healthy once it has lasted this long after its first message. */
 const healthyAfterMs = 2_000;
@@ -33,11 +36,12 @@ const firstRefetchMs = 50;
 const longestRefetchMs = 5_000;
 
 /**
- * Applies the upstream's numbered stream of reports about one kind of object: each once, and each object's in the order of
- * their numbers. A partner whose reports cannot be applied now holds up no other one (`ReportSession`). The position moves up
- * to the first report that is not applied, so a crash repeats reports, and an object ignores those it has seen. A gap in the
- * numbers ends the stream, and the missing reports are fetched again. Each stream begins at the position that the database
- * has, and the position moves only with the proof that the database has the reports (`ReportPosition`).
+ * Applies the broker's numbered reports about one kind of object. Each report is applied once, and the reports of one object
+ * are applied in the order of their numbers. If the reports of one partner cannot be applied now, the reports of other partners
+ * do not wait (`ReportSession`). The position moves up to the first report that is not applied, so a crash repeats reports, and
+ * an object ignores those it has seen. A gap in the numbers ends the stream, and the missing reports are fetched again. Each
+ * stream begins at the position that the database has, and the position moves only with the proof that the database has the
+ * reports (`ReportPosition`).
  */
 export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   readonly worker: Worker;
@@ -66,12 +70,12 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
       try {
         await this.#run(lease);
       } finally {
-        this.#fruitless = 0; // Another process may follow the stream now: what failed here says nothing of it.
+        this.#fruitless = 0; // Another process may follow the stream now, so the failures counted here no longer matter.
       }
     });
   }
 
-  /** The number of the last report before the first that is not applied. It is a metric too. */
+  /** All reports up to this number are applied. It is a metric too. */
   get position(): bigint {
     return this.#position.number;
   }
@@ -95,7 +99,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     while (!lease.signal.aborted) {
       this.#session = undefined;
       try {
-        // What is in memory may be of a database that has lost it since.
+        // The position in memory may be newer than the database, if the database lost commits. So it is read again.
         await this.#position.read(lease);
         this.#followingSince = performance.now();
         await this.#follow(lease);
@@ -114,7 +118,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     try {
       await atMost(stopMs, this.#slots.idle());
     } finally {
-      this.#session = undefined; // Another process applies the reports now: those that failed here are its own to tell of.
+      this.#session = undefined; // Another process applies the reports now, and it reports the ones that still fail.
     }
   }
 
@@ -163,7 +167,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
       // The next stream begins at the position. Only a partner that is locked takes longer.
       await atMost(settleMs, session.idle());
     } catch (error) {
-      failure ??= { error }; // What ended the stream comes first, and not that it was ended.
+      failure ??= { error }; // Keep the first error: it is the cause. A later error only says that the stream was ended.
     } finally {
       leaving.abort();
       await watching;
@@ -172,7 +176,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     if (failure !== undefined) throw failure.error;
   }
 
-  /** While no report comes, too: the database can lose what it had of the last ones. */
+  /** Stores the position also while no report comes, to notice if the database has lost the last reports. */
   async #watchPosition(lease: Lease, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(checkEveryMs, signal);

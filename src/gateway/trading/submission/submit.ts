@@ -83,9 +83,9 @@ export class Submitter {
   }
 
   /**
-   * The draft of a new row, or the object that the key led to before. Usually the draft is made of cached data, and the check
-   * of the key under the lock is enough. If the request may be refused or have to wait, its key is looked up first, because a
-   * repeated one must get its first answer at once.
+   * The draft of a new row, or the object that the key led to before. Usually the draft is made of cached data, and it is
+   * enough to check the key later, in the transaction that locks the partner's row. If the request may be refused or have to
+   * wait, its key is looked up first, because a repeated one must get its first answer at once.
    */
   async #prepare<Row extends Submission, Report, Request>(
     kind: CreatedKind<Row, Report, Request>,
@@ -183,7 +183,10 @@ export class Submitter {
   }
 }
 
-/** Charges a new object to its partner's day and wallet, and stores its row with the first step of its history. */
+/**
+ * Adds a new object to the partner's sum of the day and reserves its money in the wallet, and stores its row with the first
+ * step of its history.
+ */
 export function storing<Row extends Submission>(
   kind: KindOf<Row>,
   row: Row,
@@ -197,7 +200,7 @@ export function storing<Row extends Submission>(
   return [kind.table.insert(stored), ...kind.history.append(row, [{ kind: 'stored', at, state, detail }])];
 }
 
-/** A request, as far as its key goes. */
+/** The fields of a request by which its key is looked up. */
 type ByKey = Pick<SubmitRequest<unknown>, 'origin' | 'idempotencyKey'>;
 
 function findByKey({ table }: AnyKind, { origin: { partnerId }, idempotencyKey }: ByKey): Statement {
@@ -210,7 +213,7 @@ function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string
   return existsFact(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), false);
 }
 
-/** A kind, as far as its first answers go. */
+/** The fields of a kind that are needed to repeat a first answer. */
 type FirstAnswers<Row extends Submission> = Pick<CreatedKind<Row, never, never>, 'name' | 'shownRejectReason'>;
 
 /** Repeats the first answer. It does not depend on trading, limits or the upstream, and never sends. */
@@ -227,7 +230,8 @@ function throwFirstError<Row extends Submission>(kind: FirstAnswers<Row>, row: R
   if (firstAnswer !== 'rejected') return;
   const rejected = `${kind.name}_rejected` as const;
   const { message: usual } = catalogue[rejected];
-  // A broker that contradicts itself later can give the row another state, whose reason is not that of the rejection.
+  // If the broker contradicts itself later, the row has another state. Then the reason in the row is not the reason of the
+  // rejection.
   const says = state === 'rejected' && reason !== null && reason !== usual;
   const message = says ? `${usual} ${reason}` : usual;
   const rejectReason = kind.shownRejectReason?.(row) ?? row.rejectReason ?? undefined;

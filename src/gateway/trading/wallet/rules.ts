@@ -74,7 +74,7 @@ export function nextEntry(head: LedgerHead, transfer: Transfer): LedgerEntry {
   return { ...entry, hash: hashOf(entry) };
 }
 
-/** The end of a ledger whose last entry this is. */
+/** The end of a ledger, made from its last entry. */
 export function headAt(entry: LedgerEntry): LedgerHead {
   const { partnerId, sequence, hash, availableKobo, reservedKobo, postedKobo } = entry;
   return { partnerId, lastSequence: sequence, lastHash: hash, availableKobo, reservedKobo, postedKobo };
@@ -111,8 +111,8 @@ export interface LedgerFault {
 }
 
 /**
- * The faults of an entry after the stored one before. The hash excludes the position, so a moved entry keeps a correct hash
- * and has the wrong predecessor. A changed entry has a wrong hash.
+ * The faults of an entry, compared with the stored entry before it. The hash excludes the position, so a moved entry keeps a
+ * correct hash and has the wrong predecessor. A changed entry has a wrong hash.
  */
 export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault[] {
   const fault = (kind: LedgerFaultWord, detail: string) => ({ kind, sequence: entry.sequence, id: entry.id, detail });
@@ -136,15 +136,15 @@ export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault
   return [];
 }
 
-/** The last entry that an earlier check found, up to which nothing was wrong then. */
+/** The last entry of an earlier check. That check found no fault up to this entry. */
 export interface CheckedEntry {
   readonly sequence: bigint;
   readonly hash: Buffer;
 }
 
 /**
- * The fault of an entry that an earlier check found to be another one. Its hash stands for all entries up to it, so this
- * also notices a whole chain that was rewritten.
+ * A fault if an earlier check found a different entry at this position. Its hash stands for all entries up to it, so this also
+ * notices a whole chain that was rewritten.
  */
 export function checkedFaults(checked: CheckedEntry | undefined, { sequence, id, hash }: LedgerEntry): LedgerFault[] {
   if (checked === undefined || sequence !== checked.sequence || hash.equals(checked.hash)) return [];
