@@ -116,7 +116,7 @@ export class Pipeline {
   }
 
   /**
-   * Identifies the caller, checks its permission and acquires its slots. `find` finds the operation. If it throws
+   * Identifies the caller, takes a token of its rate, checks its permission and acquires its slots. `find` finds the operation. If it throws
    * `not_found` or `method_not_allowed`, that comes in its turn.
    */
   async admit<Found extends { readonly operation: ApiOperation }>(

@@ -13,7 +13,7 @@ export function stateOf({ state, expiresAt }: Pick<ProposalFacts, 'state' | 'exp
   return state === 'open' && expiresAt <= now ? 'expired' : state;
 }
 
-/** Why an operator may not decide a proposal that is open; undefined: he may. */
+/** Why an operator may not approve a proposal; undefined: he may. */
 type Forbidden = 'not-open' | 'own';
 
 /** Whether an operator may approve a proposal. The names of tokens that differ only in case are one person's. */
