@@ -22,7 +22,7 @@ export function resultLines(result: Result): string {
 }
 
 /** How many of each class ended how. */
-export function countsOf(results: readonly Result[]): Record<CheckClass, Record<Verdict, number>> {
+function countsOf(results: readonly Result[]): Record<CheckClass, Record<Verdict, number>> {
   const counts = (ofClass: CheckClass) =>
     Object.fromEntries(
       verdicts.map((verdict) => [

@@ -208,7 +208,7 @@ export async function tryWalls(): Promise<ReadonlySet<Wall>> {
 }
 
 /** Reads the line of walls, which comes before a program's own output. */
-export function readWalls(line: string): ReadonlySet<Wall> {
+function readWalls(line: string): ReadonlySet<Wall> {
   const names = new Set(line.split(' '));
   return new Set(wallNames.filter((name) => names.has(name)));
 }

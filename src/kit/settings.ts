@@ -62,7 +62,7 @@ export function readSettings<Some extends Settings>(
 }
 
 /** Reads one setting in the same way. */
-export function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv, problems: string[]): T | undefined {
+function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv, problems: string[]): T | undefined {
   const { formerly = setting.variable, meaning, fallback, form } = setting;
   const variable = variables[formerly] || variables[fileVariable(formerly)] ? formerly : setting.variable;
   const file = form.isSecret ? variables[fileVariable(variable)] || undefined : undefined;

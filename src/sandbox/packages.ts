@@ -80,7 +80,7 @@ export async function unpackPackages(folder: string, set: PackageSet): Promise<v
 }
 
 /** The advice if no server is found and none can be unpacked. */
-export const installAdvice = [
+const installAdvice = [
   'Either install them (Debian 12, Ubuntu 24.04 and newer: sudo apt install mariadb-server-core nats-server),',
   'or use servers you have: set MARINA_DATABASE_URL=mysql://user:password@host:3306/marina and MARINA_NATS_URL=nats://host:4222.',
 ].join('\n');

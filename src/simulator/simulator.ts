@@ -75,7 +75,7 @@ export interface SimulatorConfig {
 }
 
 /** The default delays between the market's steps, and before the broker decides. */
-export const usualFillDelayMs: FillDelay = { min: 150, max: 450 };
+const usualFillDelayMs: FillDelay = { min: 150, max: 450 };
 
 /** How long calls under way may take to end at a stop. */
 const graceMs = 500;

@@ -5,7 +5,7 @@ import { type FixNumbers, fixNumbers } from '../store/table.ts';
 import { type AuditRow, fixAudit, fixSession, type SessionRow } from './table.ts';
 
 /** Among how many of the newest findings the open ones are counted. */
-export const maxFindings = 1_000;
+const maxFindings = 1_000;
 
 /** The session and what is around it, as the database has it. */
 export interface Overview {

@@ -16,7 +16,7 @@ export interface Rejection {
 }
 
 /** How many reports are looked through for rejections, the newest first. */
-export const lookedThrough = 100_000;
+const lookedThrough = 100_000;
 
 const shown = fixReports.only('number', 'at', 'orderId', 'kind', 'rejectReason', 'exchangeReason', 'exchangeText');
 const order = (id: string) => statement('order_id = ?', Buffer.from(id));

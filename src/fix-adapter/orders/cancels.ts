@@ -137,7 +137,7 @@ export class Cancels {
 }
 
 /** Whether one of the requests may still be answered. One of an earlier connection was written infinitely long ago. */
-export function mayBeAnswered(writtenForMs: readonly number[], cancelTimeoutMs: number): boolean {
+function mayBeAnswered(writtenForMs: readonly number[], cancelTimeoutMs: number): boolean {
   return writtenForMs.some((ms) => ms < cancelTimeoutMs);
 }
 

@@ -419,7 +419,7 @@ export class Questions {
 }
 
 /** The orders with these numbers of this numbering. Numbers that an operator set back were given twice: the later order counts. */
-export function ordersInGap(
+function ordersInGap(
   orders: readonly FixOrder[],
   { startedAt, from, to }: { readonly startedAt: number; readonly from: number; readonly to: number },
 ): FixOrder[] {

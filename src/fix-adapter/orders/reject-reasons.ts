@@ -58,7 +58,7 @@ const longestPattern = 200;
 const maxRules = 500;
 
 /** Every reason that partners can be given, by the names of the file. */
-export const reasonNames: readonly ReasonName[] = Object.entries(RejectReason)
+const reasonNames: readonly ReasonName[] = Object.entries(RejectReason)
   .filter(([name, value]) => typeof value === 'number' && value > 0 && /^[A-Z_]+$/.test(name))
   .map(([name]) => name.toLowerCase());
 

@@ -60,13 +60,7 @@ export function parseDays(text: string): ReadonlySet<number> {
 }
 
 const time = String.raw`(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?`;
-const timePattern = new RegExp(`^${time}$`);
 const linePattern = new RegExp(`^(\\d{4}-\\d\\d-\\d\\d)\\s+(?:(closed)|(?:(${time})-)?(${time}))$`);
-
-/** Whether a text is a time of the day. */
-export function isTimeOfDay(text: string): boolean {
-  return timePattern.test(text);
-}
 
 /**
  * Reads a calendar: a day in each line, as `2026-12-25 closed`, `2026-12-24 12:30` (another end) or `2027-01-02 09:00-13:00`

@@ -2,12 +2,12 @@ import { checkSum, decode, FixMessage, maxKeptBytes, sumOf, sumText } from './me
 import { tags } from './tags.ts';
 
 /** A message of an exchange about an order is below 2 KiB. Longer ones than this are not kept in memory. */
-export const longestMessage = 65_536;
+const longestMessage = 65_536;
 /**
  * The longest BodyLength whose message is read at all. News with a document and lists of securities stay below it, and it
  * comes before the other side counts as silent over any line of 1 Mbit/s. A longer one is a length that was damaged.
  */
-export const longestSkipped = 8_388_608;
+const longestSkipped = 8_388_608;
 
 const begin = Buffer.from('8=FIX', 'latin1');
 const separator = '\x01';

@@ -10,8 +10,6 @@ import { expiries, listExpiries } from './links.ts';
 import type { Servers } from './partners.ts';
 import type { Parts } from './parts.ts';
 
-export type Telemetry = ReturnType<typeof createTelemetry>;
-
 interface Watched extends Parts {
   readonly servers: Servers;
   readonly failingWorkers: () => readonly string[];

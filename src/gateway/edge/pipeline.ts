@@ -116,8 +116,8 @@ export class Pipeline {
   }
 
   /**
-   * Identifies the caller, takes a token of its rate, checks its permission and acquires its slots. `find` finds the operation. If it throws
-   * `not_found` or `method_not_allowed`, that comes in its turn.
+   * Identifies the caller, takes a token of its rate, checks its permission and acquires its slots. `find` finds the operation.
+   * If it throws `not_found` or `method_not_allowed`, that comes in its turn.
    */
   async admit<Found extends { readonly operation: ApiOperation }>(
     context: RequestContext,

@@ -51,7 +51,7 @@ export class UncaughtErrors {
 }
 
 /** Whether no code of ours but the protocols' was on the error's stack. */
-export function isOfConnection(error: unknown): boolean {
+function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error) || error.stack === undefined) return false;
   const frames = error.stack.split('\n').filter((line) => line.trimStart().startsWith('at '));
   return (

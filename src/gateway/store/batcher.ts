@@ -12,7 +12,7 @@ interface Waiting<Asked, Answer> {
  * read is the round trip. The reads of one group go together, at most `most` at a time. Reads with the same name
  * within its group is asked for once.
  */
-export class Batcher<Asked, Answer> {
+class Batcher<Asked, Answer> {
   #groups = new Map<string, Map<string, Waiting<Asked, Answer>>>();
 
   /** `answer` answers some of a group's questions, in their order. */
@@ -57,7 +57,7 @@ export class Batcher<Asked, Answer> {
 }
 
 /** Fills a list up to a power of two, so that few statements need preparing. */
-export function fillToPowerOfTwo<Item>(items: readonly Item[], filler: Item): Item[] {
+function fillToPowerOfTwo<Item>(items: readonly Item[], filler: Item): Item[] {
   const length = 2 ** Math.ceil(Math.log2(items.length));
   return Array.from({ length }, (_, at) => items[at] ?? filler);
 }

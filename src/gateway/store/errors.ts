@@ -105,7 +105,7 @@ export function isUndoneByServer(error: unknown): boolean {
 }
 
 /** The constraint that a guard fails by (`gateway/store/statement.guard`). No other statement can fail by it. */
-export const guardName = 'marina_guard';
+const guardName = 'marina_guard';
 
 /** Whether a guard was not true. */
 export function isGuardFalse(error: unknown): boolean {

@@ -26,7 +26,7 @@ const sale = [Side.SELL];
 const both = [Side.BUY, Side.SELL];
 
 /** All charges, oldest first. A change of rates is one more entry. */
-export const chargeSettings: readonly ChargeSettings[] = [
+const chargeSettings: readonly ChargeSettings[] = [
   {
     fromDay: '1970-01-01',
     charges: [

@@ -1,7 +1,7 @@
 import type { MarketCalendar } from '../market/calendar.ts';
 
 /** The trading days from trade to settlement, by first trade date, oldest first. */
-export const settlementCycles: readonly { readonly fromDay: string; readonly days: number }[] = [
+const settlementCycles: readonly { readonly fromDay: string; readonly days: number }[] = [
   { fromDay: '1970-01-01', days: 3 },
   { fromDay: '2025-11-28', days: 2 },
   { fromDay: '2026-06-01', days: 1 },

@@ -8,7 +8,7 @@ import { RpcError } from './rpc.ts';
 
 /** How many directives can wait for use: of the operator, of each partner, and of all together. */
 const maxOfOperator = 1_000;
-export const maxOfPartner = 200;
+const maxOfPartner = 200;
 const maxOfAll = 20_000;
 /** How long a directive waits for what it is about, so that those about nothing do not use up their partner's bound. */
 const waitsMs = 24 * 3_600_000;

@@ -112,7 +112,7 @@ export function lowerFirst(title: string): string {
 }
 
 /** Returns the title of a service's page. */
-export function serviceTitle({ name }: DescService): string {
+function serviceTitle({ name }: DescService): string {
   return name === 'Reference' ? 'Market and reference data' : titleOf(name);
 }
 

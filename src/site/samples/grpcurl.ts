@@ -44,7 +44,7 @@ function target({ method }: OperationRules, { grpcAddress }: GatewayAddresses): 
 }
 
 /** Values of REST as protobuf's JSON has them: words of a list of values have their whole names there. */
-export function protoJson(desc: DescMessage, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function protoJson(desc: DescMessage, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const entries = desc.fields
     .filter(({ name }) => values[name] !== undefined && values[name] !== null)
     .map((field) => [field.name, fieldJson(field, values[field.name])]);

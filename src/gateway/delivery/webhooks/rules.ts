@@ -19,10 +19,10 @@ const retryDelaysMs: readonly number[] = [
 export const sentForMs = 28 * hourMs + 51 * minuteMs;
 
 /** Failures of the endpoint in a row, in the order in which they ended, after which it is paused. */
-export const failuresToPause = 3;
+const failuresToPause = 3;
 
 /** How often a paused endpoint is probed with one event. */
-export const probeEveryMs = minuteMs;
+const probeEveryMs = minuteMs;
 
 /** A probe planned for later than this comes from a fast clock, and is due. */
 export const longestProbeWaitMs = 2 * probeEveryMs;

@@ -58,7 +58,7 @@ export class KeySeals {
 /** The name of the keys that seal API keys. */
 export const keySealUse = 'api key rows';
 
-export function toSealedKey(row: SqlRow): SealedKey {
+function toSealedKey(row: SqlRow): SealedKey {
   return {
     partnerId: String(row.partner_id),
     id: String(row.id),

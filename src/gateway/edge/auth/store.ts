@@ -161,7 +161,7 @@ export function changedFeatureList(features: readonly Feature[], row: Pick<Store
 }
 
 /** A partner's limits: the agreed ones, and defaults for the others. */
-export function toLimits(row: SqlRow): PartnerLimits {
+function toLimits(row: SqlRow): PartnerLimits {
   const agreed = partnerLimits.read(row);
   return {
     requestsPerSecond: agreed.requestsPerSecond ?? defaultLimits.requestsPerSecond,

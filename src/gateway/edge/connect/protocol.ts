@@ -172,14 +172,14 @@ export interface MediaType {
 }
 
 /** A request's media type; undefined if Connect does not have it. */
-export function readMediaType(contentType: string | undefined): MediaType | undefined {
+function readMediaType(contentType: string | undefined): MediaType | undefined {
   const parsed = parseContentType(jsonMediaType(contentType) ?? contentType ?? null);
   if (parsed === undefined) return undefined;
   const { binary: isBinary, stream: isStream } = parsed;
   return { isBinary, isStream, name: `application/${isStream ? 'connect+' : ''}${isBinary ? 'proto' : 'json'}` };
 }
 
-export class Codec {
+class Codec {
   readonly #operation: ApiOperation;
   readonly #decodeJson: JsonDecoder<Message>;
 

@@ -10,9 +10,9 @@ export const macHeader = 'Marina-Mac';
 const headerForm = /^([0-9a-f]{16}) (\d{16}) ([\w-]{22})$/;
 
 /** How old a message may be, and how far ahead of this clock. Processes whose clocks are 10 s apart are not ready anyway. */
-export const believedWithinMs = 60_000;
+const believedWithinMs = 60_000;
 /** The longest message but a list of partners. */
-export const usualBytes = 512;
+const usualBytes = 512;
 /** What a message has beside its text at most: its subject, where it is answered, and the header with its MAC. */
 const maxHeadBytes = 1_024;
 /** Senders and subjects whose last message is remembered. Only who has the ring adds to them. */

@@ -100,7 +100,7 @@ export interface Match {
 }
 
 /** The routing table, from the operations' annotations. */
-export class Routes {
+class Routes {
   readonly #root = new Node();
 
   constructor(operations: readonly ApiOperation[]) {

@@ -1,5 +1,5 @@
 import { type Statement, statement } from '../../store/statement.ts';
-import { defineTable, instant, optional, type RowOf, shortened, text, whole } from '../../store/table.ts';
+import { defineTable, instant, optional, shortened, text, whole } from '../../store/table.ts';
 import { type BrokerId, nameAt } from '../broker/broker.ts';
 import type { ReportedStep } from './rules.ts';
 
@@ -30,8 +30,6 @@ export const unclaimedReports = defineTable({
   primary: ['kind', 'number'],
   indexes: { unclaimed_reports_seen_at: ['seenAt'] },
 });
-
-export type UnclaimedReport = RowOf<typeof unclaimedReports>;
 
 /** A kind's reports, as far as they are kept without their object. */
 interface Described<Report> {
