@@ -3,7 +3,7 @@ import { openForReading } from '../../store/database.ts';
 import { reseal } from './reseal.ts';
 import { type FirstSealOptions, sealKeys } from './sealed-keys.ts';
 import { sealWallets } from './sealed-wallets.ts';
-import { describeStatus, ringStatus } from './status.ts';
+import { describeRing } from './status.ts';
 
 const usage = `usage: node src/main.js keys status
        node src/main.js keys reseal
@@ -35,8 +35,7 @@ export async function keysCommand(
     const options = { database, ring, acceptsUnsealed, print: console.log };
     if (verb === 'reseal') await reseal(options);
     const isSealed = verb !== 'seal' || (await sealAll(options, more));
-    const now = Date.now();
-    for (const line of describeStatus(await ringStatus(database, ring, now), now)) console.log(line);
+    for (const line of await describeRing(database, ring, Date.now())) console.log(line);
     return isSealed ? 0 : 1;
   } catch (error) {
     console.error(error);

@@ -5,7 +5,7 @@ import { applicationStates } from '../../trading/applications/rules.ts';
 import { orderStates } from '../../trading/orders/rules.ts';
 
 /** What is compared with digests for longer than 30 days. */
-export interface OpenObjects {
+interface OpenObjects {
   /** Orders, applications and allocations that are not final and have an Idempotency-Key. */
   readonly objects: number;
   /** Applications that are not decided and have documents. */
