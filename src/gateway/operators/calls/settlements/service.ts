@@ -8,7 +8,7 @@ import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
 import { isBehind, type Submission } from '../../../trading/submission/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminParts, type AdminService, adminService } from '../call.ts';
+import { type AdminCall, type AdminParts, adminService } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 import { changesSince, proposalLifeMs, type Seen } from '../proposals/rules.ts';
 import { type Approval, findObject, type ProposedAction, toProposal } from '../proposals/service.ts';
@@ -24,23 +24,16 @@ interface SettlementParts extends AdminParts {
 const action = 'Settlements.ProposeSettlement';
 
 /** The operators' call that proposes settlements, and what approving one does. */
-export function settlements(parts: SettlementParts): {
-  readonly service: AdminService;
-  readonly action: ProposedAction;
-} {
-  return {
-    service: adminService(Settlements, {
-      proposeSettlement: (request, call) => propose(parts, request, call),
-    }),
-    action: { name: action, apply: (approval) => apply(parts, approval) },
-  };
+export function settlements(parts: SettlementParts) {
+  const approved: ProposedAction = { name: action, apply: (approval) => apply(parts, approval) };
+  const service = adminService(Settlements, {
+    proposeSettlement: (request, call) => propose(parts, request, call),
+  });
+  return { service, action: approved };
 }
 
-async function propose(
-  { database, clock, ids, kinds }: SettlementParts,
-  request: ProposeSettlementRequest,
-  call: AdminCall,
-) {
+async function propose(parts: SettlementParts, request: ProposeSettlementRequest, call: AdminCall) {
+  const { database, clock, ids, kinds } = parts;
   const { objectId, outcome: message, evidence, reference } = request;
   if (message === undefined) throw invalidField('outcome', 'is required.');
   const outcome = toOutcome(message);
@@ -64,7 +57,7 @@ async function propose(
       if (before !== undefined)
         return { writes: [], result: { row: sameAs(before, request, writeOutcome(message), call), created: false } };
       if (row === undefined) throw noSuchObject();
-      check(kind, row, outcome, facts, { now: clock.now(), proposedAt: clock.now() });
+      check(kind, row, outcome, facts, clock.now(), clock.now());
       const now = clock.now();
       const made: StoredProposal = {
         ...{ partnerId, id: ids.object('prp'), action, objectId, state: 'open', evidence, reference },
@@ -128,7 +121,7 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
       const message = `the object changed after this was proposed: ${changed}. Decline it, and propose what still holds`;
       throw new AdminError(status.FAILED_PRECONDITION, message);
     }
-    const changes = check(kind, row, outcome, current.facts, { now: clock.now(), proposedAt: proposal.proposedAt });
+    const changes = check(kind, row, outcome, current.facts, clock.now(), proposal.proposedAt);
     const change = new Change(kind, row, clock.now()).settle(changes);
     decided = 'applied';
     return change.write(...record(current.proposal, seenOf(row), seenOf(change.after)));
@@ -145,19 +138,17 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
   return { changed: decided === 'applied', objectState: after.state };
 }
 
-/** When a settlement is checked and when it was proposed, in business time. */
-interface Instants {
-  readonly now: number;
-  readonly proposedAt: number;
-}
-
-/** The changes of a settlement. Throws FAILED_PRECONDITION if the object cannot have this outcome. */
+/**
+ * The changes of a settlement that is checked now and was proposed at an instant of business time. Throws FAILED_PRECONDITION if
+ * the object cannot have this outcome.
+ */
 function check(
   kind: AnyKind,
   row: Submission,
   outcome: SettlementRules,
   facts: unknown,
-  { now, proposedAt }: Instants,
+  now: number,
+  proposedAt: number,
 ) {
   if (!kind.table.isKnown(row)) throw otherVersion();
   if (isBehind(row)) {
