@@ -7,11 +7,8 @@ import type { Database } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
 import { firstBroker } from '../../src/gateway/trading/broker/broker.ts';
 import { orders, type StoredOrder } from '../../src/gateway/trading/orders/table.ts';
-import {
-  ReportConsumer,
-  type ReportConsumerOptions,
-  type ReportedKind,
-} from '../../src/gateway/trading/submission/reports.ts';
+import type { ReportConsumerOptions, ReportedKind } from '../../src/gateway/trading/submission/report-session.ts';
+import { ReportConsumer } from '../../src/gateway/trading/submission/reports.ts';
 import { noteRestore } from '../../src/gateway/trading/submission/restored.ts';
 import { StuckPartners } from '../../src/gateway/trading/submission/stuck-partners.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';

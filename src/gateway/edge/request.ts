@@ -135,19 +135,15 @@ export interface RequestLogOptions {
 
 /** One log line, one metric and one span per request. */
 export class RequestLog {
-  readonly #options: RequestLogOptions;
+  readonly #options: RequestLogOptions & Required<Pick<RequestLogOptions, 'tracer' | 'shownAddress'>>;
   readonly #requestLog: Logger;
-  readonly #tracer: Tracer;
-  readonly #shownAddress: (address: string) => string | undefined;
   readonly #strangersRequests: LineSampler;
   readonly #strangersFailures: LineSampler;
   readonly #strangersUnserved: LineSampler;
 
   constructor(options: RequestLogOptions) {
     const { log, tracer = passingTracer, shownAddress = addressShower('full') } = options;
-    this.#options = options;
-    this.#tracer = tracer;
-    this.#shownAddress = shownAddress;
+    this.#options = { ...options, tracer, shownAddress };
     this.#strangersRequests = new LineSampler(log, 'request', shownAddress);
     // Apart, so that a defect's lines are not left out for those of a database that is away.
     this.#strangersFailures = new LineSampler(log, 'a request failed', shownAddress);
@@ -163,7 +159,7 @@ export class RequestLog {
   begin(context: RequestContext, traceParent: string | undefined): void {
     const parent = context.isIdentified ? readTraceParent(traceParent) : null;
     const startedAt = performance.timeOrigin + context.startedMs;
-    context.span = this.#tracer.begin({ name: context.protocol, kind: 'server', parent, startedAt });
+    context.span = this.#options.tracer.begin({ name: context.protocol, kind: 'server', parent, startedAt });
   }
 
   /** The answer to any thrown error. An error outside the catalogue is logged and not shown. */
@@ -193,7 +189,7 @@ export class RequestLog {
     const partnerId = caller?.partnerId;
     // Clients without a valid key can send any number of requests, so not each gets a line.
     if (context.isIdentified || this.#strangersRequests.take(context.clientAddress)) {
-      const clientAddress = this.#shownAddress(context.clientAddress);
+      const clientAddress = this.#options.shownAddress(context.clientAddress);
       const keyId = caller?.keyId;
       const traceId = traceIdOf(span?.traceParent ?? null);
       // Written out member by member, because a spread takes many times as long.

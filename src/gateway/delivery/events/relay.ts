@@ -81,22 +81,20 @@ export class Relay {
   }
 
   async #run({ signal }: Lease): Promise<void> {
+    const { database, stream, consumer } = this.options;
     this.#published.clear();
     while (!signal.aborted) {
-      const due = await readOutbox(this.options.database, [...this.#published.keys()], maxAtOnce, this.#resting);
+      // Events of these partners wait to be tried again: they would fill the batch and hide those of others.
+      const { resting } = consumer;
+      const due = await readOutbox(database, [...this.#published.keys()], maxAtOnce, resting);
       const fresh = due.filter(({ id }) => !this.#published.has(id));
       // Published rows that fill the whole batch would hide new ones.
       await this.#handOverStuck(due, fresh.length === 0 && due.length === maxAtOnce);
       if (fresh.length > 0) await this.#publish(fresh);
-      else await this.options.stream.restore();
+      else await stream.restore();
       if (due.length < maxAtOnce) await this.#wakeup.wait(pollMs, signal);
       await pause(batchingWindow(fresh.length), signal);
     }
-  }
-
-  /** Partners whose events wait to be tried again: they would fill the batch and hide those of others. */
-  get #resting(): readonly string[] {
-    return this.options.consumer.resting;
   }
 
   async #publish(events: readonly OutboxEvent[]): Promise<void> {

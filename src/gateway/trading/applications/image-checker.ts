@@ -70,7 +70,8 @@ export class ImageChecker {
   readonly #workers: readonly Decoder[];
   /** Decodes one image at the start, and ends. */
   readonly #trial: Decoder;
-  #tried = Promise.resolve();
+  /** Settles when the decoder was tried at the start, whether it works or not. */
+  tried = Promise.resolve();
   /** Decoders that neither work nor rest. */
   readonly #free: Decoder[];
   /** The walls this machine offers; undefined until that is known. */
@@ -102,7 +103,7 @@ export class ImageChecker {
     }
     if (missing.length === 0) this.options.log.info({ walls }, 'images are decoded behind walls');
     else this.options.log.warn({ walls, missing }, 'images are decoded without all walls');
-    this.#tried = this.#tryDecoder();
+    this.tried = this.#tryDecoder();
   }
 
   /** Logs an error if decoders do not work here, before the first document needs one. Never throws. */
@@ -116,11 +117,6 @@ export class ImageChecker {
     } finally {
       this.#trial.end();
     }
-  }
-
-  /** Settles when the decoder was tried at the start, whether it works or not. */
-  get tried(): Promise<void> {
-    return this.#tried;
   }
 
   /** Whether each wall holds around the decoders; none before `start`. */

@@ -14,7 +14,7 @@ import { openAccount } from '../accounts/store.ts';
 import type { BrokerApplications, LookedUp, Sent } from '../broker/broker.ts';
 import { Change } from '../submission/change.ts';
 import { type CreatedKind, type Prepared, preparedAs } from '../submission/kind.ts';
-import type { ReportedKind } from '../submission/reports.ts';
+import type { ReportedKind } from '../submission/report-session.ts';
 import { objectHistory, readUpToDate } from '../submission/table.ts';
 import { applicationStates } from './rules.ts';
 import { applyReport } from './settlement/rules.ts';

@@ -17,7 +17,7 @@ import { type StoredFields, storedFields } from '../shown-message.ts';
 import { Change } from '../submission/change.ts';
 import type { DayLimit } from '../submission/day-limit.ts';
 import type { CreatedKind, Draft, Prepared } from '../submission/kind.ts';
-import type { ReportedKind } from '../submission/reports.ts';
+import type { ReportedKind } from '../submission/report-session.ts';
 import type { ReportedStep } from '../submission/rules.ts';
 import { noSimilar, type SimilarTo } from '../submission/similar.ts';
 import { applyReport } from './later-reports/rules.ts';

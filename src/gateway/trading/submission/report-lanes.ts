@@ -57,12 +57,6 @@ interface Lane<Report> {
   leftFrom: bigint | undefined;
 }
 
-/** A partner of which reports fail again and again, and why they failed the last time. */
-export interface FailingLane {
-  readonly partnerId: string;
-  readonly error: unknown;
-}
-
 /**
  * Applies each partner's reports one after another, and those of different partners independently: a partner whose row is
  * locked holds up no other one.
@@ -97,8 +91,8 @@ export class ReportLanes<Report extends { readonly number: bigint }> {
     return this.#running.size;
   }
 
-  /** The partners of which reports fail again and again. */
-  get failing(): readonly FailingLane[] {
+  /** The partners of which reports fail again and again, and why they failed the last time. */
+  get failing(): readonly Pick<Lane<Report>, 'partnerId' | 'error'>[] {
     return [...this.#lanes.values()].filter(({ failures }) => failures >= failingAfter);
   }
 

@@ -15,8 +15,6 @@ import {
 } from './report-session.ts';
 import type { Submission } from './table.ts';
 
-export type { ReportConsumerOptions, ReportedKind } from './report-session.ts';
-
 const maxAtOnce = 1_000;
 /**
  * How long the first of some reports waits for others, in milliseconds. During this time the answer to the send usually comes,

@@ -72,7 +72,11 @@ export class Submitter {
     if (stored === undefined) return replay(kind, await this.#readPrior(kind, wanted), wanted.digest);
 
     crash(`${kind.name}.stored`);
-    const sent = await this.#send(kind, stored, wanted.request);
+    const { environment, notes } = this.parts;
+    // Trading may have been paused since it was stored.
+    const sent = environment.paused
+      ? pausedBeforeSend
+      : await kind.send(stored, wanted.request, notes.write(kind, stored));
 
     crash(`${kind.name}.sent`);
     const recorded = await this.#record(kind, stored, sent, wanted.log);
@@ -142,16 +146,6 @@ export class Submitter {
         },
       }),
     );
-  }
-
-  /** Sends it, unless trading was paused since it was stored. */
-  async #send<Row extends Submission, Report, Request>(
-    kind: CreatedKind<Row, Report, Request>,
-    stored: Row,
-    request: Request,
-  ): Promise<Sent<Report>> {
-    const { environment, notes } = this.parts;
-    return environment.paused ? pausedBeforeSend : kind.send(stored, request, notes.write(kind, stored));
   }
 
   /**
