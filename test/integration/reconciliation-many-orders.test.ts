@@ -123,7 +123,7 @@ describe('the reads of a day whose orders have changed since', () => {
       readAll: examined,
       read: async (query: Statement) => (await examined([query]))[0] ?? [],
     };
-    const ours = new OurObjects({ database: database as unknown as Database, period, isShared: false });
+    const ours = new OurObjects({ database: database as unknown as Database, period, isShared: false, day });
     let since = { partnerId, updatedAt: period.from - clockMarginMs, id: '' };
     let [pages, count] = [0, 0];
     for (;;) {

@@ -13,7 +13,6 @@ import { noteRestore } from '../trading/submission/restored.ts';
 import type { App } from './app.ts';
 import {
   acceptsUnsealedRows,
-  brokerIds,
   ConfigError,
   type DatabaseConfig,
   describeConfig,
@@ -60,7 +59,7 @@ async function restored(): Promise<void> {
       throw new Error('the backup has events of release 0.1.0 on their way: restore it with 0.2.0, and upgrade then');
     }
     await noteRestored(database, config.secretKey.first, Date.now());
-    for (const broker of brokerIds) {
+    for (const broker of config.brokerIds) {
       for (const one of await noteRestore(database, broker)) console.log(tellRewound(one));
     }
     console.log('declared: no event version is used again');

@@ -24,10 +24,11 @@ const prefix = 'MARINA_';
 /** All settings, in the order of `make config`. */
 const allSettings = Object.fromEntries([settings, ...Object.values(links)].flatMap(listed));
 
-/** The configured brokers. The settings have the addresses of one. */
-export const brokerIds: readonly BrokerId[] = [firstBroker];
-
-export type Config = ValuesOf<typeof settings> & { readonly links: Readonly<Record<LinkName, LinkConfig>> };
+export type Config = ValuesOf<typeof settings> & {
+  readonly links: Readonly<Record<LinkName, LinkConfig>>;
+  /** The settings have the address of one broker. */
+  readonly brokerIds: readonly BrokerId[];
+};
 
 /** What opening the database needs. */
 export type DatabaseConfig = Pick<Config, 'databaseUrl' | 'environment'> & {
@@ -55,6 +56,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
   const { brokerAddress, backOfficeAddress } = values;
   const config = {
     ...values,
+    brokerIds: [firstBroker],
     links: {
       database: readDatabaseLink(values.databaseUrl?.first, variables, problems),
       nats: linkConfig('NATS', nats, nats.tls === 'required' || at?.saysTls === true, at?.hosts ?? [], problems),

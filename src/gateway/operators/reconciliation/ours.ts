@@ -8,6 +8,7 @@ import { isUnsettled } from '../../trading/submission/rules.ts';
 import { byId, objectSteps } from '../../trading/submission/table.ts';
 import { afterStep, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
 import type { OurAllocation, OurOrder } from './rules.ts';
+import type { ComparedDay } from './table.ts';
 
 /** How far the clocks of gateway and broker may differ. */
 export const clockMarginMs = 600_000;
@@ -29,7 +30,7 @@ const allocationStep = objectSteps.only('objectId', 'sequence', 'at', 'state', '
 const stepsTogether = 2_000;
 
 /** The gateway's side of a comparison. */
-export interface Compared {
+export interface Compared extends ComparedDay {
   readonly database: Database;
   readonly period: StatementPeriod;
   /** The broker has orders of another installation: one that the gateway does not have is no break. */

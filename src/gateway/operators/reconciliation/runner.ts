@@ -12,7 +12,7 @@ import type { Compared } from './ours.ts';
 import { RunLostError, RunProgress } from './progress.ts';
 import { type BreakKindName, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
 import { anyItem, breaksOfDay, removeItems } from './store.ts';
-import { type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
+import { comparedDay, type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
 
 export interface RunnerOptions {
   readonly database: Database;
@@ -152,9 +152,9 @@ export class Runner {
     }
   }
 
-  #compared({ periodFrom, periodTo }: StoredRun): Compared {
+  #compared(run: StoredRun): Compared {
     const { database, isShared } = this.options;
-    return { database, isShared, period: { from: periodFrom ?? 0, to: periodTo ?? 0 } };
+    return { ...comparedDay(run), database, isShared, period: { from: run.periodFrom ?? 0, to: run.periodTo ?? 0 } };
   }
 
   /** Removes the statement's records, as the holder of the lease. True when none is left. */
