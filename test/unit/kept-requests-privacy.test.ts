@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { create, getOption, ScalarType, toBinary, toJsonString } from '@bufbuild/protobuf';
-import { freeTexts, KeptRequests } from '../../src/gateway/edge/kept-requests.ts';
-import { takesAnyText } from '../../src/gateway/edge/shown-parts.ts';
+import { freeTexts, KeptRequests } from '../../src/gateway/edge/kept-requests/kept-requests.ts';
+import { takesAnyText } from '../../src/gateway/edge/kept-requests/shown-parts.ts';
 import {
   CreateOrderRequestSchema,
   ListOrdersRequestSchema,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { KeptRequests, type KeptRequestsOptions } from '../../src/gateway/edge/kept-requests.ts';
+import { KeptRequests, type KeptRequestsOptions } from '../../src/gateway/edge/kept-requests/kept-requests.ts';
 import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { ListOrdersRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { gatewayOperations } from '../../src/site/gateway-contract.ts';

@@ -17,7 +17,7 @@ import { ConnectionLimits } from '../edge/bounds.ts';
 import { ConnectProtocol } from '../edge/connect/protocol.ts';
 import { GrpcProtocol } from '../edge/grpc/protocol.ts';
 import { HttpServer } from '../edge/http/server.ts';
-import { KeptRequests } from '../edge/kept-requests.ts';
+import { KeptRequests } from '../edge/kept-requests/kept-requests.ts';
 import { type ApiOperation, defineOperations, maxBodyBytes } from '../edge/operations.ts';
 import { Pipeline } from '../edge/pipeline.ts';
 import { RestProtocol } from '../edge/rest/protocol.ts';

@@ -6,7 +6,7 @@ import type { Caller, Identification, Identify, Permission } from './auth/caller
 import { ConnectionLimits, RequestsUnderWay } from './bounds.ts';
 import type { Call, ReceivedFile } from './call.ts';
 import { ApiError } from './errors.ts';
-import type { KeptRequests } from './kept-requests.ts';
+import type { KeptRequests } from './kept-requests/kept-requests.ts';
 import type { CallerLimits } from './limits/caller-limits.ts';
 import type { ApiOperation, UnaryOperation } from './operations.ts';
 import { type FileBody, receiveWithMessage } from './operations.ts';

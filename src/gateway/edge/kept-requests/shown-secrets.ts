@@ -1,4 +1,4 @@
-import { leftOut } from './personal-text.ts';
+import { leftOut } from '../personal-text.ts';
 
 /** Keys and signing secrets, wherever somebody wrote one. */
 const secrets = /(marina_(?:test|live)_|whsec_)[\w+/=-]+/g;

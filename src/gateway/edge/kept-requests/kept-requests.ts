@@ -1,11 +1,11 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '../../gen/marina/gateway/v1/orders_pb.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { ApiError, errorBody } from './errors.ts';
-import { compileEncoder } from './json/encoder.ts';
-import type { ApiOperation } from './operations.ts';
-import { leftOut } from './personal-text.ts';
-import type { EndCode, ExchangedParts, ProtocolName, RequestContext } from './request.ts';
+import { CreateOrderRequestSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
+import type { Clock } from '../../../kit/clock.ts';
+import { ApiError, errorBody } from '../errors.ts';
+import { compileEncoder } from '../json/encoder.ts';
+import type { ApiOperation } from '../operations.ts';
+import { leftOut } from '../personal-text.ts';
+import type { EndCode, ExchangedParts, ProtocolName, RequestContext } from '../request.ts';
 import {
   type LeftOutNumbers,
   shownAnswer,

@@ -1,9 +1,9 @@
 import { type DescField, type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
-import { enumNames } from '../../kit/enums.ts';
-import { JsonNumber, JsonObject, type JsonTree, MalformedJson, readJson } from './json/reader.ts';
-import { leftOut, longestNumber } from './personal-text.ts';
+import { field as fieldOption } from '../../../gen/marina/options/v1/options_pb.ts';
+import { enumNames } from '../../../kit/enums.ts';
+import { JsonNumber, JsonObject, type JsonTree, MalformedJson, readJson } from '../json/reader.ts';
+import { leftOut, longestNumber } from '../personal-text.ts';
 import { withoutSecrets } from './shown-secrets.ts';
 
 /**
