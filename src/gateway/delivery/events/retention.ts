@@ -56,12 +56,8 @@ const atOnce = { partners: 32, others: 500 };
 async function removeOldEvents(database: Database, old: readonly Key[], before: Date, ahead: Date): Promise<void> {
   const versionsOf = [...groupBy(old, ({ partnerId }) => partnerId)].sort(([left], [right]) => (left < right ? -1 : 1));
   for (const some of chunksOf(versionsOf, atOnce.partners)) {
-    await removeFirst(
-      database,
-      new Map(some.map(([id, own]) => [id, own.map(({ version }) => version)])),
-      before,
-      ahead,
-    );
+    const versions = new Map(some.map(([id, own]) => [id, own.map(({ version }) => version)]));
+    await removeFirst(database, versions, before, ahead);
   }
 }
 

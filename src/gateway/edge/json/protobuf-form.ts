@@ -1,6 +1,14 @@
 import { type DescEnum, ScalarType } from '@bufbuild/protobuf';
 import type { JsonForm } from './decoder.ts';
-import { JsonNumber, type JsonTree, type TreeReader, type ValueReader, type ValueType, valueReader } from './reader.ts';
+import {
+  JsonNumber,
+  type JsonTree,
+  type TreeReader,
+  textReader,
+  type ValueReader,
+  type ValueType,
+  valueReader,
+} from './reader.ts';
 
 /**
  * Protobuf's JSON as its clients write it: names in camelCase or as in the proto, enumerations by full name or number,
@@ -20,16 +28,10 @@ function readerOf(type: ValueType): TreeReader | undefined {
   return reader !== undefined && type.scalar !== undefined && integers.has(type.scalar) ? orText(reader) : reader;
 }
 
-const anyText: TreeReader = {
-  expected: 'a text',
-  read: (tree) => (typeof tree === 'string' ? tree : undefined),
-};
+const anyText = textReader('a text', (text) => text);
 
 /** Both alphabets, padded or not, as protobuf's JSON allows. */
-const base64: TreeReader = {
-  expected: 'bytes in base64',
-  read: (tree) => (typeof tree === 'string' ? readBase64(tree) : undefined),
-};
+const base64 = textReader('bytes in base64', readBase64);
 
 function readBase64(text: string): Uint8Array | undefined {
   const isBase64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/.test(text);

@@ -213,7 +213,8 @@ const boolReader: ValueReader = {
   readText: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-function textReader(expected: string, readText: (text: string) => unknown): ValueReader {
+/** Makes the reader of a type that JSON has as a text. */
+export function textReader(expected: string, readText: (text: string) => unknown): ValueReader {
   return { expected, readText, read: (tree) => (typeof tree === 'string' ? readText(tree) : undefined) };
 }
 

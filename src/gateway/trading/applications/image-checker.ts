@@ -206,7 +206,11 @@ export class ImageChecker {
       this.#decodingOf.delete(partnerId);
       const tookMs = performance.now() - beganAt;
       this.#turns.charge(partnerId, tookMs);
-      setTimeout(() => this.#giveBack(worker), Math.min(restFactor * tookMs, maxRestMs)).unref();
+      const giveBack = () => {
+        this.#free.push(worker);
+        this.#startNext();
+      };
+      setTimeout(giveBack, Math.min(restFactor * tookMs, maxRestMs)).unref();
     }
   }
 
@@ -219,11 +223,6 @@ export class ImageChecker {
     if (failure !== 'died' || this.#isClosed) return new ApiError('service_unavailable', { cause: error });
     this.options.log.warn({ err: error }, 'a file ended the process that decodes');
     return new ApiError('invalid_document', { message: 'The image cannot be decoded.' });
-  }
-
-  #giveBack(worker: Decoder): void {
-    this.#free.push(worker);
-    this.#startNext();
   }
 
   #giveUp(waiting: Waiting): void {
