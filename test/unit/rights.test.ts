@@ -156,7 +156,7 @@ function rightsOf(file: string, source: string): [table: string, right: Right][]
     for (const [, table] of text.matchAll(/\bREPLACE INTO (\S+)/g)) add(table, 'DELETE');
     if (/\bTRUNCATE\b|\bDROP TABLE\b/.test(text)) assert.fail(`${file}: ${text}`);
     // A lock needs the right to change, too.
-    if (/FOR UPDATE/.test(text)) for (const [, table] of text.matchAll(/\bFROM (\w+)/g)) add(table, 'UPDATE');
+    if (/FOR UPDATE/.test(text)) for (const [, table] of text.matchAll(/\bFROM (\w+|\$\{\})/g)) add(table, 'UPDATE');
     // A name that a statement defines itself (WITH) is no table.
     const own = /\bWITH (?:RECURSIVE )?(\w+)/.exec(text)?.[1];
     for (const [, table] of text.matchAll(/\b(?:FROM|JOIN) ([a-z_]+)\b(?!\.)/g)) {
