@@ -137,4 +137,25 @@ describe('a pool of database connections that is renewed', () => {
     await waiting;
     for (const connection of both) connection.release();
   });
+
+  it('fails what was asked at any former host when the present one is lost', async () => {
+    const one = poolTo(() => port);
+    const first = await take(one);
+    const asked = assert.rejects(first.promise().query('SELECT SLEEP(1)'));
+    one.renew();
+    const second = await take(one);
+    second.release();
+    one.renew(true);
+    await asked;
+    first.release();
+    (await take(one)).release();
+  });
+
+  it('gives no connection once it is closed, also when it is renewed afterwards', async () => {
+    const one = poolTo(() => port);
+    (await take(one)).release();
+    await one.close();
+    one.renew();
+    await assert.rejects(take(one), /the database is closed/);
+  });
 });

@@ -4,6 +4,7 @@ import { type ConnectionOptions, createPool, type Pool, type PoolConnection, typ
 /** The driver's options to connect. Its socket is made here, so that it can be closed here. */
 export type Way = ConnectionOptions & { readonly stream: () => Socket };
 
+const closed = 'the database is closed';
 /** How many callers may wait for a connection. */
 const maxWaiting = 2_000;
 
@@ -29,6 +30,7 @@ export class RenewedPool {
   #current: DriverPool;
   /** Connections in use, and those being made. */
   #taken = 0;
+  #isClosed = false;
 
   /** `opened` is called with each new connection, before anybody gets it. */
   constructor(
@@ -47,23 +49,30 @@ export class RenewedPool {
 
   /** Takes a connection, which must be released or destroyed once. */
   getConnection(done: OnConnection): void {
-    if (this.#taken < this.size) this.#take(done);
+    if (this.#isClosed) done(new Error(closed));
+    else if (this.#taken < this.size) this.#take(done);
     else if (this.#waiting.length < maxWaiting) this.#waiting.push(done);
     else done(new Error('too many wait for a database connection'));
   }
 
-  /** New connections are made in the way of now. `isLost`: what waits for the former host would wait in vain, so it fails. */
+  /** New connections are made in the way of now. `isLost`: statements at former hosts would wait in vain, so they fail. */
   renew(isLost = false): void {
+    if (this.#isClosed) return;
     const former = this.#current;
     this.#current = this.#open();
     for (const connection of former.unused) connection.destroy();
-    if (isLost) for (const socket of former.sockets) socket.destroy();
+    if (isLost) this.#cutOffFormer();
     this.#endIfOver(former);
+  }
+
+  #cutOffFormer(): void {
+    for (const one of this.#pools) if (one !== this.#current) for (const socket of one.sockets) socket.destroy();
   }
 
   /** Closes all connections when they have answered. Nobody gets another one. */
   async close(): Promise<void> {
-    for (const done of this.#waiting.splice(0)) done(new Error('the database is closed'));
+    this.#isClosed = true;
+    for (const done of this.#waiting.splice(0)) done(new Error(closed));
     await Promise.all([...this.#pools].map(({ pool }) => pool.promise().end()));
     this.#pools.clear();
   }

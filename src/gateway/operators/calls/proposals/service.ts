@@ -94,7 +94,7 @@ export function proposalService(
       const { changed, objectState } = await action.apply({
         proposal,
         mayApply,
-        record: (row, before, after) => decide(call, row, 'applied', reason, { before, after }),
+        record: (row, before, after) => decide(call, row, 'applied', reason, clock.now(), { before, after }),
       });
       crash('proposal.applied');
       return { proposal: toMessage(await read(id)), changed, objectState };
@@ -107,10 +107,11 @@ export function proposalService(
         fact: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
         decide: (row) => {
           if (row === undefined) throw new Error(`${id} is not stored`);
-          const state = stateOf(row, clock.now());
+          const now = clock.now();
+          const state = stateOf(row, now);
           if (state === 'declined') return { writes: [], result: false };
           if (state !== 'open') throw new AdminError(status.FAILED_PRECONDITION, `the proposal is ${state}`);
-          return { writes: decide(call, row, 'declined', reason), result: true };
+          return { writes: decide(call, row, 'declined', reason, now), result: true };
         },
       });
       return { proposal: toMessage(await read(id)), changed };
@@ -123,9 +124,9 @@ export function proposalService(
     row: StoredProposal,
     state: 'applied' | 'declined',
     reason: string,
+    now: number,
     object: { readonly before?: Seen; readonly after?: Seen } = {},
   ): Statement[] {
-    const now = clock.now();
     const { partnerId, id, objectId, action, request, evidence, reference, proposedBy } = row;
     const detail = {
       ...{
