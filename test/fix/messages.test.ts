@@ -58,6 +58,7 @@ describe("the FIX adapter's message log", () => {
     const one = order();
     await fix.orders.submitOrder(one, soon);
     exchange.fill(one.clientOrderId, 40, '250.5');
+    await shows({ orderId: one.clientOrderId }, ['out D written', 'in 8 applied', 'in 8 applied']);
     const { outcome } = await fix.orders.cancelOrder({ clientOrderId: one.clientOrderId }, soon);
     assert.equal(outcome, CancelOutcome.CANCELLED);
     const expected = ['out D written', 'in 8 applied', 'in 8 applied', 'out F written', 'in 8 applied'];
