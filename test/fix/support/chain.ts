@@ -192,11 +192,27 @@ export class Chain {
     assert.equal(new Set(ids).size, ids.length, 'the book has an order twice');
     const byId = new Map(book.map((order) => [order.clOrdId, order]));
     const uncertain = [...stored.values()].filter(({ state }) => state === 'uncertain');
-    for (const { id } of uncertain) assert.ok(!byId.has(id), `${id} is uncertain, and the exchange has it`);
-    await this.#checkDoubts(uncertain.map(({ id }) => id));
-    for (const order of stored.values()) await this.#checkOrder(order, byId.get(order.id));
+    const unproven = uncertain.filter(({ id }) => byId.has(id));
+    for (const { id } of unproven) await this.#checkUnprovenRejection(id, byId.get(id)?.status);
+    await this.#checkDoubts(uncertain.flatMap(({ id }) => (byId.has(id) ? [] : [id])));
+    const isUnproven = new Set(unproven.map(({ id }) => id));
+    for (const order of stored.values()) {
+      if (!isUnproven.has(order.id)) await this.#checkOrder(order, byId.get(order.id));
+    }
     for (const partner of this.partners) await checkFeed(this.cluster, this.gateway, partner, stored);
     await checkUsage(this.cluster, stored);
+  }
+
+  /**
+   * An order that the exchange has stays uncertain only if the exchange rejected it while a question about it was open: its report
+   * may be the answer to that (docs/FIX-EVIDENCE.md), which an operator sees.
+   */
+  async #checkUnprovenRejection(id: string, status: string | undefined): Promise<void> {
+    assert.equal(status, '8', `${id} is uncertain, and the exchange has it`);
+    const findings = await this.#fixDatabase.read(
+      statement(`SELECT id FROM fix_findings WHERE order_id = ? AND what = 'rejection_unproven'`, id),
+    );
+    assert.equal(findings.length, 1, `${id} was rejected, is uncertain, and no operator sees it`);
   }
 
   /** An order that the exchange does not have stays uncertain only if a message was passed over since, which an operator sees. */
