@@ -71,7 +71,7 @@ describe('a pool of database connections that is renewed', () => {
     await eventually(async () => assert.equal(await openAtServer(), 1));
   });
 
-  it('has no more connections than its size, counting those of before that are in use', async () => {
+  it('it never has more connections than its size, with those of before it was renewed', async () => {
     const one = poolTo(() => port);
     const former = [await take(one), await take(one)];
     one.renew();

@@ -33,7 +33,7 @@ describe("the message of an operator's answer", () => {
     assert.deepEqual(states, [ProposalState.OPEN, ProposalState.UNSPECIFIED]);
   });
 
-  it('keeps what is a message already, also where one of several is set', () => {
+  it('an answer keeps a message that a handler gives whole, also one of a oneof', () => {
     const order = create(OrderSchema, { id: 'ord_1' });
     const answer = { id: 'ord_1', object: { case: 'order' as const, value: order } };
     assert.deepEqual(answerMessage(GetTimelineResponseSchema, answer), create(GetTimelineResponseSchema, answer));

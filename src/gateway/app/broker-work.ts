@@ -6,7 +6,7 @@ import { neededUsesLackedBy } from '../operators/secret-keys/table.ts';
 import { AllocationKind } from '../trading/allocations/kind.ts';
 import { DocumentSender } from '../trading/applications/documents/sender.ts';
 import { ApplicationKind } from '../trading/applications/kind.ts';
-import { type Broker, firstBroker } from '../trading/broker/broker.ts';
+import type { Broker, BrokerId } from '../trading/broker/broker.ts';
 import { createGrpcBroker } from '../trading/broker/grpc-broker.ts';
 import { ReadQueue } from '../trading/broker/read-queue.ts';
 import { Canceller } from '../trading/orders/cancel.ts';
@@ -27,14 +27,15 @@ export type BrokerWork = ReturnType<typeof createBrokerWork>;
 
 /** The work of each configured broker. */
 export function createBrokers(base: Base, relay: Relay, slots: SharedSlots): readonly [BrokerWork] {
-  return [createBrokerWork(base, createBroker(base), relay, slots)];
+  const [id] = base.config.brokerIds;
+  return [createBrokerWork(base, createBroker(base, id), relay, slots)];
 }
 
 /** A broker. It connects at its first use. */
-function createBroker({ config, links, log, tracer, metrics }: Base): Broker {
+function createBroker({ config, links, log, tracer, metrics }: Base, id: BrokerId): Broker {
   const { brokerAddress: address, backOfficeAddress = address, submitTimeoutMs, readTimeoutMs, clockSkewMs } = config;
   const deadlines = { submitTimeoutMs, readTimeoutMs, clockSkewMs };
-  return createGrpcBroker(firstBroker, {
+  return createGrpcBroker(id, {
     ...{ address, backOfficeAddress, access: links.broker },
     ...{ ...deadlines, log, tracer, metrics },
   });

@@ -27,7 +27,7 @@ const allSettings = Object.fromEntries([settings, ...Object.values(links)].flatM
 export type Config = ValuesOf<typeof settings> & {
   readonly links: Readonly<Record<LinkName, LinkConfig>>;
   /** The settings have the address of one broker. */
-  readonly brokerIds: readonly BrokerId[];
+  readonly brokerIds: readonly [BrokerId];
 };
 
 /** What opening the database needs. */
@@ -56,7 +56,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
   const { brokerAddress, backOfficeAddress } = values;
   const config = {
     ...values,
-    brokerIds: [firstBroker],
+    brokerIds: [firstBroker] as const,
     links: {
       database: readDatabaseLink(values.databaseUrl?.first, variables, problems),
       nats: linkConfig('NATS', nats, nats.tls === 'required' || at?.saysTls === true, at?.hosts ?? [], problems),

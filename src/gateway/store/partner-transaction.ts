@@ -1,3 +1,4 @@
+import { remember } from '../../kit/remember.ts';
 import type { Shared, StoredSum } from './facts.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
 
@@ -72,11 +73,7 @@ export class PartnerCache {
   }
 
   #keep(partnerId: string, remembered: Remembered): void {
-    this.#remembered.delete(partnerId);
-    this.#remembered.set(partnerId, remembered);
-    if (this.#remembered.size <= maxPartners) return;
-    const [oldest = ''] = this.#remembered.keys();
-    this.#remembered.delete(oldest);
+    remember(this.#remembered, partnerId, remembered, maxPartners);
   }
 }
 

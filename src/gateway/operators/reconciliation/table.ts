@@ -14,7 +14,7 @@ import {
 } from '../../store/table.ts';
 import type { BreakKindName, HoldingRecord } from './rules.ts';
 
-/** What is compared with a statement: a day. Runs, records and breaks are kept by it. */
+/** The day that is compared with a statement. Runs, records and breaks are kept by it. */
 export interface ComparedDay {
   readonly day: string;
 }

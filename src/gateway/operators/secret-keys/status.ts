@@ -11,7 +11,7 @@ import { notedEveryMs, readUses } from './table.ts';
 /** A secret may have been current for so long after its last note, because the next note can be late. */
 const unnotedMs = 2 * notedEveryMs;
 
-/** What each secret of the ring, and each one noted, is needed for, as lines for people. `now` is business time. */
+/** The uses of each secret of the ring, and of each one noted, as lines for people. `now` is business time. */
 export async function describeRing(database: Database, ring: KeyRing, now: number): Promise<string[]> {
   const uses = await readUses(database);
   const webhookSecrets = await countWebhookSecrets(database, ring);
@@ -57,7 +57,7 @@ export async function describeRing(database: Database, ring: KeyRing, now: numbe
   ];
 }
 
-/** What a secret that was current until then is needed for because of digests. */
+/** The uses of a secret that was current until then, because of digests. */
 async function digestNeeds(database: Database, currentUntil: number, now: number): Promise<string[]> {
   const until = currentUntil + keyKeptMs;
   const { objects, applications } = await countOpenObjects(database, currentUntil);

@@ -21,7 +21,7 @@ import { findTransfers } from './objects.ts';
 
 type FindCalls = Pick<AdminCalls<typeof Diagnostics>, 'findOrders' | 'findApplications' | 'findAllocations'>;
 
-/** What the three requests have, all of them or some. */
+/** The fields of the three requests; each request has some of them. */
 interface FindRequest extends Readonly<Record<'partnerId' | 'idempotencyKey' | 'keyId' | 'account' | 'day', string>> {
   readonly state: number;
   readonly clientReference?: string;

@@ -87,7 +87,7 @@ export function allocationsWithReference(
   return queryFact(like, (rows) => rows.map(booked.read));
 }
 
-/** Who has an account, and the application that opened it, unless operators linked it; undefined: nobody, or none is named. */
+/** The owner of an account, and the application that opened it, unless operators linked it; undefined: nobody, or none is named. */
 export function linkOf(account: string): Fact<StoredAccount | undefined> {
   return account === '' ? noFact : queryFact(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
 }
