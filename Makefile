@@ -27,7 +27,7 @@ run: $(PACKAGES) $(GENERATED) ## Start a sandbox with everything it needs; Ctrl-
 	@exec $(NODE) src/sandbox/run.ts
 
 demo: $(PACKAGES) $(GENERATED) ## Tour everything a partner does, against the running sandbox; BROKER=fix shows an order over FIX
-	@case '$(BROKER)' in '') exec $(NODE) src/sandbox/demo.ts;; fix) exec $(NODE) test/fix/demo.ts;; \
+	@case '$(BROKER)' in '') exec $(NODE) src/sandbox/demo.ts;; fix) exec $(NODE) test/support/fix/demo.ts;; \
 	*) echo "There is no demo for BROKER=$(BROKER): leave it out, or use BROKER=fix."; exit 2;; esac
 
 drill: $(PACKAGES) $(GENERATED) ## Break something in the running sandbox, to practise; NAME=… chooses, without it lists
@@ -45,7 +45,7 @@ test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped serve
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts --test-concurrency=1 hostile
 
 test-fix: $(PACKAGES) $(GENERATED) ## Run the tests of FIX, against an exchange's gateway that QuickFIX makes and one of loose habits
-	@exec $(NODE) test/run.ts fix fix-strangers
+	@exec $(NODE) test/run.ts fix interop
 
 test-cluster: $(BUILT) ## Run clusters of MariaDB, MySQL and NATS servers through faults; RUNS=… repeats them
 	@MARINA_TEST_BUILD=dist RUNS='$(RUNS)' $(NODE) test/run.ts cluster

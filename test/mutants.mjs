@@ -1,6 +1,6 @@
 /**
  * What `make mutants` runs (https://stryker-mutator.io): it changes the code in one small way at a time, and tells which
- * changes no test notices. `make mutants FILES=src/gateway/store/lease.ts TESTS=test/integration/lease.test.ts` looks at some files
+ * changes no test notices. `make mutants FILES=src/gateway/store/lease.ts TESTS=test/gateway/store/lease.integration.test.ts` looks at some files
  * with some tests; without, the unit tests look at the rules and at all that stores, sends, counts and lets in.
  */
 const list = (text, usual) => (text ? text.split(/[ ,]+/) : usual);
@@ -17,10 +17,11 @@ export default {
   plugins: ['@stryker-mutator/tap-runner'],
   tap: {
     testFiles: list(process.env.TESTS, [
-      'test/unit/*-rules.test.ts',
-      'test/unit/webhook-*.test.ts',
-      'test/unit/{buckets,client-address,credentials,day-limits,document-sends,local-limits,order-reports}.test.ts',
-      'test/unit/{partner-queue,permission,read-queue,slots,start-gate}.test.ts',
+      'test/gateway/**/*rules.unit.test.ts',
+      'test/gateway/{delivery/webhooks,edge/auth,edge/limits,store}/**/*.unit.test.ts',
+      'test/gateway/trading/submission/*.unit.test.ts',
+      'test/gateway/trading/{applications/document-sends,orders/reports}.unit.test.ts',
+      'test/gateway/app/client-address.unit.test.ts',
     ]),
     nodeArgs: ['--require', '{{hookFile}}', '--import', 'tsx', '--test-reporter=tap', '{{testFile}}'],
   },

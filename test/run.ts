@@ -1,8 +1,10 @@
 /**
- * Runs tests against servers of their own: `node --import tsx test/run.ts unit integration e2e`, or single files. What
- * starts with a hyphen goes to Node's test runner (`--test-name-pattern=…`). Nothing stays behind, however it ends.
+ * Runs tests against servers of their own. Each argument is a kind of test (`unit`, `integration`, …: the word before
+ * `.test.ts`), a folder of `test/`, or a file; kinds and folders together choose the files of these kinds in these
+ * folders: `node --import tsx test/run.ts unit integration gateway/delivery`. What starts with a hyphen goes to Node's
+ * test runner (`--test-name-pattern=…`). Nothing stays behind, however it ends.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { explain } from '../src/sandbox/advice.ts';
@@ -10,10 +12,11 @@ import { serverVersion } from '../src/sandbox/databases.ts';
 import { sharedKeeper } from '../src/sandbox/keeper.ts';
 import { progressLines } from '../src/sandbox/progress.ts';
 import { startMariaDb, startNats } from '../src/sandbox/servers.ts';
-import { compareStatements } from './scale/support/registry.ts';
 import { temporaryFolder } from './support/folders.ts';
 import { filesInPart } from './support/part.ts';
 import { slownessNow } from './support/patience.ts';
+import { compareStatements } from './support/scale/registry.ts';
+import { chosenFiles, kindOf, type TestKind } from './support/test-files.ts';
 
 /** Where what was promised is compared with what is. */
 const checkers = /support\/(checker|money|ledger)\.ts/;
@@ -40,7 +43,7 @@ main().then(finish, (error: unknown) => {
 async function main(): Promise<number> {
   const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
   const names = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
-  const files = filesInPart(names.flatMap(testFiles));
+  const files = filesInPart(chosenFiles(names));
   if (files.length === 0) throw new Error(`There are no tests in: ${names.join(', ') || 'nothing was named'}`);
   const folder = temporaryFolder();
   keeper.removeAtEnd(folder);
@@ -59,12 +62,15 @@ async function main(): Promise<number> {
     MARINA_TEST_NATS_URL: nats.url,
     MARINA_TEST_STATEMENTS: sent,
   };
-  const crashing = names.some((name) => name.includes('fault'));
-  const repeating = names.some((name) => name.includes('cluster'));
-  const attacking = names.some((name) => name.includes('hostile'));
-  const growing = names.some((name) => name.includes('scale'));
-  const strange = names.some((name) => name.includes('fix-strangers'));
-  const usualMs = growing || repeating ? 3_600_000 : attacking ? 900_000 : crashing || strange ? 480_000 : 120_000;
+  const kinds = new Set(files.map(kindOf));
+  const has = (...some: readonly TestKind[]) => some.some((kind) => kinds.has(kind));
+  const usualMs = has('scale', 'cluster')
+    ? 3_600_000
+    : has('hostile')
+      ? 900_000
+      : has('fault', 'interop')
+        ? 480_000
+        : 120_000;
   // The random run over FIX takes as long as it is asked to.
   const longestMs = usualMs + 1_000 * Number(process.env.FIX_SECONDS ?? 0);
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
@@ -102,7 +108,7 @@ async function main(): Promise<number> {
   };
 
   // The tests that measure a gateway's speed run when nothing else does.
-  const measuring = files.filter((file) => file.includes('hostile'));
+  const measuring = files.filter((file) => kindOf(file) === 'hostile');
   const others = files.filter((file) => !measuring.includes(file));
   const first = { code: 0, report: '' };
   for (const some of [others, measuring].filter(({ length }) => length > 0)) {
@@ -140,25 +146,13 @@ function unsteadyFiles(report: string, files: readonly string[]): string[] {
     .map((path) => filesWith(path, files))
     .filter((using) => !using.some((file) => named.includes(file)));
   const found = [...new Set([...named, ...others.flat()])];
-  const mayFail = found.length > 0 && found.length <= 3 && found.every((path) => !path.includes('unit'));
+  const mayFail = found.length > 0 && found.length <= 3 && found.every((path) => kindOf(path) !== 'unit');
   return mayFail && found.every((path) => files.includes(path)) ? found : [];
 }
 
 async function finish(code: number): Promise<never> {
   await keeper.close();
   process.exit(code);
-}
-
-/** The test files a name stands for: a folder of `test/`, or a file. */
-function testFiles(name: string): string[] {
-  const path = [name, join('test', name)].find((each) => statSync(each, { throwIfNoEntry: false }) !== undefined);
-  if (path === undefined) throw new Error(`There is no ${name} in test/`);
-  if (statSync(path).isFile()) return [path];
-  const names = readdirSync(path, { recursive: true, encoding: 'utf8' });
-  return names
-    .filter((each) => each.endsWith('.test.ts'))
-    .map((each) => join(path, each))
-    .sort();
 }
 
 /** The test files that use the tests written in a file. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { startMariaDb } from '../../src/sandbox/servers.ts';
-import { GaleraCluster } from '../cluster/support/galera.ts';
-import { GroupCluster } from '../cluster/support/group-replication.ts';
 import type { Cluster } from '../support/cluster.ts';
+import { GaleraCluster } from '../support/clusters/galera.ts';
+import { GroupCluster } from '../support/clusters/group-replication.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { frameRows } from './frames.ts';
 import type { Turns } from './run.ts';

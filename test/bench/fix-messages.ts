@@ -1,6 +1,6 @@
-import { createFixDatabase, order, startAdapterProcess } from '../fix/support/adapter.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { ready } from '../support/eventually.ts';
+import { createFixDatabase, order, startAdapterProcess } from '../support/fix/adapter.ts';
 import { startAcceptor, whyNoAcceptor } from '../support/quickfix.ts';
 import type { Turns } from './run.ts';
 import { load, median } from './support/load.ts';

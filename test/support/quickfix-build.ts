@@ -82,7 +82,7 @@ async function buildAcceptor(): Promise<AcceptorProgram> {
   const root = localFolder('quickfix');
   await unpackPackages(root, quickFixPackages);
   const library = join(root, 'usr', 'lib', triplet, 'libquickfix.so');
-  const sources = resolve(import.meta.dirname, '../fix/acceptor');
+  const sources = resolve(import.meta.dirname, './quickfix');
   const hash = createHash('sha256').update(readFileSync(library)).update(root);
   for (const name of readdirSync(sources).sort()) hash.update(name).update(readFileSync(join(sources, name)));
   const path = localFolder('fix-acceptor', hash.digest('hex').slice(0, 16));

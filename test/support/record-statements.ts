@@ -7,7 +7,7 @@ import { shapesOf } from './statement-shapes.ts';
 /**
  * Notes every statement that a gateway sends from this process, by its shape, and those that name several partners.
  * `test/run.ts` loads this into every test process, before the gateway's own code, and compares what was noted with
- * `test/scale/statements.txt` and `statements-of-several-partners.txt`. A gateway is told from the test by its pool and
+ * `test/support/scale/statements.txt` and `statements-of-several-partners.txt`. A gateway is told from the test by its pool and
  * its account, which `createTestDatabase` names like the database.
  */
 const folder = process.env.MARINA_TEST_STATEMENTS;

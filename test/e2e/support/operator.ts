@@ -1,9 +1,0 @@
-import { Metadata } from '@grpc/grpc-js';
-import { operatorToken } from '../../support/gateway.ts';
-
-/** The metadata of an operator's call. */
-export function operatorMetadata(): Metadata {
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${operatorToken}`);
-  return metadata;
-}

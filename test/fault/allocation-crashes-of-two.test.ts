@@ -1,3 +1,0 @@
-import { describeAllocationCrashes } from './support/allocation-crashes.ts';
-
-describeAllocationCrashes('a gateway that allocates, killed at any point while another one works', true);

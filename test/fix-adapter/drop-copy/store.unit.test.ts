@@ -1,0 +1,182 @@
+/** The comparisons of the drop copy's record, over a database that the test scripts. */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { DropCopyStore } from '../../../src/fix-adapter/drop-copy/store.ts';
+import {
+  type DropCopyNumbers,
+  type DropCopyTrade,
+  dropCopyNumbers,
+  dropCopyTrades,
+} from '../../../src/fix-adapter/drop-copy/table.ts';
+import { saidNothing } from '../../../src/fix-adapter/orders/reject-reasons.ts';
+import { parseDays } from '../../../src/fix-adapter/session/schedule.ts';
+import { type FixReport, fixOrders, fixReports } from '../../../src/fix-adapter/store/table.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
+import type { SqlRow, Statement } from '../../../src/gateway/store/statement.ts';
+import { fixOrder } from '../../support/fix-order.ts';
+import { storedRow } from '../../support/stored-row.ts';
+
+const lastReport = 40n;
+const now = 1_000_000;
+
+const copy = (more: Partial<DropCopyTrade>): DropCopyTrade => ({
+  ...{ id: 1n, named: '', exchangeOrderId: '', execId: 'e1', quantity: 100n, priceKobo: 250n, at: 0, compared: true },
+  ...{ kind: 'trade', execRefId: '', reportId: '', symbol: '', side: '', tradedAt: null },
+  ...more,
+});
+/** The order of the reports. */
+const ours = fixOrder({ id: 'ord_a', exchangeOrderId: 'X1', symbol: 'MTNN', side: 'buy', receivedAt: now });
+const booked = (more: Partial<FixReport>): FixReport => ({
+  ...{ number: 11n, orderId: 'ord_a', exchangeOrderId: '', kind: 'trade', at: 0, quantity: 100n, priceKobo: 250n },
+  ...{ rejectReason: null, execId: 'e1', counted: 100n, ...saidNothing },
+  ...more,
+});
+
+describe('the record of the drop copy', () => {
+  let numbers: DropCopyNumbers;
+  let copies: DropCopyTrade[];
+  let reports: FixReport[];
+  let written: Statement[];
+  let store: DropCopyStore;
+  /** How many transactions locked the row of numbers. */
+  let locks: number;
+  /** Called when reports are read. */
+  let whileReading: () => void;
+
+  const rowsOf = ({ sql }: Statement): SqlRow[] => {
+    if (sql.includes('WHERE id = 0')) return [];
+    if (sql.includes('FROM fix_drop_copy_numbers')) return [storedRow(dropCopyNumbers, numbers)];
+    if (sql.includes('FROM fix_numbers')) return [{ last_report: String(lastReport) }];
+    if (sql.includes('FROM fix_orders')) return [storedRow(fixOrders, ours)];
+    if (sql.includes('FROM fix_reports')) {
+      whileReading();
+      return reports.map((row) => storedRow(fixReports, row));
+    }
+    return sql.includes('FROM fix_drop_copy') ? copies.map((row) => storedRow(dropCopyTrades, row)) : [];
+  };
+
+  beforeEach(() => {
+    numbers = {
+      id: 1n,
+      fence: 3n,
+      nextOut: 1n,
+      nextIn: 1n,
+      startedAt: 5,
+      bookedTo: 10n,
+      changedTo: 0n,
+      passedOverTo: 0n,
+    };
+    [copies, reports, written, whileReading] = [[], [], [], () => {}];
+    locks = 0;
+    const database: Partial<Database> = {
+      transaction: async (reads, decide) => {
+        if (reads.some(({ sql }) => sql.includes('FOR UPDATE'))) locks += 1;
+        const { writes, result } = decide(reads.map(rowsOf));
+        written.push(...writes);
+        return result;
+      },
+    };
+    const schedule = { days: parseDays('mon-fri'), start: '08:30', end: '16:00', calendar: new Map() };
+    const exchange = { symbolOf: (symbol: string) => `${symbol}.LG`, schedule };
+    store = new DropCopyStore(database as Database, { name: 'fix-session', fence: 3n }, exchange);
+  });
+
+  /** The new value of `booked_to`; undefined: it stays. */
+  const bookedTo = () => {
+    const update = written.find(({ sql }) => sql.startsWith('UPDATE fix_drop_copy_numbers'));
+    const columns = [...(update?.sql.split(' WHERE ')[0] ?? '').matchAll(/(\w+) = \?/g)].map(([, name]) => name);
+    const at = columns.indexOf('booked_to');
+    return at < 0 ? undefined : BigInt(String(update?.values[at]));
+  };
+  const faults = async () => (await store.compareBooked(20n, now)).map(({ orderId, execId }) => `${orderId} ${execId}`);
+
+  const details = async () => (await store.compareBooked(20n, now)).map(({ detail }) => detail);
+
+  it('finds each trade without a copy that was booked before messages were passed over, and says that it is not confirmed', async () => {
+    await store.received([], now, 2, true);
+    assert.equal(bookedTo(), undefined);
+    numbers = { ...numbers, passedOverTo: lastReport };
+    reports = [booked({})];
+    const [detail = ''] = await details();
+    assert.match(detail, /lacks a trade .*passed over messages, so the trade is not confirmed$/);
+  });
+
+  it('goes on comparing what was booked before a new numbering', async () => {
+    await store.startDay(now);
+    assert.equal(bookedTo(), undefined);
+  });
+
+  it('compares nothing that was booked before the first numbering, because there was no drop copy', async () => {
+    numbers = { ...numbers, startedAt: 0 };
+    await store.startDay(now);
+    assert.equal(bookedTo(), lastReport);
+  });
+
+  it('goes on comparing what was booked while no message is passed over', async () => {
+    await store.received([], now, 2, false);
+    assert.equal(bookedTo(), undefined);
+  });
+
+  it('finds a booked trade by the name of its order, or by the OrderID of the exchange', async () => {
+    reports = [booked({ exchangeOrderId: 'X1' })];
+    for (const found of [copy({ named: 'ord_a' }), copy({ exchangeOrderId: 'X1' })]) {
+      copies = [found];
+      assert.deepEqual(await faults(), []);
+    }
+  });
+
+  it('confirms no booked trade by one with its OrderID and another symbol, side or day', async () => {
+    reports = [booked({ exchangeOrderId: 'X1' })];
+    const same = { exchangeOrderId: 'X1', symbol: 'MTNN.LG', side: '1', tradedAt: now };
+    for (const [more, expected] of [
+      [{}, []],
+      [{ symbol: 'MTNN' }, ['ord_a e1']],
+      [{ side: '2' }, ['ord_a e1']],
+      [{ tradedAt: now + 86_400_000 }, ['ord_a e1']],
+    ] as const) {
+      copies = [copy({ ...same, ...more })];
+      numbers = { ...numbers, bookedTo: 10n };
+      assert.deepEqual(await faults(), expected, JSON.stringify(more));
+      numbers = { ...numbers, bookedTo: 9n };
+      await store.received([], now, 2, false);
+    }
+  });
+
+  it('takes no trade of another order for a booked one, though neither has an OrderID', async () => {
+    reports = [booked({})];
+    copies = [copy({ named: 'ord_b' }), copy({ named: 'ord_a', execId: 'e2' })];
+    assert.deepEqual(await faults(), ['ord_a e1']);
+  });
+
+  it('does not go back if more was compared meanwhile', async () => {
+    reports = [booked({})];
+    copies = [copy({ named: 'ord_a' })];
+    whileReading = () => {
+      numbers = { ...numbers, bookedTo: lastReport };
+    };
+    await store.compareBooked(20n, now);
+    assert.equal(bookedTo(), undefined);
+  });
+
+  it('locks nothing to find out that everything up to a mark was compared', async () => {
+    await store.compareBooked(20n, now);
+    await store.compareChanged(30n, now);
+    numbers = { ...numbers, bookedTo: 20n, changedTo: 30n };
+    await store.received([], now, 2, false);
+    locks = 0;
+    assert.deepEqual([await store.compareBooked(20n, now), await store.compareChanged(30n, now)], [[], []]);
+    assert.equal(locks, 0);
+    reports = [booked({ number: 21n })];
+    assert.equal((await store.compareBooked(21n, now)).length, 1, 'a higher mark is compared');
+    assert.ok(locks > 0);
+  });
+
+  it('compares each report once, and never goes back behind those that it need not compare any more', async () => {
+    await store.compareBooked(20n, now);
+    assert.equal(bookedTo(), 20n);
+    written = [];
+    numbers = { ...numbers, bookedTo: lastReport };
+    assert.deepEqual(await store.compareBooked(20n, now), []);
+    assert.deepEqual(written, []);
+  });
+});

@@ -1,0 +1,4 @@
+import { byteHabits } from '../../support/interop/habits/bytes.ts';
+import { describeSessionHabits } from '../../support/interop/suite.ts';
+
+describeSessionHabits(byteHabits);

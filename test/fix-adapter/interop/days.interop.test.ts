@@ -1,0 +1,4 @@
+import { dayHabits } from '../../support/interop/habits/days.ts';
+import { describeSessionHabits } from '../../support/interop/suite.ts';
+
+describeSessionHabits(dayHabits);

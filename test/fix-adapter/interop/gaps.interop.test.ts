@@ -1,0 +1,4 @@
+import { gapHabits } from '../../support/interop/habits/gaps.ts';
+import { describeSessionHabits } from '../../support/interop/suite.ts';
+
+describeSessionHabits(gapHabits);

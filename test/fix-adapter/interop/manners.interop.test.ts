@@ -1,0 +1,4 @@
+import { killHabits, mannerHabits } from '../../support/interop/habits/manners.ts';
+import { describeSessionHabits } from '../../support/interop/suite.ts';
+
+describeSessionHabits([...mannerHabits, ...killHabits]);

@@ -1,0 +1,4 @@
+import { resetNumberHabits } from '../../support/interop/habits/resets.ts';
+import { describeSessionHabits } from '../../support/interop/suite.ts';
+
+describeSessionHabits(resetNumberHabits);

@@ -1,0 +1,4 @@
+import { stopHabits } from '../../support/interop/habits/stops.ts';
+import { describeSessionHabits } from '../../support/interop/suite.ts';
+
+describeSessionHabits(stopHabits);

@@ -1,0 +1,4 @@
+import { unsupportedHabits } from '../../support/interop/habits/unsupported.ts';
+import { describeSessionHabits } from '../../support/interop/suite.ts';
+
+describeSessionHabits(unsupportedHabits);

@@ -1,0 +1,240 @@
+/** Questions about orders, over connections that break and an exchange that answers late or never. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { StatusAnswer } from '../../../src/fix-adapter/orders/apply-messages.ts';
+import type { OwnMessage } from '../../../src/fix-adapter/orders/own-message.ts';
+import { Questions, type QuestionsOptions } from '../../../src/fix-adapter/orders/questions.ts';
+import type { Finding, FixOrder } from '../../../src/fix-adapter/store/table.ts';
+import { messageTypes, tags } from '../../../src/fix-adapter/wire/tags.ts';
+import { createLogger } from '../../../src/kit/log.ts';
+import { eventually } from '../../support/eventually.ts';
+import { fixOrder } from '../../support/fix-order.ts';
+
+/** A desk of questions over a record in memory and a line that a test holds. */
+class Desk {
+  readonly asked: { readonly id: string; readonly orderId: string }[] = [];
+  readonly findings: Finding[] = [];
+  readonly absent: string[] = [];
+  readonly orders = new Map<string, FixOrder>();
+  isUp = true;
+  readonly questions: Questions;
+  #ids = 0;
+
+  constructor(more: Partial<QuestionsOptions> = {}) {
+    const list = (holds: (order: FixOrder) => boolean) => async () => [...this.orders.values()].filter(holds);
+    const store = {
+      inDoubt: list(({ state }) => state === 'sending'),
+      mustAsk: list(({ mustAsk }) => mustAsk),
+      notEnded: list(({ state }) => state === 'open'),
+      numbers: async () => ({ startedAt: 7, restored: false }),
+      order: async (id: string) => this.orders.get(id),
+      absent: async (id: string) => this.absent.push(id) > 0,
+      note: async (finding: Finding) => this.findings.push(finding) > 0,
+    };
+    const send = (message: OwnMessage) => {
+      const field = (tag: number) => message.fields.find(([each]) => each === tag)?.[1] ?? '';
+      if (message.type === messageTypes.OrderStatusRequest) {
+        this.asked.push({ id: field(tags.OrdStatusReqID), orderId: field(tags.ClOrdID) });
+      }
+      message.settled(this.isUp ? 'written' : 'unrecorded');
+    };
+    const desk = this;
+    this.questions = new Questions({
+      store: store as never,
+      session: {
+        get isUp() {
+          return desk.isUp;
+        },
+        send,
+      },
+      style: { symbols: new Map(), more: () => [], nameLength: 70, toPrice: String },
+      throttle: { take: async () => true, stopping: new AbortController().signal } as never,
+      now: () => 1_000_000,
+      dayStartedAt: () => 500_000,
+      requestId: () => `q${++this.#ids}`,
+      asksMassStatus: false,
+      absenceProofMs: 60,
+      messagesPerSecond: 10_000,
+      answerTimeoutMs: 100,
+      log: createLogger({ name: 'desk', level: 'silent' }),
+      onFinding: () => {},
+      onAbsent: () => {},
+      ...more,
+    });
+  }
+
+  add(id: string, more: Partial<FixOrder> = {}): FixOrder {
+    const order = fixOrder({ id, clOrdId: id, ...more });
+    this.orders.set(id, order);
+    return order;
+  }
+
+  answer(orderId: string, requestId: string, answer: StatusAnswer): void {
+    this.questions.answered({
+      statuses: [{ orderId, requestId, isOfMass: false, answer }],
+      refusedCancels: [],
+      isQuestionRefused: false,
+    });
+  }
+
+  async askedTimes(count: number): Promise<void> {
+    await eventually(() => assert.equal(this.asked.length, count));
+  }
+}
+
+describe('a question about an order', () => {
+  it('stays open when its time is over, until an answer names it or there are as many answers as questions', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    await desk.questions.ask(order);
+    const second = desk.questions.ask(order);
+    await desk.askedTimes(2);
+    const [first = '', other = ''] = desk.asked.map(({ id }) => id);
+    const leaves = (requestId: string) => desk.questions.leavesNone('ord_a', requestId);
+    assert.deepEqual([leaves(first), leaves(other), leaves('')], [false, false, false]);
+    desk.answer('ord_a', other, 'known');
+    assert.equal(await second, 'known');
+    assert.deepEqual([leaves(first), leaves(other), leaves('')], [true, false, true], 'the first one is left');
+    desk.answer('ord_a', '', 'known');
+    assert.equal(leaves('unknown'), true, 'none is left');
+  });
+
+  it('proves nothing by a late answer that does not name it, before the certified time of the first question', async () => {
+    const desk = new Desk({ absenceProofMs: 150 });
+    const order = desk.add('ord_a');
+    desk.questions.written('ord_a');
+    assert.equal(await desk.questions.ask(order), undefined);
+    const second = desk.questions.ask(order);
+    await desk.askedTimes(2);
+    desk.answer('ord_a', '', 'unknown');
+    assert.equal(await second, 'unknown');
+    assert.deepEqual(desk.absent, []);
+  });
+
+  it('proves absence by an answer that names it, after the certified time', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    desk.questions.written('ord_a');
+    assert.equal(await desk.questions.ask(order), undefined);
+    const second = desk.questions.ask(order);
+    await desk.askedTimes(2);
+    desk.answer('ord_a', 'q2', 'unknown');
+    assert.equal(await second, 'unknown');
+    assert.deepEqual(desk.absent, ['ord_a']);
+  });
+
+  it('proves nothing of either order by an answer that names another order', async () => {
+    const desk = new Desk();
+    const [order, other] = [desk.add('ord_a'), desk.add('ord_b')];
+    const both = Promise.all([desk.questions.ask(order), desk.questions.ask(other)]);
+    await desk.askedTimes(2);
+    assert.deepEqual([desk.questions.askedAbout('q1'), desk.questions.askedAbout('q2')], ['ord_a', 'ord_b']);
+    desk.answer('ord_b', 'q1', 'unknown');
+    desk.answer('ord_a', 'q2', 'unknown');
+    assert.deepEqual(await both, [undefined, undefined]);
+    assert.deepEqual([desk.absent, desk.questions.askedAbout('q1')], [[], undefined]);
+  });
+
+  it('proves nothing if the connection broke before its answer', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    const asking = desk.questions.ask(order);
+    await desk.askedTimes(1);
+    desk.questions.disconnected();
+    desk.answer('ord_a', 'q1', 'unknown');
+    assert.equal(await asking, 'unknown');
+    assert.deepEqual(desk.absent, []);
+  });
+
+  it('is asked once for all who want to know', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    const both = Promise.all([desk.questions.ask(order), desk.questions.ask(order)]);
+    await desk.askedTimes(1);
+    desk.answer('ord_a', 'q1', 'known');
+    assert.deepEqual(await both, ['known', 'known']);
+    assert.equal(desk.asked.length, 1);
+  });
+
+  it('a question that timed out over the connection before is asked again over the present one', async () => {
+    const desk = new Desk();
+    desk.add('ord_a', { state: 'open', mustAsk: true, timeInForce: 'gtc' });
+    const first = desk.questions.askAboutPassedOver();
+    await desk.askedTimes(1);
+    desk.questions.disconnected();
+    const connected = desk.questions.connected();
+    await first;
+    await connected;
+    await desk.questions.askAboutPassedOver();
+    await desk.askedTimes(2);
+  });
+
+  it('a question without an answer is asked once a connection, and an order whose day is over is found all the same', async () => {
+    const desk = new Desk();
+    desk.add('ord_a', { state: 'open', receivedAt: 100 });
+    await desk.questions.askAboutEnded();
+    await desk.questions.askAboutEnded();
+    assert.equal(desk.asked.length, 1);
+    assert.deepEqual(
+      desk.findings.map(({ what }) => what),
+      ['not_ended'],
+    );
+    assert.match(desk.findings[0]?.detail ?? '', /does not answer/);
+  });
+
+  it('about an order whose day is over does not wait for one that the exchange does not answer about', async () => {
+    const desk = new Desk();
+    for (const id of ['ord_a', 'ord_b', 'ord_c']) desk.add(id, { state: 'open', receivedAt: 100 });
+    const asking = desk.questions.askAboutEnded();
+    await desk.askedTimes(3);
+    for (const { id, orderId } of desk.asked.slice(1)) desk.answer(orderId, id, 'known');
+    await eventually(() => assert.equal(desk.findings.length, 2, 'two are found while the first one has no answer'));
+    await asking;
+    assert.equal(desk.findings.length, 3);
+  });
+
+  for (const [messagesPerSecond, first] of [
+    [3, 1],
+    [11, 2],
+    [12, 3],
+    [10_000, 64],
+  ] as const) {
+    it(`is put about ${first} of many orders at first if the exchange takes ${messagesPerSecond} messages a second`, async () => {
+      const desk = new Desk({ messagesPerSecond });
+      for (let number = 0; number < 70; number += 1) desk.add(`ord_${number}`, { state: 'open', receivedAt: 1 });
+      const asking = desk.questions.askAboutEnded();
+      await desk.askedTimes(first);
+      desk.isUp = false;
+      for (const { id, orderId } of desk.asked) desk.answer(orderId, id, 'known');
+      await asking;
+      assert.equal(desk.asked.length, first);
+    });
+  }
+
+  it('about a new order does not wait for orders that have been in doubt for days', async () => {
+    const desk = new Desk();
+    for (let old = 0; old < 12; old += 1) desk.add(`ord_old${old}`);
+    await desk.questions.askAboutDoubts();
+    desk.asked.length = 0;
+    desk.add('ord_new');
+    const asking = desk.questions.askAboutDoubts();
+    await eventually(() => assert.ok(desk.asked.length > 0));
+    assert.equal(desk.asked[0]?.orderId, 'ord_new');
+    await asking;
+  });
+
+  it('is found once it proves nothing, and not while the exchange may still come to know of the order', async () => {
+    const found = async (absenceProofMs: number) => {
+      const desk = new Desk({ absenceProofMs });
+      const order = desk.add('ord_a');
+      desk.questions.written('ord_a');
+      const asking = desk.questions.ask(order);
+      await desk.askedTimes(1);
+      desk.answer('ord_a', 'q1', 'unknown');
+      await asking;
+      return desk.findings.map(({ what }) => what);
+    };
+    assert.deepEqual(await found(60_000), []);
+    assert.deepEqual(await found(0), ['absence_unproven']);
+  });
+});

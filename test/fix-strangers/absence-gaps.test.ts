@@ -1,4 +1,0 @@
-import { absenceGapHabits } from './habits/absence-gaps.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(absenceGapHabits);

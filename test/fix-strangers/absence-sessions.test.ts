@@ -1,4 +1,0 @@
-import { absenceSessionHabits } from './habits/absence-sessions.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(absenceSessionHabits);

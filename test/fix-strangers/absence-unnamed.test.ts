@@ -1,4 +1,0 @@
-import { absenceUnnamedHabits } from './habits/absence-unnamed.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(absenceUnnamedHabits);

@@ -1,4 +1,0 @@
-import { byteHabits } from './habits/bytes.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(byteHabits);

@@ -1,4 +1,0 @@
-import { dayHabits } from './habits/days.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(dayHabits);

@@ -1,4 +1,0 @@
-import { gapHabits } from './habits/gaps.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(gapHabits);

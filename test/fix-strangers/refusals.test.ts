@@ -1,4 +1,0 @@
-import { refusalHabits } from './habits/refusals.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(refusalHabits);

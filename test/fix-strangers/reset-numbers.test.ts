@@ -1,4 +1,0 @@
-import { resetNumberHabits } from './habits/resets.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(resetNumberHabits);

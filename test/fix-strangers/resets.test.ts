@@ -1,4 +1,0 @@
-import { resetHabits } from './habits/resets.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(resetHabits);

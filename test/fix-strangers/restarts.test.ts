@@ -1,4 +1,0 @@
-import { restartHabits } from './habits/stops.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(restartHabits);

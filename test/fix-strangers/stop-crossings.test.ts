@@ -1,4 +1,0 @@
-import { crossingHabits } from './habits/stops.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(crossingHabits);

@@ -1,4 +1,0 @@
-import { unsupportedHabits } from './habits/unsupported.ts';
-import { describeSessionHabits } from './suite.ts';
-
-describeSessionHabits(unsupportedHabits);

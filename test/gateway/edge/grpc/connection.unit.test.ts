@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, constants, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net';
+import { describe, it } from 'node:test';
+import { GrpcConnection } from '../../../../src/gateway/edge/grpc/connection.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { callFields, flag, frame, frameType, Http2Wire, headerBlock } from '../../../support/hostile/http2-wire.ts';
+
+it('a connection that is asked again and again whether its client is there gathers nothing', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  try {
+    const [[session], [socket]] = (await Promise.all([
+      once(server, 'session'),
+      once(server, 'connection'),
+      once(client, 'connect'),
+    ])) as [[ServerHttp2Session], [Socket], unknown];
+    const connection = new GrpcConnection(session, socket);
+    let asked = 0;
+    client.on('ping', () => {
+      asked += 1;
+    });
+    let now = performance.now();
+    const ask = async () => {
+      const before = asked;
+      await new Promise<void>((resolve, reject) =>
+        client.ping((error) => (error === null ? resolve() : reject(error))),
+      );
+      // Asked only when the client has sent something since it last answered.
+      now += 600;
+      await eventually(() => {
+        connection.check(now);
+        assert.ok(asked > before, 'the client was not asked');
+      });
+    };
+    await ask();
+    const listeners = session.listenerCount('close');
+    for (let time = 0; time < 15; time += 1) await ask();
+    assert.equal(session.listenerCount('close'), listeners);
+  } finally {
+    client.destroy();
+    server.close();
+  }
+});
+
+it('a client that says goodbye and never closes loses its connection', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connectSocket({
+    port: (server.address() as AddressInfo).port,
+    host: '127.0.0.1',
+    allowHalfOpen: true,
+  });
+  try {
+    client.resume();
+    const wire = new Http2Wire(client);
+    const [[session], [socket]] = (await Promise.all([
+      once(server, 'session'),
+      once(server, 'connection'),
+      wire.write(frame(frameType.goaway, 0, 0, Buffer.alloc(8))),
+    ])) as [[ServerHttp2Session], [Socket], unknown];
+    const connection = new GrpcConnection(session, socket);
+    await eventually(() => assert.ok(session.destroyed, 'the session goes on'));
+    const now = performance.now();
+    connection.check(now);
+    connection.check(now + 29_000);
+    assert.ok(!socket.destroyed);
+    connection.check(now + 31_000);
+    assert.ok(socket.destroyed);
+  } finally {
+    client.destroy();
+    server.close();
+  }
+});
+
+describe('a client that goes on with calls after its connection was sent away', () => {
+  const call = headerBlock(callFields('/grpc.health.v1.Health/Check'));
+  const fields = headerBlock(Array.from({ length: 500 }, () => ['', ''] as const));
+  const head = Buffer.concat([call, fields]);
+  const heads = 1_000;
+
+  /** Opens a call, sends the connection away, then opens calls that are refused. Returns what the server read of them. */
+  async function flood(prepare: (connection: GrpcConnection, stream: ServerHttp2Stream) => void) {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = connectSocket(port, '127.0.0.1');
+    try {
+      const [[session], [socket], [first]] = (await Promise.all([
+        once(server, 'session'),
+        once(server, 'connection'),
+        once(server, 'stream'),
+        once(client, 'connect').then(() => new Http2Wire(client).open(callFields('/first'))),
+      ])) as [[ServerHttp2Session], [Socket], [ServerHttp2Stream], unknown];
+      let abuses = 0;
+      const connection = new GrpcConnection(session, socket, () => {
+        abuses += 1;
+      });
+      first.on('error', () => {});
+      connection.opened(first);
+      prepare(connection, first);
+      connection.retire();
+      server.on('stream', (stream) => {
+        stream.on('error', () => {});
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        connection.refusedAtOnce();
+      });
+      const before = socket.bytesRead;
+      const closed = once(socket, 'close');
+      client.on('error', () => {});
+      const frames = Array.from({ length: heads }, (_, at) =>
+        frame(frameType.headers, flag.endHeaders, 3 + 2 * at, head),
+      );
+      client.write(Buffer.concat(frames));
+      const checking = setInterval(() => connection.check(), 20);
+      await closed;
+      clearInterval(checking);
+      assert.equal(abuses, 1);
+      return socket.bytesRead - before;
+    } finally {
+      client.destroy();
+      server.close();
+    }
+  }
+
+  it('loses it with the first calls, without a key', async () => {
+    assert.ok((await flood(() => {})) < (heads * head.length) / 4);
+  });
+
+  it('loses it for the bytes, with a key', async () => {
+    await flood((connection, stream) => connection.identified(stream));
+  });
+});

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Replica, World } from '../../../support/limits-model.ts';
+
+const name = 'requests.p';
+
+/** Acquires slots on all replicas and gives them back, again and again, and counts how many are in use. */
+class Hands {
+  /** How many slots are in use. */
+  inUse = 0;
+  /** The most that were in use since it was last asked. */
+  #most = 0;
+
+  constructor(
+    private readonly world: World,
+    private readonly limit: number,
+    count: number,
+    pick: () => Replica | undefined,
+  ) {
+    for (let hand = 0; hand < count; hand += 1) this.#again(pick);
+  }
+
+  takeMost(): number {
+    const most = this.#most;
+    this.#most = this.inUse;
+    return most;
+  }
+
+  #again(pick: () => Replica | undefined): void {
+    const { world } = this;
+    const replica = pick();
+    const next = () => this.#again(pick);
+    if (replica === undefined || replica.isFrozen) {
+      world.at(world.now + 10, next);
+      return;
+    }
+    void replica.slots.acquire(name, this.limit).then((slot) => {
+      if (slot === undefined) return replica.later(world.random() * 30, next);
+      this.inUse += 1;
+      this.#most = Math.max(this.#most, this.inUse);
+      replica.later(world.random() * 60, () => {
+        this.inUse -= 1;
+        slot.release();
+        next();
+      });
+    });
+  }
+}
+
+const seeds = Array.from({ length: 7 }, (_, seed) => seed + 1);
+
+describe('slots that replicas share', () => {
+  it('are never more in use than the limit, and all of them are used', async () => {
+    for (const seed of seeds) {
+      const limit = 1 + (seed % 7);
+      const world = await World.of(seed, 1 + (seed % 3));
+      const hands = new Hands(world, limit, limit * 3, () => world.oneReplica());
+      await world.run(3_000);
+      assert.equal(hands.takeMost(), limit, `seed ${seed}`);
+    }
+  });
+
+  it("slots of a replica that died are the others' after five seconds and not before, and never are too many in use", async () => {
+    for (const seed of seeds) {
+      const limit = 2 + (seed % 6);
+      const world = await World.of(seed, 3);
+      const hands = new Hands(world, limit, limit * 3, () => world.oneReplica());
+      await world.run(1_000);
+      world.replicas[0]?.freeze(1e9);
+      await world.run(5_000);
+      assert.ok(hands.takeMost() <= limit, `seed ${seed}`);
+      const lost = world.replicas.shift();
+      await world.run(10_000);
+      hands.takeMost();
+      await world.run(12_000);
+      const held = (await lost?.slots.used(name)) ?? 0;
+      assert.equal(hands.takeMost() - held, limit, `seed ${seed}`);
+    }
+  });
+
+  it("are each replica's share while NATS is away, and no more than the limit when it is back", async () => {
+    for (const seed of seeds) {
+      const limit = 1 + (seed % 7);
+      const world = await World.of(seed, 3);
+      const hands = new Hands(world, limit, limit * 3, () => world.oneReplica());
+      await world.run(1_000);
+      assert.equal(hands.takeMost(), limit, `seed ${seed}`);
+      world.stopNats();
+      await world.run(1_100);
+      const shares = 3 * Math.max(1, Math.floor(limit / 3));
+      hands.takeMost();
+      await world.run(3_000);
+      assert.equal(hands.takeMost(), shares, `the shares of ${limit}, seed ${seed}`);
+      world.startNats({ empty: seed % 2 === 0 });
+      await world.run(5_500);
+      hands.takeMost();
+      await world.run(8_000);
+      assert.equal(hands.takeMost(), limit, `seed ${seed}`);
+    }
+  });
+
+  it('slots that a replica took by share alone count against what the others take when it is back', async () => {
+    for (const seed of seeds) {
+      const world = await World.of(seed, 2);
+      const [alone, other] = world.replicas;
+      const own = await Promise.all([alone?.slots.acquire(name, 4), alone?.slots.acquire(name, 4), world.run(50)]);
+      alone?.connect(false);
+      const ofOther = Promise.all([1, 2, 3, 4].map(() => other?.slots.acquire(name, 4)));
+      // It is taken for dead.
+      await world.run(7_000);
+      await Promise.all([ofOther, world.run(7_010)]);
+      const more = Promise.all([1, 2, 3, 4].map(() => other?.slots.acquire(name, 4)));
+      await world.run(7_100);
+      const got = [...(await ofOther), ...(await more)].filter((slot) => slot !== undefined);
+      assert.equal(got.length, 4, `seed ${seed}`);
+      alone?.connect(true);
+      await world.run(10_000);
+      for (const slot of got.slice(0, 2)) slot?.release();
+      const tries = Promise.all([alone?.slots.acquire(name, 4), other?.slots.acquire(name, 4)]);
+      await world.run(10_100);
+      assert.deepEqual(await tries, [undefined, undefined], `six were in use and four are, seed ${seed}`);
+      own[0]?.release();
+      const next = other?.slots.acquire(name, 4);
+      await world.run(10_200);
+      assert.notEqual(await next, undefined, `seed ${seed}`);
+    }
+  });
+});

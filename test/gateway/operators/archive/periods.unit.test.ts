@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { duePeriods, missingMonths } from '../../../../src/gateway/operators/archive/periods.ts';
+
+describe('the periods that the archive writes', () => {
+  const names = (first: string, now: string, months = 13) =>
+    duePeriods(new Date(first), new Date(now), months).map(({ name }) => name);
+
+  it('are whole months that ended so many months ago, from the first partner on', () => {
+    const due = names('2025-06-15T12:00:00Z', '2026-11-22T10:00:00Z').filter((name) => name.length === 7);
+    assert.deepEqual(due, ['2025-06', '2025-07', '2025-08', '2025-09']);
+    const september = duePeriods(new Date('2025-09-30'), new Date('2026-11-01'), 13).at(-1);
+    assert.equal(september?.from.toISOString(), '2025-09-01T00:00:00.000Z');
+    assert.equal(september?.to.toISOString(), '2025-10-01T00:00:00.000Z');
+  });
+
+  it('are noticed if one is missing between others', () => {
+    assert.deepEqual(missingMonths(['2025-12', '2026-03', '2026-11-01']), ['2026-01', '2026-02']);
+    assert.deepEqual(missingMonths(['2025-12', '2026-01']), []);
+    assert.deepEqual(missingMonths([]), []);
+  });
+
+  it('are days that nothing is delivered of any more and that are whole in the database', () => {
+    const due = names('2020-01-01T00:00:00Z', '2026-11-22T10:00:00Z', 100);
+    assert.equal(due.length, 26);
+    assert.deepEqual([due[0], due.at(-1)], ['2026-10-25', '2026-11-19']);
+    assert.deepEqual(names('2026-11-18T23:00:00Z', '2026-11-22T10:00:00Z'), ['2026-11-18', '2026-11-19']);
+  });
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { StoredProposal } from '../../../../../src/gateway/operators/calls/proposals/table.ts';
+import { writeOutcome } from '../../../../../src/gateway/operators/calls/settlements/outcomes.ts';
+import { seenOf } from '../../../../../src/gateway/operators/calls/settlements/seen.ts';
+import { settlements } from '../../../../../src/gateway/operators/calls/settlements/service.ts';
+import { readRecord } from '../../../../../src/gateway/trading/orders/later-reports/rules.ts';
+import { orderHistory, orders, type StoredOrder } from '../../../../../src/gateway/trading/orders/table.ts';
+import type { Change } from '../../../../../src/gateway/trading/submission/change.ts';
+import { SettledOrderState, SettlementOutcomeSchema } from '../../../../../src/gen/marina/admin/v1/settlements_pb.ts';
+import { plainOrder } from '../../../../support/plain-order.ts';
+
+const order: StoredOrder = { ...plainOrder, id: 'ord_a', partnerId: 'par_a', state: 'uncertain' };
+const tradedAt = order.createdAt + 1_000;
+const proposedAt = tradedAt + 60_000;
+const approvedAt = proposedAt + 86_400_000;
+
+const trade = { quantity: 10n, priceKobo: 1_000n, at: timestampFromMs(tradedAt), exchangeTradeId: 'X-1' };
+const outcome = create(SettlementOutcomeSchema, { order: { state: SettledOrderState.OPEN, trades: [trade] } });
+const proposal = {
+  ...{ id: 'prp_a', partnerId: 'par_a', objectId: 'ord_a', state: 'open', proposedAt },
+  ...{ request: writeOutcome(outcome), seen: JSON.stringify(seenOf(order)) },
+} as StoredProposal;
+
+/** Approves the proposal on a row of its order, as the recorder decides under the partner's lock. Returns the row after it. */
+async function approve(row: StoredOrder, mayApply = true): Promise<StoredOrder | undefined> {
+  let after: StoredOrder | undefined;
+  type Decide = (row: StoredOrder, current: unknown) => Change<StoredOrder> | undefined;
+  const change = async (_kind: unknown, _partner: string, _id: string, decide: Decide) => {
+    after = decide(row, { proposal, facts: { steps: [], entered: [], namesakes: [] } })?.after;
+    return after ?? row;
+  };
+  const kind = { table: orders, history: orderHistory };
+  const { action } = settlements({
+    kinds: { ofId: () => kind },
+    recorder: { change },
+    clock: { now: () => approvedAt },
+  } as never);
+  await action.apply({ proposal, mayApply: () => mayApply, record: () => [] });
+  return after;
+}
+
+describe('the approval of a settlement', () => {
+  it('lists the trades of the order up to the instant of the proposal, because its operator knew no later ones', async () => {
+    const after = await approve(order);
+    assert.equal(after?.state, 'partially_filled');
+    assert.equal(readRecord(after?.settlement ?? null).listedUntil, proposedAt);
+  });
+
+  it('changes nothing if the proposal was applied before', async () => {
+    assert.equal(await approve(order, false), undefined);
+  });
+
+  it('is refused if a report, a cancel or an answer has changed the order since the proposal', async () => {
+    const changes: Partial<StoredOrder>[] = [
+      { state: 'pending' },
+      { filledQuantity: 5n, filledValueKobo: 5_000n },
+      { exchangeOrderId: 'X-9' },
+      { lastReport: 1n },
+      { missedReport: 1n },
+      { cancelUntil: 7 },
+    ];
+    for (const more of changes) {
+      await assert.rejects(approve({ ...order, ...more }), /changed after this was proposed/, Object.keys(more).join());
+    }
+  });
+});

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  afterStep,
+  type HistoryStep,
+  newHistory,
+  type OrderHistory,
+  type StatementPeriod,
+} from '../../../../src/gateway/operators/reconciliation/order-history.ts';
+import {
+  compareOrder,
+  noTrades,
+  type OurOrder,
+  type StatedOrder,
+} from '../../../../src/gateway/operators/reconciliation/rules.ts';
+
+const terms = { account: 'ACC1', symbol: 'DANGCEM', side: 'buy', quantity: 100n, exchangeOrderId: 'X1' } as const;
+const account = { account: 'ACC1', symbol: 'DANGCEM' };
+const none = {
+  ...{ sequence: 1, kind: 'report', quantity: null, priceKobo: null },
+  ...{ tradeSequence: null, filledChange: null, valueChangeKobo: null },
+} as const;
+const [from, to] = [1_000, 2_000];
+const period: StatementPeriod = { from, to };
+
+const step = (reportNumber: bigint, state: string, upstreamAt: number | null, at: number): HistoryStep => ({
+  ...{ ...none, reportNumber, state, upstreamAt, at },
+});
+const historyOf = (createdAt: number, steps: readonly HistoryStep[], of = period): OrderHistory =>
+  steps.reduce((history, next) => afterStep(history, next, of), newHistory(createdAt));
+
+/** The gateway's side, of an order that is `state` now. */
+function oursOf({ state, possibleStates, isReported }: OrderHistory, now: string): OurOrder {
+  return {
+    ...{ ...terms, partnerId: 'par_a', filledQuantity: 0n, isUnsettled: false, trades: noTrades },
+    ...{ state: state ?? now, possibleStates, isReported },
+  };
+}
+
+const statedAs = (state: string): StatedOrder => ({ ...terms, state, filledQuantity: 0n });
+
+describe('the history of an order whose end has no time', () => {
+  const accepted = step(1n, 'pending', 1_100, 1_110);
+  const cases: readonly [
+    name: string,
+    steps: readonly HistoryStep[],
+    state: string | undefined,
+    possible: string[],
+    isReported: boolean,
+  ][] = [
+    [
+      'has either state if it is learnt later',
+      [accepted, step(2n, 'expired', null, 2_500)],
+      'pending',
+      ['pending', 'expired'],
+      true,
+    ],
+    [
+      'has either state if it is learnt at the end of the period',
+      [accepted, step(2n, 'expired', null, to)],
+      'pending',
+      ['pending', 'expired'],
+      true,
+    ],
+    [
+      'has ended if it is learnt 1 ms before the end of the period',
+      [accepted, step(2n, 'expired', null, to - 1)],
+      'expired',
+      [],
+      true,
+    ],
+    [
+      'has not ended if the report before it came after the period',
+      [accepted, step(2n, 'partially_filled', to, to), step(3n, 'expired', null, 2_500)],
+      'pending',
+      [],
+      true,
+    ],
+    [
+      'need not be in the statement if it can have ended before the period',
+      [step(1n, 'pending', 900, 910), step(2n, 'expired', null, 1_500)],
+      'expired',
+      [],
+      false,
+    ],
+    [
+      'need not be in the statement if it has ended before the period',
+      [step(1n, 'pending', null, 950), step(2n, 'expired', null, 990)],
+      'expired',
+      [],
+      false,
+    ],
+  ];
+  for (const [name, steps, state, possible, isReported] of cases) {
+    it(name, () => {
+      const history = historyOf(800, steps);
+      assert.deepEqual([history.state, history.possibleStates, history.isReported], [state, possible, isReported]);
+    });
+  }
+
+  it('must be in the statement of the period in which it was placed and ended', () => {
+    const history = historyOf(1_050, [step(1n, 'expired', null, 1_500)]);
+    assert.deepEqual([history.state, history.isReported], ['expired', true]);
+  });
+
+  it('makes no break on any day, whenever the order ended', () => {
+    const dayMs = 1_000;
+    const instants = fc.tuple(fc.nat(5_000), fc.nat(2_000), fc.nat(3_000), fc.nat(3_000));
+    const ends = fc.constantFrom('expired', 'cancelled', 'rejected');
+    fc.assert(
+      fc.property(instants, ends, fc.boolean(), ([createdAt, toAccept, toEnd, toLearn], end, isAcceptTimed) => {
+        const acceptedAt = createdAt + toAccept;
+        const endedAt = acceptedAt + toEnd;
+        const steps = [
+          step(1n, 'pending', isAcceptTimed ? acceptedAt : null, acceptedAt),
+          step(2n, end, null, endedAt + toLearn),
+        ];
+        for (let day = 0; day < 14; day += 1) {
+          const of = { from: day * dayMs, to: (day + 1) * dayMs };
+          const isIn = (at: number) => at >= of.from && at < of.to;
+          // The statement of a day has what the broker reported of that day.
+          const stated = isIn(acceptedAt) || isIn(endedAt) ? statedAs(endedAt < of.to ? end : 'open') : undefined;
+          // The gateway compares an order that the statement has, and those that it changed since the day.
+          const ours = oursOf(historyOf(createdAt, steps, of), end);
+          assert.deepEqual(compareOrder('ord_1', ours, stated, noTrades, account), [], `on day ${day}`);
+        }
+      }),
+    );
+  });
+
+  it('makes a break if the statement has a state that the order had at no time', () => {
+    const history = historyOf(800, [accepted, step(2n, 'expired', null, 2_500)]);
+    const found = compareOrder('ord_1', oursOf(history, 'expired'), statedAs('cancelled'), noTrades, account);
+    assert.deepEqual(
+      found.map(({ kind }) => kind),
+      ['order_state'],
+    );
+  });
+
+  it('makes a break if the statement has an end that the broker stated for a later day', () => {
+    const history = historyOf(800, [accepted, step(2n, 'expired', to, 2_500)]);
+    const found = compareOrder('ord_1', oursOf(history, 'expired'), statedAs('expired'), noTrades, account);
+    assert.deepEqual(
+      found.map(({ kind }) => kind),
+      ['order_state'],
+    );
+  });
+});
+
+describe('the history of an order that operators settled', () => {
+  const trade = (sequence: number, quantity: bigint, at: number): HistoryStep => ({
+    ...{ ...none, sequence, state: 'partially_filled', reportNumber: BigInt(sequence), upstreamAt: at, at },
+    ...{ quantity, priceKobo: 1_000n, filledChange: quantity, valueChangeKobo: quantity * 1_000n },
+  });
+  const settled = (sequence: number, at: number, more: Partial<HistoryStep>): HistoryStep => ({
+    ...trade(sequence, 0n, at),
+    ...{ kind: 'settled_by_operator', reportNumber: null, ...more },
+  });
+  const listed = ({ trades }: OrderHistory) =>
+    trades.listed.map(({ quantity, priceKobo }) => `${quantity} ${priceKobo}`);
+
+  it('lacks a trade of the period that was taken back, and has a corrected one with its new terms', () => {
+    const bust = { tradeSequence: 1, quantity: 0n, priceKobo: 0n, filledChange: -60n, valueChangeKobo: -60_000n };
+    const correction = {
+      tradeSequence: 2,
+      quantity: 30n,
+      priceKobo: 990n,
+      filledChange: -10n,
+      valueChangeKobo: -10_300n,
+    };
+    const steps = [trade(1, 60n, 1_100), trade(2, 40n, 1_200), settled(3, 1_300, bust), settled(4, 1_400, correction)];
+    const history = historyOf(1_000, steps);
+    assert.deepEqual(listed(history), ['30 990']);
+    assert.deepEqual([history.trades.count, history.trades.quantity, history.trades.valueKobo], [1, 30n, 29_700n]);
+  });
+
+  it('gives back after the period what was taken back after it', () => {
+    const bust = { tradeSequence: 1, quantity: 0n, priceKobo: 0n, filledChange: -60n, valueChangeKobo: -60_000n };
+    const history = historyOf(1_000, [trade(1, 60n, 1_100), settled(2, 2_500, bust)]);
+    assert.deepEqual(listed(history), ['60 1000']);
+    assert.equal(history.filledLater, -60n);
+  });
+
+  it('has a trade that was entered by hand once, also when its report comes', () => {
+    const entered = { quantity: 20n, priceKobo: 990n, filledChange: 20n, valueChangeKobo: 19_800n };
+    const repeated = {
+      ...trade(3, 20n, 1_300),
+      priceKobo: 990n,
+      tradeSequence: 2,
+      filledChange: 0n,
+      valueChangeKobo: 0n,
+    };
+    const history = historyOf(1_000, [trade(1, 60n, 1_100), settled(2, 1_200, entered), repeated]);
+    assert.deepEqual(listed(history), ['60 1000', '20 990']);
+    assert.equal(history.trades.quantity, 80n);
+    const refused = { ...trade(4, 50n, 2_100), kind: 'contradiction', state: 'refused', filledChange: 0n };
+    assert.equal(afterStep(history, refused, period).filledLater, 0n, 'a trade that was held back counts');
+  });
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
+import { it } from 'node:test';
+import { type BrokerAccess, BrokerConnection } from '../../../../src/gateway/trading/broker/grpc-connection.ts';
+import { Orders } from '../../../../src/gen/marina/broker/v1/orders_pb.ts';
+import type { Live } from '../../../../src/kit/watched-files.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+/** A broker that refuses every call, with its open connections. */
+async function startBroker(port: number) {
+  const open = new Set<Socket>();
+  const server = createServer();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+  });
+  server.on('stream', (stream: ServerHttp2Stream) => {
+    const headers = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' };
+    stream.respond(headers, { endStream: true });
+  });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  return { open, stop: () => server.close() };
+}
+
+async function freePort(): Promise<number> {
+  const server = createSocketServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}
+
+it('an order that waits for the broker while certificates change twice is sent, over the one connection that is left', async () => {
+  const listeners: (() => void)[] = [];
+  const access: Live<BrokerAccess> = {
+    current: { tls: undefined },
+    onChange: (listener) => void listeners.push(() => listener(access.current)),
+  };
+  const port = await freePort();
+  const options = { address: `127.0.0.1:${port}`, access, submitTimeoutMs: 5_000, readTimeoutMs: 5_000 };
+  const connection = new BrokerConnection(Orders, 'exchange', options);
+  const sent = connection.send('submitOrder', {}, Date.now() + 60_000, {}, () => 'an answer');
+  for (let change = 0; change < 2; change += 1) {
+    await new Promise(setImmediate);
+    for (const listener of listeners) listener();
+  }
+  const broker = await startBroker(port);
+  try {
+    assert.deepEqual(await sent, { outcome: 'unclear', evidence: 'no answer: unimplemented' });
+    await eventually(() => assert.equal(broker.open.size, 1));
+  } finally {
+    connection.close();
+    broker.stop();
+  }
+  await eventually(() => assert.equal(broker.open.size, 0, 'nothing is connected after the end'));
+});

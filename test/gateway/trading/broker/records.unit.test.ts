@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  isAreaList,
+  isNotesPage,
+  isPositionsPage,
+  isTradesPage,
+} from '../../../../src/gateway/trading/broker/records.ts';
+import {
+  ListContractNotesResponseSchema,
+  ListPositionsResponseSchema,
+  ListTradesResponseSchema,
+} from '../../../../src/gen/marina/broker/v1/accounts_pb.ts';
+import { Side } from '../../../../src/gen/marina/broker/v1/orders_pb.ts';
+
+const account = 'C1';
+/** 10:00 in Lagos on 2026-03-02. */
+const tenOClock = Date.UTC(2026, 2, 2, 9);
+const range = { account, from: '2026-03-01', to: '2026-03-03', limit: 2, after: undefined };
+const deal = { symbol: 'GTCO', side: Side.BUY, quantity: 10n, priceKobo: 300n, amountKobo: 3_000n };
+
+/** Pages of one kind of record, however the records are told apart. */
+interface Pages {
+  /** Whether a page of the records at some places is what was asked for; places count up in the order of the list. */
+  isAnswer(
+    places: readonly number[],
+    page?: { hasMore?: boolean; after?: number; inRange?: number; account?: string },
+  ): boolean;
+}
+
+const pages: Record<string, Pages> = {
+  positions: {
+    isAnswer(places, { hasMore = false, after, account: of = account } = {}) {
+      const positions = places.map((place) => ({
+        symbol: `S${place}`,
+        name: 'A stock',
+        quantity: 10n,
+        priceKobo: 300n,
+        marketValueKobo: 3_000n,
+        averageCostKoboDecimal: '299.5',
+      }));
+      const page = create(ListPositionsResponseSchema, { account: of, positions, hasMore });
+      return isPositionsPage(page, account, { afterSymbol: after === undefined ? '' : `S${after}`, limit: 2 });
+    },
+  },
+  'trades of different instants': tradePages((place) => ({ id: 'T1', executedAtMs: tenOClock - place })),
+  'trades of one instant': tradePages((place) => ({ id: `T${9 - place}`, executedAtMs: tenOClock })),
+  'contract notes of different days': notePages((place) => ({ ticket: 'N1', tradeDate: `2026-03-0${3 - place}` })),
+  'contract notes of one day': notePages((place) => ({ ticket: `N${9 - place}`, tradeDate: '2026-03-02' })),
+};
+
+function tradePages(at: (place: number) => { id: string; executedAtMs: number }): Pages {
+  return {
+    isAnswer(places, { hasMore = false, after, account: of = account, inRange = places.length } = {}) {
+      const trades = places.map(at).map(({ id, executedAtMs }) => {
+        return { ...deal, id, executedAt: timestampFromMs(executedAtMs) };
+      });
+      const page = create(ListTradesResponseSchema, { account: of, trades, hasMore, inRange });
+      return isTradesPage(page, { ...range, after: after === undefined ? undefined : at(after) });
+    },
+  };
+}
+
+function notePages(at: (place: number) => { ticket: string; tradeDate: string }): Pages {
+  return {
+    isAnswer(places, { hasMore = false, after, account: of = account, inRange = places.length } = {}) {
+      const notes = places.map(at).map((place) => ({
+        ...deal,
+        ...place,
+        name: 'A stock',
+        transactionDate: '2026-03-04',
+      }));
+      const page = create(ListContractNotesResponseSchema, { account: of, notes, hasMore, inRange });
+      return isNotesPage(page, { ...range, after: after === undefined ? undefined : at(after) });
+    },
+  };
+}
+
+for (const [kind, { isAnswer }] of Object.entries(pages)) {
+  const hasInRange = kind !== 'positions';
+
+  describe(`a page of ${kind}`, () => {
+    it('is believed when it is in order, not too long, and full if more follow', () => {
+      const good = [
+        isAnswer([]),
+        isAnswer([1]),
+        isAnswer([1, 2]),
+        isAnswer([1, 2], { hasMore: true }),
+        isAnswer([2], { after: 1 }),
+      ];
+      assert.deepEqual(good, [true, true, true, true, true]);
+    });
+
+    it('is not believed when it is short and says that more follow: its reader would ask for ever', () => {
+      assert.equal(isAnswer([1], { hasMore: true }), false, 'one record of two, and more to follow, was believed');
+      assert.equal(isAnswer([], { hasMore: true }), false, 'no record, and more to follow, was believed');
+    });
+
+    it('is not believed when it repeats the last record of the page before it, or one of its own', () => {
+      assert.equal(isAnswer([1], { after: 1 }), false, 'the record it was to begin after was believed');
+      assert.equal(isAnswer([1, 2], { after: 1 }), false, 'the record it was to begin after was believed');
+      assert.equal(isAnswer([1, 1]), false, 'the same record twice was believed');
+    });
+
+    it('is not believed when it goes back, is too long, or is of another account', () => {
+      assert.equal(isAnswer([2, 1]), false, 'records in the wrong order were believed');
+      assert.equal(isAnswer([1], { after: 2 }), false, 'a record from before the page was believed');
+      assert.equal(isAnswer([0, 1, 2]), false, 'three records where two were asked for were believed');
+      assert.equal(isAnswer([1], { account: 'C2' }), false, 'the records of another account were believed');
+      if (hasInRange)
+        assert.equal(isAnswer([1, 2], { inRange: 1 }), false, 'fewer in all than on the page was believed');
+    });
+  });
+}
+
+describe('a record', () => {
+  const isTrade = (change: object) => {
+    const trade = { ...deal, id: 'T1', executedAt: timestampFromMs(tenOClock), ...change };
+    return isTradesPage(create(ListTradesResponseSchema, { account, trades: [trade], inRange: 1 }), range);
+  };
+
+  it('a record of a day that was not asked for is not believed; the first and the last day are asked for', () => {
+    const days = ['2026-02-28', '2026-03-01', '2026-03-03', '2026-03-04'];
+    const believed = days.map((day) => isTrade({ executedAt: timestampFromMs(Date.parse(`${day}T12:00:00+01:00`)) }));
+    assert.deepEqual(believed, [false, true, true, false], `which of ${days} were believed`);
+  });
+
+  it('a record whose amount is not its quantity times its price, or that has no quantity or price, is not believed', () => {
+    assert.equal(isTrade({}), true);
+    for (const change of [
+      { amountKobo: 3_001n },
+      { quantity: 0n, amountKobo: 0n },
+      { priceKobo: 0n, amountKobo: 0n },
+      { quantity: -10n, priceKobo: -300n },
+      { side: Side.UNSPECIFIED },
+      { symbol: 'gtco' },
+      { id: '' },
+      { executedAt: undefined },
+    ]) {
+      assert.equal(isTrade(change), false, `a trade with ${Object.keys(change)} wrong was believed`);
+    }
+  });
+});
+
+describe('a list of places', () => {
+  const list = (...codes: string[]) => codes.map((code) => ({ code, name: 'A place' }));
+
+  it('is believed when each has a code of its own, and none is without', () => {
+    assert.equal(isAreaList(list('LAGOS', 'OGUN'), 5), true);
+    assert.equal(isAreaList([], 5), false, 'an empty list was believed');
+    assert.equal(isAreaList(list('LAGOS', 'LAGOS'), 5), false, 'a code twice was believed');
+    assert.equal(isAreaList(list('LAGOS', ''), 5), false, 'a place without a code was believed');
+    assert.equal(isAreaList(list('LAGOS'), 4), false, 'a code that is too long was believed');
+    assert.equal(isAreaList([{ code: 'LAGOS', name: '' }], 5), false, 'a place without a name was believed');
+  });
+
+  it('has at most 1,000 of them', () => {
+    const many = Array.from({ length: 1_000 }, (_, at) => `A${at}`);
+    assert.equal(isAreaList(list(...many), 5), true);
+    assert.equal(isAreaList(list(...many, 'B'), 5), false);
+  });
+});

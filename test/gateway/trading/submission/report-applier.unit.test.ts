@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ApiError } from '../../../../src/gateway/edge/errors.ts';
+import { PartnerReports, type PartnerReportsParts } from '../../../../src/gateway/trading/submission/report-applier.ts';
+import { DatabaseDiffersError } from '../../../../src/gateway/trading/submission/report-position.ts';
+import { fc } from '../../../support/properties.ts';
+
+interface Report {
+  readonly number: bigint;
+  readonly of: string;
+}
+
+/** An applier over a database that refuses each transaction about one of these objects, or fails as a test says. */
+function begin({ damaged = new Set<string>(), error = new Error('damaged') as Error } = {}) {
+  const calls: (readonly string[])[] = [];
+  const noted: string[] = [];
+  const changeMany = async (_: unknown, { ids }: { readonly ids: readonly string[] }) => {
+    calls.push(ids);
+    if (ids.some((id) => damaged.has(id))) throw error;
+    return [];
+  };
+  const parts: PartnerReportsParts<never, Report> = {
+    kind: { objectIdOf: ({ of }: Report) => of } as never,
+    recorder: { changeMany } as never,
+    clock: { now: () => 0, realNow: () => 0 } as never,
+    stuck: { note: (_: string, ids: readonly string[]) => void noted.push(...ids) } as never,
+    position: { factFor: () => undefined } as never,
+    signal: new AbortController().signal,
+  };
+  const apply = (reports: readonly Report[]) => new PartnerReports(parts, 'p').apply(reports);
+  return { apply, calls, noted };
+}
+
+const reportsOf = (...objects: readonly string[]): Report[] =>
+  objects.map((of, at) => ({ number: BigInt(at + 1), of }));
+const numbersOf = (reports: readonly Report[] = []) => reports.map(({ number }) => number);
+
+describe('the reports of a partner', () => {
+  it('are applied in one transaction if nothing fails', async () => {
+    const { apply, calls } = begin();
+    assert.equal(await apply(reportsOf('a', 'b', 'a')), undefined);
+    assert.deepEqual(calls, [['a', 'b']]);
+  });
+
+  it('remain in the order of their numbers if their objects are damaged, and all others are applied', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { maxLength: 30 }),
+        fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e')),
+        async (objects, some) => {
+          const damaged = new Set<string>(some);
+          const { apply, calls, noted } = begin({ damaged });
+          const reports = reportsOf(...objects);
+          const unapplied = await apply(reports);
+          const expected = reports.filter(({ of }) => damaged.has(of));
+          assert.deepEqual(numbersOf(unapplied?.reports), numbersOf(expected));
+          assert.deepEqual(new Set(noted), new Set(expected.map(({ of }) => of)));
+          const applied = new Set(calls.filter((ids) => !ids.some((id) => damaged.has(id))).flat());
+          assert.deepEqual(applied, new Set(objects.filter((of) => !damaged.has(of))));
+        },
+      ),
+    );
+  });
+
+  it('are halved at most 64 times, and those that are left are passed over together', async () => {
+    const objects = Array.from({ length: 1_000 }, (_, at) => `o${at}`);
+    const { apply, calls } = begin({ damaged: new Set(objects) });
+    const unapplied = await apply(reportsOf(...objects));
+    assert.equal(unapplied?.reports.length, 1_000);
+    // One transaction for all, two for each halving, and one that notes each object as behind.
+    assert.equal(calls.length, 1 + 2 * 64 + 1_000);
+  });
+
+  it('are not halved if the database cannot serve or has lost what it had', async () => {
+    for (const error of [new ApiError('internal_error'), new DatabaseDiffersError('lost')]) {
+      const { apply, calls, noted } = begin({ damaged: new Set(['a']), error });
+      await assert.rejects(apply(reportsOf('a', 'b')), error);
+      assert.deepEqual([calls.length, noted], [1, []]);
+    }
+  });
+});

@@ -1,0 +1,85 @@
+import type { SeededBug } from '../fault/seeded-bugs.ts';
+
+const allocations = 'test/gateway/trading/allocations/allocations.integration.test.ts';
+const flows = 'test/gateway/trading/submission/submit.integration.test.ts';
+const otherVersion = 'test/gateway/app/other-version-orders.integration.test.ts';
+const reconciler = 'test/gateway/trading/submission/reconciler.integration.test.ts';
+const restored = 'test/gateway/trading/submission/recovery.integration.test.ts';
+const sent = 'test/gateway/trading/submission/sent-changes.unit.test.ts';
+const work = 'test/gateway/store/optimistic-work.integration.test.ts';
+
+/** Bugs in what orders, applications and allocations share: each would be one of all three. */
+export const mechanismBugs: readonly SeededBug[] = [
+  {
+    name: 'of several changes that come together only the last makes an event',
+    file: 'src/gateway/trading/submission/change.ts',
+    find: 'this.events.push(this.after);',
+    replace: 'this.events.splice(0, 1, this.after);',
+    test: reconciler,
+    pattern: 'that the record has is settled with all its reports',
+  },
+  {
+    name: 'what is settled is looked at all the same',
+    file: 'src/gateway/trading/submission/change.ts',
+    find: 'if (isUnsettled(row.state)) return row;',
+    replace: "if (row.state !== '') return row;",
+    test: sent,
+    pattern: 'is the first answer to its partner',
+  },
+  {
+    name: 'an order in a state that this version does not know is changed',
+    file: 'src/gateway/trading/submission/record.ts',
+    find: 'kind.table.isKnown(row) ? decide(row, extra) : decideUnknown?.(row, extra)',
+    replace: 'decide(row, extra)',
+    test: otherVersion,
+    pattern: 'misses no trade: reports pass it over',
+  },
+  {
+    name: 'reports are applied before those that were passed over',
+    file: 'src/gateway/trading/submission/report-applier.ts',
+    find: 'if (isBehind(row)) return this.#lookUpLater(row, own);',
+    replace: 'if (isBehind(row) && row.id === undefined) return this.#lookUpLater(row, own);',
+    test: otherVersion,
+    pattern: 'in the order of the numbers',
+  },
+  {
+    name: 'an object that is restored takes nothing of its partner',
+    file: 'src/gateway/trading/submission/submit.ts',
+    find: '  count(kind.dayLimit, undefined, row, partner);',
+    replace: "  if (row.state === 'sending') count(kind.dayLimit, undefined, row, partner);",
+    test: restored,
+    pattern: 'and counts it for its day',
+  },
+  {
+    name: 'a note leaves out what the partner calls the order',
+    file: 'src/gateway/trading/orders/table.ts',
+    find: "'priceKobo', 'clientReference'] as const",
+    replace: "'priceKobo'] as const",
+    test: 'test/gateway/trading/submission/notes.unit.test.ts',
+    pattern: 'hold what restores the object',
+  },
+  {
+    name: 'what an allocation reserved is not given back',
+    file: 'src/gateway/trading/allocations/kind.ts',
+    find: 'if (settlement !== undefined) this.#transfer',
+    replace: "if (settlement === 'post') this.#transfer",
+    test: allocations,
+    pattern: 'money that was given back can be used again',
+  },
+  {
+    name: 'a field that has no value any more keeps the one it had',
+    file: 'src/gateway/store/table.ts',
+    find: 'if (before[field] === after[field]) continue;',
+    replace: 'if (before[field] === after[field] || after[field] === null) continue;',
+    test: work,
+    pattern: 'has its checkAt saved',
+  },
+  {
+    name: 'a page begins with the last object of the one before it',
+    file: 'src/gateway/trading/submission/list.ts',
+    find: 'AND id < ',
+    replace: 'AND id <= ',
+    test: flows,
+    pattern: 'a list is newest first, pages to its end',
+  },
+];
