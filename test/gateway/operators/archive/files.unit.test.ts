@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { readRows, writeRows } from '../../../../src/gateway/operators/archive/files.ts';
 import { temporaryFolder } from '../../../support/folders.ts';
 
@@ -20,5 +23,15 @@ describe('a file of the archive', () => {
     await readRows(path, file, async (page) => void read.push(...page));
     assert.deepEqual(read, [rowOf(longest)]);
     await assert.rejects(writeRows(`${path}-2`, name, pages(longest + 1)), /more than a line of the archive can hold/);
+  });
+
+  it('is not read if another program wrote a line that is one byte too long', async () => {
+    const name = 'orders.ndjson.gz';
+    const path = join(temporaryFolder(), name);
+    const line = gzipSync(`${JSON.stringify(rowOf(8 * 2 ** 20 + 1))}\n`);
+    writeFileSync(path, line);
+    const sha256 = createHash('sha256').update(line).digest('hex');
+    const reading = readRows(path, { name, sha256, bytes: line.length, rows: 1 }, async () => undefined);
+    await assert.rejects(reading, /has a line that is too long/);
   });
 });

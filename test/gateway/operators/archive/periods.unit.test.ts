@@ -26,4 +26,44 @@ describe('the periods that the archive writes', () => {
     assert.deepEqual([due[0], due.at(-1)], ['2026-10-25', '2026-11-19']);
     assert.deepEqual(names('2026-11-18T23:00:00Z', '2026-11-22T10:00:00Z'), ['2026-11-18', '2026-11-19']);
   });
+
+  it('begin with the day of the first partner, and not with the day that ended when he came', () => {
+    for (const [first, day] of [
+      ['2026-11-17T23:59:59.999Z', '2026-11-17'],
+      ['2026-11-18T00:00:00.000Z', '2026-11-18'],
+      ['2026-11-18T00:00:00.001Z', '2026-11-18'],
+    ] as const) {
+      assert.equal(names(first, '2026-11-22T10:00:00Z')[0], day, first);
+    }
+  });
+
+  it('move on at midnight in UTC, and a day ends where the next begins', () => {
+    for (const [now, from, to] of [
+      ['2026-11-21T23:59:59.999Z', '2026-10-24', '2026-11-18'],
+      ['2026-11-22T00:00:00.000Z', '2026-10-25', '2026-11-19'],
+    ] as const) {
+      const due = duePeriods(new Date('2020-01-01'), new Date(now), 100);
+      assert.deepEqual([due[0]?.name, due.at(-1)?.name], [from, to], now);
+      for (const [at, day] of due.entries()) {
+        assert.equal(day.to.getTime() - day.from.getTime(), 86_400_000, day.name);
+        if (at > 0) assert.deepEqual(day.from, due[at - 1]?.to, day.name);
+      }
+    }
+  });
+
+  it('are urgent on the last three days on which the database holds them', () => {
+    const due = duePeriods(new Date('2020-01-01'), new Date('2026-11-22T10:00:00Z'), 100);
+    const urgent = due.filter(({ isUrgent }) => isUrgent).map(({ name }) => name);
+    assert.deepEqual(urgent, ['2026-10-25', '2026-10-26', '2026-10-27']);
+  });
+
+  it('are months from the first instant of the month that is so many months later', () => {
+    for (const [now, last] of [
+      ['2026-10-31T23:59:59.999Z', '2025-08'],
+      ['2026-11-01T00:00:00.000Z', '2025-09'],
+    ] as const) {
+      const due = names('2025-06-15T12:00:00Z', now).filter((name) => name.length === 7);
+      assert.equal(due.at(-1), last, now);
+    }
+  });
 });

@@ -99,6 +99,52 @@ describe('the history of an order whose end has no time', () => {
     });
   }
 
+  it('belongs to a period by the time of its report, from the first millisecond to the last', () => {
+    for (const [at, state, isReported] of [
+      [from - 1, 'pending', false],
+      [from, 'pending', true],
+      [to - 1, 'pending', true],
+      [to, undefined, false],
+    ] as const) {
+      const history = historyOf(800, [step(1n, 'pending', at, at + 5)]);
+      assert.deepEqual([history.state, history.isReported], [state, isReported], `reported at ${at}`);
+      assert.deepEqual(history.possibleStates, []);
+    }
+  });
+
+  it('has a trade in the period by the time of the trade, and gives back what traded from its end on', () => {
+    for (const [at, listed, filledLater] of [
+      [from - 1, 0, 0n],
+      [from, 1, 0n],
+      [to - 1, 1, 0n],
+      [to, 0, 7n],
+      [to + 1, 0, 7n],
+    ] as const) {
+      const trade = { ...step(1n, 'partially_filled', at, at + 5), quantity: 7n, priceKobo: 9n, filledChange: 7n };
+      const history = historyOf(800, [trade]);
+      assert.deepEqual([history.trades.listed.length, history.filledLater], [listed, filledLater], `traded at ${at}`);
+    }
+  });
+
+  it('must be in the statement if an end without a time followed a report at the start of the period', () => {
+    for (const [at, isReported] of [
+      [from - 1, false],
+      [from, true],
+    ] as const) {
+      const history = historyOf(800, [step(1n, 'pending', at, at), step(2n, 'expired', null, 1_500)]);
+      assert.equal(history.isReported || at < from, true);
+      assert.equal(historyOf(at, [step(2n, 'expired', null, 1_500)]).isReported, isReported, `placed at ${at}`);
+    }
+  });
+
+  it('is known from the earlier of both times if a report says a later time than that of its arrival', () => {
+    // The broker's clock is ahead: the report says a time after the period, but it was there before the end.
+    const early = historyOf(800, [step(1n, 'pending', 1_900, 1_200)]);
+    assert.equal(early.since, 1_200);
+    assert.equal(historyOf(800, [step(1n, 'pending', 1_200, 1_900)]).since, 1_200);
+    assert.equal(historyOf(1_500, [step(1n, 'pending', 1_200, 1_900)]).since, 1_500);
+  });
+
   it('must be in the statement of the period in which it was placed and ended', () => {
     const history = historyOf(1_050, [step(1n, 'expired', null, 1_500)]);
     assert.deepEqual([history.state, history.isReported], ['expired', true]);

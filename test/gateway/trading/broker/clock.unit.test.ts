@@ -165,6 +165,38 @@ describe("the measured offset of the broker's clock", () => {
     assert.deepEqual([model.clock.agreement, model.clock.estimateMs], ['unknown', undefined]);
   });
 
+  it('is in step up to the bound, unknown around it and apart beyond it, ahead and behind', () => {
+    // One answer without a delay: 1 ms for each cut-off time and 1 ms of drift make 2 ms to either side.
+    const answeredAt = 5_000;
+    for (const [aheadMs, expected] of [
+      [skewMs - 2, 'in_step'],
+      [skewMs - 1, 'unknown'],
+      [skewMs + 2, 'unknown'],
+      [skewMs + 3, 'apart'],
+    ] as const) {
+      for (const sign of [1, -1]) {
+        const clock = new BrokerClock(skewMs, { realNow: () => startedAt, monotonicNow: () => answeredAt });
+        clock.answered(answeredAt, timestampFromMs(startedAt + sign * aheadMs));
+        assert.equal(clock.agreement, expected, `${sign * aheadMs} ms ahead`);
+      }
+    }
+  });
+
+  it('goes by a measurement for 20 s, and forgets it in the second after', () => {
+    for (const [afterMs, expected] of [
+      [rememberedMs - 1_000, 'apart'],
+      [rememberedMs, 'apart'],
+      [rememberedMs + 999, 'apart'],
+      [rememberedMs + 1_000, 'unknown'],
+    ] as const) {
+      let now = 50_000;
+      const clock = new BrokerClock(skewMs, { realNow: () => startedAt + now, monotonicNow: () => now });
+      clock.answered(now, timestampFromMs(startedAt + now + 120_000));
+      now += afterMs;
+      assert.equal(clock.agreement, expected, `${afterMs} ms later`);
+    }
+  });
+
   it('a time that is cut off to the second is within what clocks may differ by', () => {
     const model = new Model();
     for (let call = 0; call < 30; call += 1) {

@@ -4,14 +4,17 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   isAreaList,
+  isMarket,
   isNotesPage,
   isPositionsPage,
   isTradesPage,
 } from '../../../../src/gateway/trading/broker/records.ts';
 import {
+  GetMarketResponseSchema,
   ListContractNotesResponseSchema,
   ListPositionsResponseSchema,
   ListTradesResponseSchema,
+  MarketSession,
 } from '../../../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../../../src/gen/marina/broker/v1/orders_pb.ts';
 
@@ -140,6 +143,54 @@ describe('a record', () => {
       { executedAt: undefined },
     ]) {
       assert.equal(isTrade(change), false, `a trade with ${Object.keys(change)} wrong was believed`);
+    }
+  });
+});
+
+describe('a position, a contract note and the times of the market', () => {
+  const isPosition = (change: object) => {
+    const position = {
+      ...{ symbol: 'GTCO', name: 'A stock', quantity: 1n, priceKobo: 1n, marketValueKobo: 1n },
+      ...{ averageCostKoboDecimal: '1.5', ...change },
+    };
+    const page = create(ListPositionsResponseSchema, { account, positions: [position] });
+    return isPositionsPage(page, account, { afterSymbol: '', limit: 2 });
+  };
+  const isNote = (change: object) => {
+    const dates = { tradeDate: '2026-03-02', transactionDate: '2026-03-02' };
+    const note = { ...deal, ...dates, ticket: 'N1', name: 'A stock', ...change };
+    return isNotesPage(create(ListContractNotesResponseSchema, { account, notes: [note], inRange: 1 }), range);
+  };
+
+  it('a position has at least one share, at a price of at least one kobo', () => {
+    assert.equal(isPosition({}), true);
+    assert.equal(isPosition({ quantity: 0n, marketValueKobo: 0n }), false, 'a position without shares was believed');
+    assert.equal(isPosition({ priceKobo: 0n, marketValueKobo: 0n }), false, 'a position without a price was believed');
+  });
+
+  it('a note is written on the day of its trade or later, its charges are none or more', () => {
+    assert.equal(isNote({}), true);
+    assert.equal(isNote({ transactionDate: '2026-03-03' }), true);
+    assert.equal(isNote({ transactionDate: '2026-03-01' }), false, 'a note from before its trade was believed');
+    for (const charge of ['commissionKobo', 'statutoryFeesKobo', 'otherFeesKobo']) {
+      assert.equal(isNote({ [charge]: 0n }), true);
+      assert.equal(isNote({ [charge]: -1n }), false, `a negative ${charge} was believed`);
+    }
+  });
+
+  it('the market opens at an instant from 1970 to the end of the year 9999', () => {
+    const last = Date.UTC(10_000, 0, 1) - 1;
+    for (const [at, isBelieved] of [
+      [-1, false],
+      [0, true],
+      [last, true],
+      [last + 1, false],
+    ] as const) {
+      const market = create(GetMarketResponseSchema, {
+        session: MarketSession.CLOSED,
+        nextOpenAt: timestampFromMs(at),
+      });
+      assert.equal(isMarket(market), isBelieved, `${at}`);
     }
   });
 });

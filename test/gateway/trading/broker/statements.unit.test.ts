@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { wrongIn } from '../../../../src/gateway/trading/broker/statements.ts';
+import { statementPageSize, wrongIn } from '../../../../src/gateway/trading/broker/statements.ts';
 import { AllocationOutcome } from '../../../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { Side } from '../../../../src/gen/marina/broker/v1/orders_pb.ts';
-import { GetStatementResponseSchema, StatementSection } from '../../../../src/gen/marina/broker/v1/statements_pb.ts';
+import {
+  GetStatementResponseSchema,
+  StatementOrderState,
+  StatementSection,
+} from '../../../../src/gen/marina/broker/v1/statements_pb.ts';
 
 const day = '2026-03-02';
 const [from, to] = [Date.parse('2026-03-02T00:00:00+01:00'), Date.parse('2026-03-03T00:00:00+01:00')];
@@ -54,5 +58,61 @@ describe("the times in a broker's statement", () => {
     }
     assert.equal(withTrade(undefined), 'a record is impossible');
     assert.equal(withPeriod({}), undefined);
+  });
+});
+
+describe("the size of a broker's statement", () => {
+  const cash = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ account: `A${String(at).padStart(4, '0')}` }));
+  const wrong = (changes: object) =>
+    wrongIn(create(GetStatementResponseSchema, { ...page, ...changes }), { ...place, section: StatementSection.CASH });
+
+  it('is at most 500 records a page', () => {
+    assert.equal(wrong({ cash: cash(statementPageSize) }), undefined);
+    assert.equal(wrong({ cash: cash(statementPageSize + 1) }), 'a page has too many records');
+  });
+
+  it('has cursors of at most 200 characters', () => {
+    assert.equal(wrong({ nextCursor: 'c'.repeat(200) }), undefined);
+    assert.equal(wrong({ nextCursor: 'c'.repeat(201) }), 'its cursor is not one');
+  });
+
+  it('has each record once, after the last record of the page before', () => {
+    const at = (afterKey: string) =>
+      wrongIn(create(GetStatementResponseSchema, { ...page, cash: cash(2) }), {
+        ...{ ...place, afterKey, section: StatementSection.CASH },
+      });
+    assert.equal(at(''), undefined);
+    assert.equal(at('A0000'), 'records are not in their order');
+  });
+
+  it('begins at most one day before its day, ends with it, and is not empty', () => {
+    const dayMs = 86_400_000;
+    for (const [changes, isPeriod] of [
+      [{ from: from - dayMs }, true],
+      [{ from: from - dayMs - 1 }, false],
+      [{ from: from + 1 }, false],
+      [{ to: to + 1 }, false],
+      [{ to: from + 1 }, true],
+      [{ to: from }, false],
+    ] as const) {
+      const times = Object.fromEntries(Object.entries(changes).map(([name, at]) => [name, timestampFromMs(at)]));
+      const expected = isPeriod ? undefined : 'its period is not that of the day';
+      assert.equal(withPeriod(times), expected, JSON.stringify(changes));
+    }
+  });
+
+  it('has orders of at least one share, of which none or more are filled', () => {
+    const order = {
+      ...{ clientOrderId: 'ord_1', account: 'ACC1', symbol: 'DANGCEM', side: Side.BUY, quantity: 1n },
+      state: StatementOrderState.OPEN,
+    };
+    const withOrder = (changes: object) =>
+      wrongIn(create(GetStatementResponseSchema, { ...page, orders: [{ ...order, ...changes }] }), {
+        ...{ ...place, section: StatementSection.ORDERS },
+      });
+    assert.equal(withOrder({}), undefined);
+    assert.equal(withOrder({ quantity: 0n }), 'a record is impossible');
+    assert.equal(withOrder({ filledQuantity: -1n }), 'a record is impossible');
   });
 });

@@ -8,7 +8,7 @@ import {
   writeOutcome,
 } from '../../../../../src/gateway/operators/calls/settlements/outcomes.ts';
 import { seenOf } from '../../../../../src/gateway/operators/calls/settlements/seen.ts';
-import type { StoredOrder } from '../../../../../src/gateway/trading/orders/table.ts';
+import { maxTradeSteps, type StoredOrder } from '../../../../../src/gateway/trading/orders/table.ts';
 import type { TradeStep } from '../../../../../src/gateway/trading/orders/trades/rules.ts';
 import {
   type OrderOutcomeSchema,
@@ -51,6 +51,41 @@ describe('the outcome of a settlement, as an operator writes it', () => {
 
   it('has the instant of each trade', () => {
     assert.throws(() => toOutcome(ofOrder({ trades: [{ step: 3, quantity: 1n, priceKobo: 1n }] })), /trades\[0\]\.at/);
+  });
+
+  it('has instants from the start of 2000 to the end of 2199', () => {
+    const [first, last] = [Date.UTC(2000, 0, 1), Date.UTC(2200, 0, 1)];
+    for (const [at, isRight] of [
+      [first - 1, false],
+      [first, true],
+      [last, true],
+      [last + 1, false],
+    ] as const) {
+      const check = () => toOutcome(ofTrades({ step: 3, at: timestampFromMs(at) }));
+      if (isRight) assert.doesNotThrow(check, new Date(at).toISOString());
+      else assert.throws(check, /must be from 2000 to 2199/, new Date(at).toISOString());
+    }
+  });
+
+  it('is not taken for an order whose history has more trades than can be listed', () => {
+    const step: TradeStep = {
+      ...{ sequence: 1, kind: 'report', quantity: 1n, priceKobo: 1n, tradeSequence: null, filledChange: 1n },
+      ...{ valueChangeKobo: 1n, upstreamAt: tradedAt, at: tradedAt },
+    } as never;
+    for (const [count, isTooMany] of [
+      [maxTradeSteps - 1, false],
+      [maxTradeSteps, false],
+      [maxTradeSteps + 1, true],
+    ] as const) {
+      const steps = Array.from({ length: count }, (_, at) => ({ ...step, sequence: at + 1 }));
+      const settling = toOutcome(ofOrder({ state: SettledOrderState.OPEN })).settle(
+        { ...plainOrder, state: 'uncertain' } as never,
+        { ...noFacts, steps },
+        ...[now, now],
+      );
+      const problem = 'problem' in settling ? settling.problem : '';
+      assert.equal(/has more than \d+ trades/.test(problem), isTooMany, `${count}: ${problem}`);
+    }
   });
 
   it('is of exactly one kind of object', () => {
