@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { Partner } from '../../../support/cluster.ts';
+import { checkArrivals, type Endpoint, registerEndpoints } from '../../../support/fault/arrivals.ts';
+import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import { checkMoney } from '../../../support/fault/money.ts';
+
+interface Case {
+  readonly partner: Partner;
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** The amounts that make the simulated broker book an allocation, and reject one. */
+const amounts = [40_000, 999_002];
+
+await describeMoments<Case>({
+  name: 'an allocation that is booked, and one that is rejected',
+  async prepare(world) {
+    const { cluster, receiver } = world;
+    const partner = await cluster.newPartner();
+    await cluster.fund(partner, 10_000_000n);
+    return { partner, endpoints: await registerEndpoints(await world.gateway(), receiver, [partner]) };
+  },
+  async run(world, { partner }) {
+    for (const amount of amounts) {
+      const body = { account: partner.account, amount_kobo: amount };
+      const answer = await world.ask(partner, 'POST', '/v1/allocations', { idempotencyKey: randomUUID(), body });
+      const outcome = answer.body.error?.code ?? 'stored';
+      assert.match(outcome, /^(stored|allocation_rejected|allocation_not_sent)$/, JSON.stringify(answer.body));
+    }
+    const { body } = await world.ask(partner, 'GET', '/v1/allocations');
+    assert.equal(body.data.length, amounts.length, 'one key leads to one allocation');
+  },
+  async check({ cluster, receiver }, gateway, { partner, endpoints }) {
+    await checkMoney(cluster, gateway, [partner]);
+    await checkArrivals(cluster.database, receiver, endpoints);
+  },
+});

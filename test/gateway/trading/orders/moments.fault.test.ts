@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { Partner } from '../../../support/cluster.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { checkArrivals, type Endpoint, registerEndpoints } from '../../../support/fault/arrivals.ts';
+import { checkEverything } from '../../../support/fault/checker.ts';
+import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import type { World } from '../../../support/fault/moments/world.ts';
+
+interface Case {
+  readonly partner: Partner;
+  readonly endpoints: readonly Endpoint[];
+}
+
+const isOver = /^(filled|cancelled|rejected|refused|expired)$/;
+
+await describeMoments<Case>({
+  name: 'an order that fills in parts, and one that is cancelled',
+  async prepare(world) {
+    const { cluster, receiver } = world;
+    const partner = await cluster.newPartner();
+    return { partner, endpoints: await registerEndpoints(await world.gateway(), receiver, [partner]) };
+  },
+  async run(world, { partner }) {
+    await place(world, partner, 'SIM-PARTS', isOver);
+    const id = await place(world, partner, 'SIM-REST', /^(?!sending|uncertain)/);
+    await cancel(world, partner, id);
+  },
+  async check({ cluster, receiver }, gateway, { partner, endpoints }) {
+    await checkEverything(cluster, gateway, [partner]);
+    await checkArrivals(cluster.database, receiver, endpoints);
+  },
+});
+
+/** Places an order and waits for a state of it. */
+async function place(world: World, partner: Partner, symbol: string, until: RegExp): Promise<string> {
+  const order = { account: partner.account, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1_000, symbol };
+  const placed = await world.ask(partner, 'POST', '/v1/orders', { idempotencyKey: randomUUID(), body: order });
+  const isPlaced = placed.status === 200 || placed.status === 201 || placed.body.error?.code === 'order_not_sent';
+  assert.ok(isPlaced, JSON.stringify(placed.body));
+  const [id] = placed.body.id === undefined ? await onlyIds(world, partner, symbol) : [placed.body.id];
+  await eventually(async () => {
+    const { body } = await world.ask(partner, 'GET', `/v1/orders/${id}`);
+    assert.match(body.state, until);
+  }, 20_000);
+  return id;
+}
+
+async function onlyIds(world: World, partner: Partner, symbol: string): Promise<string[]> {
+  const { body } = await world.ask(partner, 'GET', `/v1/orders?symbol=${symbol}`);
+  assert.equal(body.data.length, 1, 'one key leads to one order');
+  return body.data.map(({ id }: { id: string }) => id);
+}
+
+/** Asks for the cancel until the order is over. */
+async function cancel(world: World, partner: Partner, id: string): Promise<void> {
+  await eventually(async () => {
+    const { status, body } = await world.ask(partner, 'DELETE', `/v1/orders/${id}`);
+    if (status === 200) assert.equal(body.state, 'cancelled');
+    else assert.match((await world.ask(partner, 'GET', `/v1/orders/${id}`)).body.state, isOver);
+  }, 20_000);
+}

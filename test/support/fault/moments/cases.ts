@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { connect } from 'nats';
+import { statement } from '../../../../src/gateway/store/statement.ts';
+import { adminClient } from '../../admin.ts';
+import type { GatewayProcess } from '../../cluster.ts';
+import { eventually } from '../../eventually.ts';
+import { scrape } from '../../metrics.ts';
+import { inPart } from '../../part.ts';
+import type { Armed, Fate, Moment, MomentKind } from './inside/watch.ts';
+import { World } from './world.ts';
+
+/** Work of a gateway, of which each moment is a place where it may be killed or fail. */
+export interface Scenario<Case> {
+  readonly name: string;
+  readonly variables?: Record<string, string>;
+  /** Makes partners and objects for one run. Its moments are not watched. */
+  prepare(world: World): Promise<Case>;
+  /** Works as partners and operators do, who go on after any failure. */
+  run(world: World, one: Case): Promise<void>;
+  /** Checks the promises when everything is at rest. */
+  check(world: World, gateway: GatewayProcess, one: Case): Promise<void>;
+}
+
+/** A fate, in words for the name of a test. */
+interface Ending {
+  readonly says: string;
+  readonly fate: Fate;
+  readonly times: number;
+}
+
+const killed: readonly Ending[] = [
+  { says: 'killed right before it', fate: 'before', times: 1 },
+  { says: 'killed right after it', fate: 'after', times: 1 },
+];
+const refused: readonly Ending[] = [
+  { says: 'refused', fate: 'refused', times: 1 },
+  { says: 'refused twice in a row', fate: 'refused', times: 2 },
+];
+const unknown: readonly Ending[] = [
+  { says: 'done without an answer', fate: 'unknown', times: 1 },
+  { says: 'done without an answer twice in a row', fate: 'unknown', times: 2 },
+];
+
+/** An acknowledgement has no answer that could be lost. */
+const endings: Readonly<Record<MomentKind, readonly Ending[]>> = {
+  commit: [...killed, ...refused, ...unknown],
+  call: [...killed, ...refused, ...unknown],
+  publish: [...killed, ...refused, ...unknown],
+  ack: [...killed, ...refused],
+  post: [...killed, ...refused, ...unknown],
+};
+
+/** Of a label that comes again and again, the first ones have a case. Counters of limits are written from time to time. */
+const maxOccurrences = 2;
+const counters = 'counters';
+/** A gateway without a new moment for this time is at rest: positions are stored a quarter of a second after their reports. */
+const quietMs = 400;
+const restMs = 30_000;
+
+/** Gauges of slots, files, connections and the like in use. All are given back when nothing is under way. */
+const inUse: readonly (readonly [name: string, labels?: Record<string, string>])[] = [
+  ['marina_requests_under_way'],
+  ['marina_limit_slots_used'],
+  ['marina_open_streams'],
+  ['marina_files_in_memory'],
+  ['marina_images'],
+  ['marina_partner_queue_waiting'],
+  ['marina_database_connections', { state: 'in_use' }],
+  ['marina_database_connections', { state: 'waiting' }],
+  ['marina_outbox_events'],
+  ['marina_stream_pending_messages'],
+  ['marina_unsettled_objects'],
+];
+
+/** Runs a scenario once and records its moments; then once for each of them and each way in which it can end. */
+export async function describeMoments<Case>(scenario: Scenario<Case>): Promise<void> {
+  let world = await World.start(scenario.variables);
+  const moments = await record(world, scenario);
+  const cases = moments.flatMap((moment) => endings[moment.kind].map((ending) => ({ moment, ending })));
+  describe(`${scenario.name}, at each moment`, () => {
+    let isSpoiled = false;
+    after(() => world.stop());
+
+    it('has moments of which a case is made', (t) => {
+      for (const moment of moments) t.diagnostic(nameOf(moment));
+      assert.ok(moments.length > 0);
+    });
+
+    for (const { moment, ending } of inPart(cases)) {
+      it(`${nameOf(moment)}, ${ending.says}: every promise holds`, async (t) => {
+        // A case that failed may have left objects behind, which would fail this one too.
+        if (isSpoiled) {
+          await world.stop();
+          world = await World.start(scenario.variables);
+        }
+        isSpoiled = true;
+        const hasMet = await runCase(world, scenario, { ...moment, fate: ending.fate, times: ending.times });
+        isSpoiled = false;
+        if (hasMet) return;
+        // Batches differ from run to run, so a later moment of a label may fall together with an earlier one.
+        assert.notEqual(moment.occurrence, 1, 'the moment did not come');
+        t.diagnostic('the moment did not come in this run');
+      });
+    }
+  });
+}
+
+/** The moments of a run to which nothing happens. A second run shows which of them come each time. */
+async function record<Case>(world: World, scenario: Scenario<Case>): Promise<readonly Moment[]> {
+  const runs: (readonly Moment[])[] = [];
+  for (let count = 0; count < 2; count += 1) {
+    const one = await scenario.prepare(world);
+    await world.begin();
+    await scenario.run(world, one);
+    await rest(world);
+    runs.push((await world.seen()).moments);
+    await scenario.check(world, await world.gateway(), one);
+  }
+  const [first = [], second = []] = runs;
+  const again = new Set(second.map(nameOf));
+  const hasCase = ({ label, occurrence }: Moment) => occurrence <= (label === counters ? 1 : maxOccurrences);
+  return first.filter((moment) => hasCase(moment) && again.has(nameOf(moment)));
+}
+
+/** Returns whether the moment came. */
+async function runCase<Case>(world: World, scenario: Scenario<Case>, armed: Armed): Promise<boolean> {
+  const one = await scenario.prepare(world);
+  await world.begin(armed);
+  const watched = await world.gateway();
+  await scenario.run(world, one);
+  await rest(world);
+  const { met } = await world.seen();
+  const gateway = await world.gateway();
+  const hasMet = gateway !== watched || met > 0;
+  await world.begin();
+  // One of two failures in a row may have been left, and it may have come until now.
+  if (armed.times > 1) await rest(world);
+  await scenario.check(world, gateway, one);
+  await checkNothingInUse(gateway);
+  return hasMet;
+}
+
+function nameOf({ kind, label, occurrence }: Moment): string {
+  return `${kind} ${label}${occurrence === 1 ? '' : ` (${occurrence})`}`;
+}
+
+/** Waits until nothing is on its way, and the gateway has had no moment for a while. Retries of webhooks are brought near. */
+async function rest(world: World): Promise<void> {
+  let [last, since] = ['', performance.now()];
+  await eventually(async () => {
+    await bringNear(world, await world.gateway());
+    const { database } = world.cluster;
+    for (const [what, query] of [
+      ['events', 'SELECT partner_id, version FROM outbox'],
+      ['deliveries', 'SELECT partner_id, version, state, due_at FROM webhook_deliveries WHERE queue IS NOT NULL'],
+      ['orders', `SELECT id, state FROM orders WHERE state IN ('sending', 'uncertain')`],
+      ['allocations', `SELECT id, state FROM allocations WHERE state IN ('sending', 'uncertain')`],
+      ['applications', `SELECT id, state FROM applications WHERE state IN ('sending', 'uncertain')`],
+    ] as const) {
+      assert.deepEqual(await database.read(statement(query)), [], `${what} are on their way`);
+    }
+    await assertNothingQueued(world);
+    const { moments } = await world.seen();
+    const now = `${(await world.gateway()).pid} ${moments.filter(isOfWork).length}`;
+    if (now !== last) [last, since] = [now, performance.now()];
+    assert.ok(performance.now() - since >= quietMs, 'the gateway still works');
+  }, restMs);
+}
+
+/** Counters are written without work too. */
+function isOfWork({ label }: Moment): boolean {
+  return label !== counters;
+}
+
+/** Moves the business time to the next retry of a webhook. */
+async function bringNear({ cluster }: World, { adminPort }: GatewayProcess): Promise<void> {
+  const [waiting] = await cluster.database.read(
+    statement("SELECT MIN(due_at) AS due FROM webhook_deliveries WHERE state = 'waiting' AND due_at IS NOT NULL"),
+  );
+  if (!(waiting?.due instanceof Date)) return;
+  const admin = adminClient(adminPort);
+  try {
+    const { now } = await admin.diagnostics.getStatus({}, admin.options);
+    const aheadMs = waiting.due.getTime() - Number(now?.seconds) * 1_000;
+    if (aheadMs > 0) {
+      await admin.clock.advanceClock(
+        { by: { seconds: BigInt(Math.ceil(aheadMs / 1_000) + 1), nanos: 0 } },
+        admin.options,
+      );
+    }
+  } finally {
+    admin.close();
+  }
+}
+
+/** NATS has no event that a gateway has not acknowledged. */
+async function assertNothingQueued({ cluster }: World): Promise<void> {
+  const { MARINA_NATS_URL: servers, MARINA_NATS_PREFIX: prefix } = cluster.gatewayVariables;
+  const connection = await connect({ servers });
+  try {
+    const { consumers } = await connection.jetstreamManager();
+    for (const { name, num_pending, num_ack_pending } of await consumers.list(`${prefix}EVENTS`).next()) {
+      assert.deepEqual([name, num_pending, num_ack_pending], [name, 0, 0], 'NATS has unacknowledged events');
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+async function checkNothingInUse({ opsPort, logPath, logged }: GatewayProcess): Promise<void> {
+  await eventually(async () => {
+    const metrics = await scrape(opsPort);
+    for (const [name, labels] of inUse) {
+      assert.equal(metrics.value(name, labels), 0, `${name} ${JSON.stringify(labels ?? {})}`);
+    }
+    for (const name of [
+      'marina_contradictions_total',
+      'marina_false_refusals_total',
+      'marina_unclaimed_reports_total',
+    ]) {
+      assert.equal(metrics.value(name), 0, name);
+    }
+  });
+  assert.deepEqual(
+    logged().filter(({ level }) => level === 'fatal'),
+    [],
+    logPath,
+  );
+}

@@ -1,0 +1,38 @@
+import { die, type Watch } from './watch.ts';
+
+type Publish = (this: object, subject: string, ...rest: unknown[]) => Promise<unknown>;
+
+/** The parts of nats.js that are wrapped. */
+export interface JetStream {
+  readonly JetStreamClientImpl: { readonly prototype: object };
+  readonly JsMsgImpl: { readonly prototype: object };
+}
+
+/** Watches what is published to JetStream, and the acknowledgements of events. */
+export function watchJetStream({ JetStreamClientImpl, JsMsgImpl }: JetStream, watch: Watch): void {
+  const client = JetStreamClientImpl.prototype as { publish: Publish };
+  const publish = client.publish;
+  client.publish = async function (subject, ...rest) {
+    const met = watch.meet('publish', labelOf(subject));
+    if (met?.fate === 'refused') throw Object.assign(new Error('refused by a test'), { code: '503' });
+    const stored = await publish.call(this, subject, ...rest);
+    if (met?.fate === 'after') die();
+    if (met?.fate === 'unknown') throw Object.assign(new Error('the answer was lost by a test'), { code: 'TIMEOUT' });
+    return stored;
+  };
+  const message = JsMsgImpl.prototype as { ack(): void };
+  const ack = message.ack;
+  message.ack = function () {
+    const met = watch.meet('ack', 'events');
+    // It has no answer: one that is lost is delivered again.
+    if (met?.fate === 'refused' || met?.fate === 'unknown') return;
+    ack.call(this);
+    if (met?.fate === 'after') setImmediate(die);
+  };
+}
+
+/** An event's type, or the bucket of a counter: without a prefix and a partner, which differ from run to run. */
+function labelOf(subject: string): string {
+  if (subject.startsWith('$KV.')) return 'counters';
+  return subject.split('.').slice(2).join('.');
+}

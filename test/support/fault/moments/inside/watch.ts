@@ -1,0 +1,65 @@
+/** Which boundary of the process a moment is at. */
+export type MomentKind = 'commit' | 'call' | 'publish' | 'ack' | 'post';
+
+/** A moment: the process is about to make something durable, or to call somebody. */
+export interface Moment {
+  readonly kind: MomentKind;
+  /** The tables that are written, or the call: the same work has the same label in each run. */
+  readonly label: string;
+  /** Which one of this label it is, from 1. */
+  readonly occurrence: number;
+}
+
+/** How a moment ends. `unknown`: it is done, and its answer is lost. */
+export type Fate = 'before' | 'after' | 'refused' | 'unknown';
+
+/** A moment and its fate, which the next ones of its label may share. */
+export interface Armed extends Moment {
+  readonly fate: Fate;
+  /** How many of this label in a row. */
+  readonly times: number;
+}
+
+/** The moments of this process since it was last told to begin, and what is to happen to one of them. */
+export class Watch {
+  readonly #counts = new Map<string, number>();
+  #moments: Moment[] = [];
+  #armed: Armed | undefined;
+  #met = 0;
+
+  begin(armed: Armed | undefined): void {
+    this.#counts.clear();
+    this.#moments = [];
+    this.#armed = armed;
+    this.#met = 0;
+  }
+
+  get seen(): { readonly moments: readonly Moment[]; readonly met: number } {
+    return { moments: this.#moments, met: this.#met };
+  }
+
+  /**
+   * Notes a moment and returns its fate; undefined: it happens as always. Does not return if the process is to be killed
+   * before it. Whoever makes the moment calls `die` behind it if its fate is `after`.
+   */
+  meet(kind: MomentKind, label: string): { readonly fate: Fate; readonly isRepeated: boolean } | undefined {
+    const key = `${kind} ${label}`;
+    const occurrence = (this.#counts.get(key) ?? 0) + 1;
+    this.#counts.set(key, occurrence);
+    this.#moments.push({ kind, label, occurrence });
+    const armed = this.#armed;
+    if (armed === undefined || armed.kind !== kind || armed.label !== label) return undefined;
+    if (occurrence < armed.occurrence || occurrence >= armed.occurrence + armed.times) return undefined;
+    this.#met += 1;
+    if (armed.fate === 'before') die();
+    return { fate: armed.fate, isRepeated: armed.times > 1 && occurrence === armed.occurrence };
+  }
+}
+
+/** Ends the process as a power cut would. */
+export function die(): never {
+  process.kill(process.pid, 'SIGKILL');
+  // A signal to oneself comes soon, but not at once. Nothing may happen in between.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000);
+  throw new Error('the process was killed and goes on');
+}

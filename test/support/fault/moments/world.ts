@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { statement } from '../../../../src/gateway/store/statement.ts';
+import { type Answer, Cluster, type GatewayProcess, type Partner } from '../../cluster.ts';
+import { patient } from '../../patience.ts';
+import { WebhookReceiver } from '../../webhook-receiver.ts';
+import type { Armed, Moment } from './inside/watch.ts';
+import { compileInside } from './load.ts';
+
+/** How long a partner asks again before he gives up. */
+const longestAskMs = 20_000;
+const askAgainMs = 50;
+/** Answers with 503 that the same key gets for ever. */
+const finalCodes = /_not_sent$/;
+
+/** The moments of a gateway since it was told to begin. */
+export interface Seen {
+  readonly moments: readonly Moment[];
+  /** How many moments met the fate that was chosen for them. */
+  readonly met: number;
+}
+
+/** A cluster with one gateway at a time, whose moments are watched. One that was killed is followed by the next. */
+export class World {
+  #gateway: { readonly process: GatewayProcess; readonly socket: string } | undefined;
+  #mayDie = false;
+  #started = 0;
+
+  private constructor(
+    readonly cluster: Cluster,
+    readonly receiver: WebhookReceiver,
+    private readonly preload: string,
+  ) {}
+
+  static async start(variables: Record<string, string> = {}): Promise<World> {
+    const receiver = await WebhookReceiver.start();
+    const cluster = await Cluster.start({ ...receiver.variables, ...variables });
+    return new World(cluster, receiver, compileInside(join(cluster.folder, 'inside')));
+  }
+
+  /** The gateway that runs, or the next one if it was killed. Throws if it died of anything else. */
+  async gateway(): Promise<GatewayProcess> {
+    const before = this.#gateway;
+    if (before !== undefined && !(await hasEnded(before.process))) return before.process;
+    if (before !== undefined) {
+      const { signal } = await before.process.exited;
+      assert.ok(this.#mayDie && signal === 'SIGKILL', `a gateway ended by itself: see ${before.process.logPath}`);
+      this.#mayDie = false;
+      // Its leases would keep the next one waiting for as long as a process may be frozen, and this one is dead.
+      await this.cluster.database.write(statement('UPDATE leases SET expires_at = NOW(3)'));
+    }
+    this.#started += 1;
+    const socket = join(this.cluster.folder, `${this.#started}.sock`);
+    const variables = { NODE_OPTIONS: this.preload, MARINA_MOMENTS: socket };
+    this.#gateway = { process: await this.cluster.startGateway(variables), socket };
+    return this.#gateway.process;
+  }
+
+  /** Counts moments anew, and chooses the fate of one of them. */
+  async begin(armed?: Armed): Promise<void> {
+    await this.gateway();
+    this.#mayDie = armed?.fate === 'before' || armed?.fate === 'after';
+    await this.#control('/begin', { armed });
+  }
+
+  /** The gateway's moments. One that was killed has met its fate. */
+  async seen(): Promise<Seen> {
+    const { process } = this.#gateway ?? assert.fail('no gateway runs');
+    const seen = await this.#control('/seen', {}).catch(() => undefined);
+    if (seen !== undefined) return seen;
+    await process.exited;
+    return { moments: [], met: 1 };
+  }
+
+  /** Asks as a partner does: again, with the same key, while no answer comes or the gateway cannot serve. */
+  async ask(
+    { key }: Partner,
+    method: string,
+    path: string,
+    { idempotencyKey, body }: { idempotencyKey?: string; body?: unknown } = {},
+  ): Promise<Answer> {
+    const end = performance.now() + patient(longestAskMs);
+    for (;;) {
+      const gateway = await this.gateway();
+      const given = { ...(idempotencyKey && { idempotencyKey }), ...(body !== undefined && { body }) };
+      const answer = await gateway.request(method, path, { key, ...given });
+      const { status, body: answered } = answer;
+      if (status === undefined) assert.ok(await endsSoon(gateway), `${method} ${path} had no answer`);
+      else {
+        assert.notEqual(status, 500, `${method} ${path}: ${JSON.stringify(answered)}`);
+        if (status !== 503 || finalCodes.test(answered.error.code)) return answer;
+      }
+      assert.ok(performance.now() < end, `${method} ${path} is answered ${status} again and again`);
+      await delay(askAgainMs);
+    }
+  }
+
+  /** Ends the gateway, so that the next one begins anew. */
+  async restart(): Promise<void> {
+    await this.#gateway?.process.stop();
+    this.#gateway = undefined;
+  }
+
+  async stop(): Promise<void> {
+    await this.cluster.stop();
+    await this.receiver.close();
+  }
+
+  #control(path: string, message: object): Promise<Seen> {
+    const { socket } = this.#gateway ?? assert.fail('no gateway runs');
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({ socketPath: socket, path, method: 'POST' }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('error', reject);
+        response.on('end', () => resolve(JSON.parse(text) as Seen));
+      });
+      request.on('error', reject);
+      request.end(JSON.stringify(message));
+    });
+  }
+}
+
+async function hasEnded({ exited }: GatewayProcess): Promise<boolean> {
+  return Promise.race([exited.then(() => true), delay(0, false)]);
+}
+
+async function endsSoon({ exited }: GatewayProcess): Promise<boolean> {
+  return Promise.race([exited.then(() => true), delay(patient(5_000), false)]);
+}
