@@ -44,7 +44,7 @@ const unknown: readonly Ending[] = [
 
 /** An acknowledgement has no answer that could be lost. */
 const endings: Readonly<Record<MomentKind, readonly Ending[]>> = {
-  commit: [...killed, ...refused, ...unknown],
+  commit: [...killed, ...refused, { says: 'undone by a deadlock', fate: 'deadlock', times: 1 }, ...unknown],
   call: [...killed, ...refused, ...unknown],
   publish: [...killed, ...refused, ...unknown],
   ack: [...killed, ...refused],
@@ -95,7 +95,13 @@ export async function describeMoments<Case>(scenario: Scenario<Case>): Promise<v
           world = await World.start(scenario.variables);
         }
         isSpoiled = true;
-        const hasMet = await runCase(world, scenario, { ...moment, fate: ending.fate, times: ending.times });
+        const armed = { ...moment, fate: ending.fate, times: ending.times };
+        let hasMet = await runCase(world, scenario, armed);
+        if (!hasMet && moment.occurrence === 1) {
+          // After a failure of the case before, a gateway may still rest: it publishes nothing for two seconds.
+          await world.restart();
+          hasMet = await runCase(world, scenario, armed);
+        }
         isSpoiled = false;
         if (hasMet) return;
         // Batches differ from run to run, so a later moment of a label may fall together with an earlier one.

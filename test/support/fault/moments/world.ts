@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
 import { statement } from '../../../../src/gateway/store/statement.ts';
+import { codeOf } from '../../../../src/kit/grpc-client.ts';
+import { adminClient } from '../../admin.ts';
 import { type Answer, Cluster, type GatewayProcess, type Partner } from '../../cluster.ts';
 import { patient } from '../../patience.ts';
 import { WebhookReceiver } from '../../webhook-receiver.ts';
 import type { Armed, Moment } from './inside/watch.ts';
 import { compileInside } from './load.ts';
 
-/** How long a partner asks again before he gives up. */
-const longestAskMs = 20_000;
+/** How long a partner asks again before he gives up; less in runs that are expected to fail. */
+const longestAskMs = Math.min(20_000, Number(process.env.MARINA_TEST_BOUND_MS ?? Number.POSITIVE_INFINITY));
 const askAgainMs = 50;
 /** Answers with 503 that the same key gets for ever. */
 const finalCodes = /_not_sent$/;
@@ -25,6 +28,7 @@ export interface Seen {
 /** A cluster with one gateway at a time, whose moments are watched. One that was killed is followed by the next. */
 export class World {
   #gateway: { readonly process: GatewayProcess; readonly socket: string } | undefined;
+  #next: Promise<GatewayProcess> | undefined;
   #mayDie = false;
   #started = 0;
 
@@ -41,7 +45,15 @@ export class World {
   }
 
   /** The gateway that runs, or the next one if it was killed. Throws if it died of anything else. */
-  async gateway(): Promise<GatewayProcess> {
+  gateway(): Promise<GatewayProcess> {
+    // Several callers at once get the same one.
+    this.#next ??= this.#running().finally(() => {
+      this.#next = undefined;
+    });
+    return this.#next;
+  }
+
+  async #running(): Promise<GatewayProcess> {
     const before = this.#gateway;
     if (before !== undefined && !(await hasEnded(before.process))) return before.process;
     if (before !== undefined) {
@@ -86,18 +98,35 @@ export class World {
       const gateway = await this.gateway();
       const given = { ...(idempotencyKey && { idempotencyKey }), ...(body !== undefined && { body }) };
       const answer = await gateway.request(method, path, { key, ...given });
-      const { status, body: answered } = answer;
-      if (status === undefined) assert.ok(await endsSoon(gateway), `${method} ${path} had no answer`);
+      const { status: answeredWith, body: answered } = answer;
+      if (answeredWith === undefined) assert.ok(await endsSoon(gateway), `${method} ${path} had no answer`);
       else {
-        assert.notEqual(status, 500, `${method} ${path}: ${JSON.stringify(answered)}`);
-        if (status !== 503 || finalCodes.test(answered.error.code)) return answer;
+        assert.notEqual(answeredWith, 500, `${method} ${path}: ${JSON.stringify(answered)}`);
+        if (answeredWith !== 503 || finalCodes.test(answered.error.code)) return answer;
       }
-      assert.ok(performance.now() < end, `${method} ${path} is answered ${status} again and again`);
+      assert.ok(performance.now() < end, `${method} ${path} is answered ${answeredWith} again and again`);
       await delay(askAgainMs);
     }
   }
 
-  /** Ends the gateway, so that the next one begins anew. */
+  /** Makes an operator's call: again while no answer comes or the gateway cannot serve. */
+  async operate<T>(call: (admin: ReturnType<typeof adminClient>) => Promise<T>): Promise<T> {
+    const end = performance.now() + patient(longestAskMs);
+    for (;;) {
+      const admin = adminClient((await this.gateway()).adminPort);
+      try {
+        return await call(admin);
+      } catch (error) {
+        assert.notEqual(codeOf(error), status.INTERNAL, String(error));
+        if (codeOf(error) !== status.UNAVAILABLE || performance.now() > end) throw error;
+        await delay(askAgainMs);
+      } finally {
+        admin.close();
+      }
+    }
+  }
+
+  /** Ends the gateway. The next one has no memory of what failed. */
   async restart(): Promise<void> {
     await this.#gateway?.process.stop();
     this.#gateway = undefined;

@@ -30,16 +30,16 @@ export function watchBroker(grpc: Grpc, watch: Watch): void {
     Object.assign(new Error(`${code} ${details}`), { code, details, metadata: new grpc.Metadata() });
   methods.makeUnaryRequest = function (path, serialize, deserialize, request, metadata, options, callback) {
     const [, label] = brokersService.exec(path) ?? [];
-    const met = label === undefined ? undefined : watch.meet('call', label);
+    const fate = label === undefined ? undefined : watch.meet('call', label);
     const go = (answered: Callback) =>
       send.call(this, path, serialize, deserialize, request, metadata, options, answered);
-    if (met === undefined) return go(callback);
-    if (met.fate === 'refused') {
+    if (fate === undefined) return go(callback);
+    if (fate === 'refused') {
       setImmediate(() => callback(errorOf(unavailable, 'refused by a test')));
       return { cancel() {} };
     }
     return go((error, answer) => {
-      if (met.fate === 'after') die();
+      if (fate === 'after') die();
       if (error) callback(error, answer);
       else callback(errorOf(deadlineExceeded, 'the answer was lost by a test'));
     });

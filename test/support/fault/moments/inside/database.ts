@@ -18,7 +18,7 @@ const ignored = new Set(['leases', 'guards', 'writer', 'writer_guards', 'write_c
 
 /**
  * Watches each round trip that makes something durable: one with a COMMIT behind a write, or with a write outside of a
- * transaction. Refused twice, it is a deadlock first, which is tried again at once, and then an interruption.
+ * transaction.
  */
 export function watchDatabase(driver: Driver, watch: Watch): void {
   let prototype = driver.Connection.prototype;
@@ -34,16 +34,16 @@ export function watchDatabase(driver: Driver, watch: Watch): void {
       transactions.set(this, transaction);
       const label = transaction.add(sql);
       const done = given.at(-1);
-      const met = label === undefined ? undefined : watch.meet('commit', label);
-      if (met === undefined || typeof done !== 'function') return send.apply(this, given);
+      const fate = label === undefined ? undefined : watch.meet('commit', label);
+      if (fate === undefined || typeof done !== 'function') return send.apply(this, given);
       const answer = done as Callback;
-      if (met.fate === 'refused') {
+      if (fate === 'refused' || fate === 'deadlock') {
         transaction.undone();
-        const why = met.isRepeated ? deadlock : interrupted;
+        const why = fate === 'deadlock' ? deadlock : interrupted;
         return void setImmediate(() => answer(Object.assign(new Error('refused by a test'), why)));
       }
       const answered: Callback = (error, ...rest) => {
-        if (met.fate === 'after') die();
+        if (fate === 'after') die();
         if (error) answer(error, ...rest);
         else answer(Object.assign(new Error('the answer was lost by a test'), lost));
       };

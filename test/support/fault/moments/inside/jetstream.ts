@@ -13,21 +13,21 @@ export function watchJetStream({ JetStreamClientImpl, JsMsgImpl }: JetStream, wa
   const client = JetStreamClientImpl.prototype as { publish: Publish };
   const publish = client.publish;
   client.publish = async function (subject, ...rest) {
-    const met = watch.meet('publish', labelOf(subject));
-    if (met?.fate === 'refused') throw Object.assign(new Error('refused by a test'), { code: '503' });
+    const fate = watch.meet('publish', labelOf(subject));
+    if (fate === 'refused') throw Object.assign(new Error('refused by a test'), { code: '503' });
     const stored = await publish.call(this, subject, ...rest);
-    if (met?.fate === 'after') die();
-    if (met?.fate === 'unknown') throw Object.assign(new Error('the answer was lost by a test'), { code: 'TIMEOUT' });
+    if (fate === 'after') die();
+    if (fate === 'unknown') throw Object.assign(new Error('the answer was lost by a test'), { code: 'TIMEOUT' });
     return stored;
   };
   const message = JsMsgImpl.prototype as { ack(): void };
   const ack = message.ack;
   message.ack = function () {
-    const met = watch.meet('ack', 'events');
+    const fate = watch.meet('ack', 'events');
     // It has no answer: one that is lost is delivered again.
-    if (met?.fate === 'refused' || met?.fate === 'unknown') return;
+    if (fate === 'refused' || fate === 'unknown') return;
     ack.call(this);
-    if (met?.fate === 'after') setImmediate(die);
+    if (fate === 'after') setImmediate(die);
   };
 }
 

@@ -10,8 +10,11 @@ export interface Moment {
   readonly occurrence: number;
 }
 
-/** How a moment ends. `unknown`: it is done, and its answer is lost. */
-export type Fate = 'before' | 'after' | 'refused' | 'unknown';
+/**
+ * How a moment ends. `refused`: it is not done. `deadlock`: the server undoes it, and it may be tried again at once.
+ * `unknown`: it is done, and its answer is lost.
+ */
+export type Fate = 'before' | 'after' | 'refused' | 'deadlock' | 'unknown';
 
 /** A moment and its fate, which the next ones of its label may share. */
 export interface Armed extends Moment {
@@ -42,7 +45,7 @@ export class Watch {
    * Notes a moment and returns its fate; undefined: it happens as always. Does not return if the process is to be killed
    * before it. Whoever makes the moment calls `die` behind it if its fate is `after`.
    */
-  meet(kind: MomentKind, label: string): { readonly fate: Fate; readonly isRepeated: boolean } | undefined {
+  meet(kind: MomentKind, label: string): Fate | undefined {
     const key = `${kind} ${label}`;
     const occurrence = (this.#counts.get(key) ?? 0) + 1;
     this.#counts.set(key, occurrence);
@@ -52,7 +55,7 @@ export class Watch {
     if (occurrence < armed.occurrence || occurrence >= armed.occurrence + armed.times) return undefined;
     this.#met += 1;
     if (armed.fate === 'before') die();
-    return { fate: armed.fate, isRepeated: armed.times > 1 && occurrence === armed.occurrence };
+    return armed.fate;
   }
 }
 

@@ -30,16 +30,16 @@ export function watchWebhooks({ Client }: Undici, watch: Watch): void {
   const dispatch = methods.dispatch;
   methods.dispatch = function (request, handler) {
     const label = request.method === 'POST' ? labelOf(request.body) : undefined;
-    const met = label === undefined ? undefined : watch.meet('post', label);
-    if (met === undefined) return dispatch.call(this, request, handler);
-    if (met.fate === 'refused') {
+    const fate = label === undefined ? undefined : watch.meet('post', label);
+    if (fate === undefined) return dispatch.call(this, request, handler);
+    if (fate === 'refused') {
       setImmediate(() => handler.onResponseError?.(undefined, errorOf('ECONNREFUSED')));
       return true;
     }
     return dispatch.call(this, request, {
       onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
       onResponseStart: (controller) => {
-        if (met.fate === 'after') die();
+        if (fate === 'after') die();
         controller.abort(errorOf('ECONNRESET'));
       },
       onResponseData: () => {},

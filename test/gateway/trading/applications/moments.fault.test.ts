@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { ApplicationOutcome, Call } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { goodApplication } from '../../../support/applications.ts';
+import { callTimeout, type Partner } from '../../../support/cluster.ts';
+import { fourTypes, overRest } from '../../../support/documents.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import type { World } from '../../../support/fault/moments/world.ts';
+import { noiseJpeg } from '../../../support/images.ts';
+
+interface Case {
+  readonly partner: Partner;
+  readonly file: Buffer;
+}
+
+await describeMoments<Case>({
+  name: 'an application with its documents, which the broker decides',
+  async prepare({ cluster }) {
+    return { partner: await cluster.newPartner(), file: await noiseJpeg() };
+  },
+  async run(world, { partner, file }) {
+    const id = await apply(world, partner);
+    for (const type of fourTypes) {
+      await eventually(async () => {
+        const { restPort } = await world.gateway();
+        const sent = await overRest(restPort)({ key: partner.key, id, type, file });
+        assert.notEqual(sent.status, 500);
+        assert.equal(sent.outcome, 'delivered');
+      }, 20_000);
+    }
+    const decision = { clientApplicationId: id, outcome: ApplicationOutcome.OPEN };
+    await world.cluster.controls.decideApplication(decision, callTimeout);
+    await untilState(world, partner, id, /^opened$/);
+  },
+  async check({ cluster }, gateway, { partner: { key } }) {
+    const feed = await gateway.request('GET', '/v1/events?limit=100', { key });
+    const events: { version: number; type: string; data: { id: string } }[] = feed.body.data;
+    const versions = events.map(({ version }) => version);
+    assert.deepEqual(
+      versions,
+      [...versions.keys()].map((at) => at + 1),
+      'versions are dense',
+    );
+    const { body } = await gateway.request('GET', '/v1/applications', { key });
+    for (const application of body.data) {
+      const published = events.filter(({ data }) => data.id === application.id);
+      assert.equal(new Set(published.map(({ type }) => type)).size, published.length, 'each change makes one event');
+      assert.deepEqual(published.at(-1)?.data, application, 'the last event is what the list shows');
+      const { messages } = await cluster.controls.listMessages({ clientOrderId: application.id }, callTimeout);
+      assert.ok(
+        messages.filter(({ call }) => call === Call.SUBMIT_APPLICATION).length <= 1,
+        'it was sent once at most',
+      );
+    }
+  },
+});
+
+/** Applies until the broker has the application: one that was never placed is followed by a new one. */
+async function apply(world: World, partner: Partner): Promise<string> {
+  const body = { ...goodApplication, last_name: 'SIM-WAIT' };
+  for (let tries = 0; tries < 3; tries += 1) {
+    const answer = await world.ask(partner, 'POST', '/v1/applications', { idempotencyKey: randomUUID(), body });
+    const { id } = answer.body;
+    if (id === undefined) continue;
+    if ((await untilState(world, partner, id, /^(?!sending|uncertain)/)) === 'documents_required') return id;
+  }
+  return assert.fail('no application was placed');
+}
+
+function untilState(world: World, partner: Partner, id: string, wanted: RegExp): Promise<string> {
+  return eventually(async () => {
+    const { body } = await world.ask(partner, 'GET', `/v1/applications/${id}`);
+    assert.match(body.state, wanted);
+    return body.state as string;
+  }, 20_000);
+}
