@@ -120,9 +120,7 @@ class LedgerCheck {
   async #checkAgain({ head: { partnerId }, checked, recheck, nowMs }: CheckedLedger): Promise<boolean> {
     const { recheckAfterMs = 86_400_000 } = this.parts;
     const { after, endedAt } = recheck;
-    // One that ended later than now ended before the database's clock was set back.
-    const isDue = endedAt > nowMs || nowMs - endedAt >= recheckAfterMs;
-    if (checked === undefined || !isDue) return true;
+    if (checked === undefined || !isRecheckDue(endedAt, nowMs, recheckAfterMs)) return true;
     const walk = await this.#walk(partnerId, after);
     // It stays due until it has ended, also if it stopped at a fault and a clock is set back.
     if (walk === undefined) await this.#save(saveRecheck(partnerId, { after, endedAt: 0 }));
@@ -157,6 +155,11 @@ class LedgerCheck {
       result: undefined,
     }));
   }
+}
+
+/** Whether a ledger is checked again. A check that ended later than now ended before the database's clock was set back. */
+export function isRecheckDue(endedAt: number, nowMs: number, recheckAfterMs: number): boolean {
+  return endedAt > nowMs || nowMs - endedAt >= recheckAfterMs;
 }
 
 /** The fault of a ledger that no longer has the entry up to which it was checked. */

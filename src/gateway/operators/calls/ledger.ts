@@ -86,14 +86,20 @@ export async function walkLedger(
   if (atEnd) {
     faults.push(...headFaults(wallet, last, toBigInt(row.highest_sequence ?? 0), checked));
     const unsettled = toBigInt(row.unsettled_kobo);
-    // This version does not know whether an allocation in a state of another version is reserved.
-    const most = unsettled + toBigInt(row.unknown_kobo);
-    if (wallet.reservedKobo < unsettled || wallet.reservedKobo > most) {
+    if (!isReserveRight(wallet.reservedKobo, unsettled, toBigInt(row.unknown_kobo))) {
       const detail = `${wallet.reservedKobo} kobo are reserved, and unsettled allocations come to ${unsettled}`;
       faults.push({ kind: 'allocation', sequence: 0n, id: '', detail });
     }
   }
   return { complete: atEnd, faults: faults.slice(0, maxFaults), entries, last };
+}
+
+/**
+ * Whether a wallet reserves what its unsettled allocations need. This version does not know whether an allocation in a state of
+ * another version is reserved.
+ */
+export function isReserveRight(reservedKobo: bigint, unsettledKobo: bigint, unknownKobo: bigint): boolean {
+  return reservedKobo >= unsettledKobo && reservedKobo <= unsettledKobo + unknownKobo;
 }
 
 /**

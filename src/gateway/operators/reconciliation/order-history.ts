@@ -8,6 +8,11 @@ export interface StatementPeriod {
   readonly to: number;
 }
 
+/** Whether an instant lies in a period. */
+export function isIn({ from, to }: StatementPeriod, at: number): boolean {
+  return at >= from && at < to;
+}
+
 /** One step of an order's history, as far as a comparison needs it. */
 export interface HistoryStep extends Omit<StoredStep, 'partnerId' | 'orderId' | 'kind' | 'detail'> {
   readonly kind: string;

@@ -6,7 +6,7 @@ import { allocations } from '../../trading/allocations/table.ts';
 import { orderSteps, orders } from '../../trading/orders/table.ts';
 import { isUnsettled } from '../../trading/submission/rules.ts';
 import { byId, objectSteps } from '../../trading/submission/table.ts';
-import { afterStep, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
+import { afterStep, isIn, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
 import type { OurAllocation, OurOrder } from './rules.ts';
 import type { ComparedDay } from './table.ts';
 
@@ -119,8 +119,7 @@ export class OurObjects {
     return new Map(
       rows.map(({ id, partnerId, account, amountKobo, brokerReference: reference, state, updatedAt }) => {
         const at = decidedAt.get(id) ?? updatedAt;
-        const isDecided =
-          (state === 'booked' || state === 'rejected') && at >= this.of.period.from && at < this.of.period.to;
+        const isDecided = (state === 'booked' || state === 'rejected') && isIn(this.of.period, at);
         const terms = { account, amountKobo, reference, state };
         return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isDecided }];
       }),

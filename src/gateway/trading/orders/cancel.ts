@@ -12,7 +12,7 @@ import type { SendTimes } from '../submission/kind.ts';
 import type { Recorder } from '../submission/record.ts';
 import { isUnsettled } from '../submission/rules.ts';
 import type { OrderKind } from './kind.ts';
-import { orderStates } from './rules.ts';
+import { mayCancelBeUnderWay, orderStates } from './rules.ts';
 import type { StoredOrder } from './table.ts';
 
 const { isFinal } = orderStates;
@@ -28,9 +28,6 @@ const answers = {
   cancelled: 'the exchange confirmed the cancel',
   'too-late': 'the exchange said it was too late to cancel',
 };
-
-/** Longer than any setting gives a cancel. */
-const longestCancelMs = 300_000;
 
 export interface CancellerParts extends SendTimes {
   readonly kind: OrderKind;
@@ -120,7 +117,7 @@ export class Canceller {
     const { kind, broker, recorder, clock, clocks, clockSkewMs } = this.parts;
     const before = await recorder.change(kind, partnerId, id, () => undefined);
     const isUnclear = ({ cancelUntil }: StoredOrder) =>
-      cancelUntil !== null && !this.#mayBeUnderWay(cancelUntil, clock.realNow() - clockSkewMs);
+      cancelUntil !== null && !mayCancelBeUnderWay(cancelUntil, clock.realNow() - clockSkewMs);
     if (!kind.table.isKnown(before) || !isUnclear(before)) return { before, after: before, lookUp: undefined };
     const record = await broker.lookUpOrder(id, before.lastReport, before);
     // By a wrong clock the time of the cancel may not be over.
@@ -135,11 +132,6 @@ export class Canceller {
     return { before, after, lookUp: record.found ? 'found' : 'missing' };
   }
 
-  /** Whether a cancel has time left. A time further ahead than any cancel's was set by a wrong clock and does not count. */
-  #mayBeUnderWay(until: number, realNow: number): boolean {
-    return until > realNow && until <= realNow + longestCancelMs;
-  }
-
   #begin(order: StoredOrder): OrderChange | undefined {
     const { kind, clock, submitTimeoutMs } = this.parts;
     if (order.state === 'cancelled') return undefined;
@@ -150,7 +142,7 @@ export class Canceller {
     }
     if (isFinal(order.state)) throw tooLate(order);
     const realNow = clock.realNow();
-    if (order.cancelUntil !== null && this.#mayBeUnderWay(order.cancelUntil, realNow)) {
+    if (order.cancelUntil !== null && mayCancelBeUnderWay(order.cancelUntil, realNow)) {
       throw new ApiError('cancel_unconfirmed', {
         message: 'A cancel of this order is under way. Read the order, or send the cancel again later.',
       });

@@ -224,3 +224,11 @@ export const rejectReasonOf = rejectReasons<typeof RejectReason, keyof typeof re
   rejectSentences,
   'rejected_by_exchange',
 );
+
+/** Longer than any setting gives a cancel. */
+const longestCancelMs = 300_000;
+
+/** Whether a cancel has time left. A time further ahead than any cancel's was set by a wrong clock and does not count. */
+export function mayCancelBeUnderWay(until: number, realNow: number): boolean {
+  return until > realNow && until <= realNow + longestCancelMs;
+}

@@ -10,6 +10,11 @@ import { byId } from './table.ts';
 /** How long an Idempotency-Key is kept at least, in milliseconds. It is kept longer while its object is not final. */
 export const keyKeptMs = 30 * 86_400_000;
 
+/** Whether a key is old enough to be freed: strictly longer than the time for which it is kept. */
+export function isKeyOld(createdAt: number, now: number): boolean {
+  return createdAt < now - keyKeptMs;
+}
+
 /** The parts of a kind that the retention of its keys uses. */
 type KeptKeys = Pick<AnyKind, 'name' | 'table' | 'states'>;
 
@@ -21,7 +26,7 @@ const restMs = 5_000;
  */
 export function keyRetention(database: Database, timeOf: RemovalTime, holder: string, keys: KeptKeys): Worker {
   return removalWorker({ database, holder, timeOf, name: keyRetentionName(keys.name), restMs }, (now, most) =>
-    passOld(database, keys, now - keyKeptMs, most),
+    passOld(database, keys, now, most),
   );
 }
 
@@ -50,7 +55,7 @@ interface KeyHolder {
  */
 export function freeOldKey(table: string, object: KeyHolder, clock: Clock): Statement[] {
   const { partnerId, id, createdAt, idempotencyKey } = object;
-  if (idempotencyKey === null || createdAt >= clock.now() - keyKeptMs) return [];
+  if (idempotencyKey === null || !isKeyOld(createdAt, clock.now())) return [];
   const aheadMs = clock.now() - clock.realNow();
   return [
     statement(
@@ -69,7 +74,7 @@ function keyRetentionName(kind: string): string {
   return `${kind}-key-retention`;
 }
 
-async function passOld(database: Database, keys: KeptKeys, before: number, most: number): Promise<number> {
+async function passOld(database: Database, keys: KeptKeys, now: number, most: number): Promise<number> {
   const name = keyRetentionName(keys.name);
   const position = (await readPosition(database, name)) ?? '';
   const rows = await database.read(
@@ -77,7 +82,7 @@ async function passOld(database: Database, keys: KeptKeys, before: number, most:
   );
   const ids: string[] = [];
   for (const { id, created_at: createdAt } of rows) {
-    if ((createdAt as Date).getTime() >= before) break;
+    if (!isKeyOld((createdAt as Date).getTime(), now)) break;
     ids.push(String(id));
   }
   const last = ids.at(-1);

@@ -12,6 +12,7 @@ import { type BrokerId, type LookedUp, nameAt } from '../broker/broker.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
 import { applyFound, applyLeaseEnd, applyMissing, applyUnanswered, type Change } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
+import { isFarAhead, isSendingOver, mostBehindMs, nextLookUpAt, waitAfter } from './look-up-times.ts';
 import { PartnerRests } from './partner-rests.ts';
 import type { Recorder } from './record.ts';
 import { farAheadMs, isUnsettled } from './rules.ts';
@@ -21,8 +22,6 @@ import { isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp } fr
 const maxAtOnce = 50;
 const lookUpsAtOnce = 8;
 const pollMs = 500;
-const firstWaitMs = 500;
-const longestWaitMs = 30_000;
 
 export interface ReconcilerOptions<Row extends Submission, Report> {
   readonly broker: BrokerId;
@@ -118,7 +117,7 @@ export class Reconciler<Row extends Submission, Report> {
     const { kind, clock, clockSkewMs, recorder } = this.options;
     const before = await recorder.change(kind, partnerId, id, () => undefined);
     if (!kind.table.isKnown(before)) return { before, after: before, asked: false, isSettled: false, isKnown: false };
-    const isOver = (row: Row) => row.notAfter + clockSkewMs <= clock.realNow();
+    const isOver = (row: Row) => isSendingOver(row.notAfter, clockSkewMs, clock.realNow());
     const row = await this.#change(before, (current) =>
       isOver(current) ? applyLeaseEnd(kind, current, clock.now()) : undefined,
     );
@@ -159,9 +158,9 @@ export class Reconciler<Row extends Submission, Report> {
    */
   #leaseRanOut(row: Row): Change<Row, Report> | undefined {
     const { kind, clock } = this.options;
-    const latest = clock.realNow() + farAheadMs;
-    const isFarAhead = row.state === 'sending' && (row.checkAt ?? 0) > latest;
-    return isFarAhead ? applyUnanswered(kind, row, latest, clock.now()) : applyLeaseEnd(kind, row, clock.now());
+    const realNow = clock.realNow();
+    if (row.state !== 'sending' || !isFarAhead(row.checkAt, realNow)) return applyLeaseEnd(kind, row, clock.now());
+    return applyUnanswered(kind, row, realNow + farAheadMs, clock.now());
   }
 
   /** Its outcome is unknown, or reports about it were not applied. */
@@ -206,18 +205,13 @@ export class Reconciler<Row extends Submission, Report> {
     if ((row.lastReport ?? 0n) < asked.afterReport) return again();
     if (looked.found) return applyFound(kind, row, looked.answer, clock.now()) ?? again();
     if (!isUnsettled(row.state)) return again(); // The object was there before, so its absence now proves nothing.
-    const provableFrom = row.notAfter + clockSkewMs;
     const { notAfter, createdAt, missingSince } = row;
     const now = clock.realNow();
-    // The most by which the clock of the replica that created the object can have been behind.
-    const behindMs = Math.max(0, (missingSince ?? now) - notAfter);
+    const behindMs = mostBehindMs(missingSince, notAfter, now);
     const lastArrival = createdAt + behindMs + lateMs;
     const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival };
     const proof = missingSince !== null && isProven(absence);
-    const next = Math.max(now + waitAfter(row.checks), missingSince === null ? 0 : provableFrom + 1);
-    // If the sender's clock was ahead, `not_after` is much too late. The broker's record may have the object earlier, so we do
-    // not wait that long.
-    const nextCheckAt = Math.min(next, now + longestWaitMs);
+    const nextCheckAt = nextLookUpAt(row, clockSkewMs, now);
     const { askedAt } = asked;
     return applyMissing(kind, row, { askedAt, provesAbsence: proof, nextCheckAt }, clock.now());
   }
@@ -248,10 +242,6 @@ function noted<Row extends Submission, Report>(
 /** Why a query had no answer: a code of the catalogue or a status. Never another system's text. */
 function errorClassOf(error: unknown): string {
   return asApiError(error)?.code ?? statusOf(error) ?? 'failed';
-}
-
-function waitAfter(checks: number): number {
-  return Math.min(firstWaitMs * 2 ** Math.min(checks, 10), longestWaitMs);
 }
 
 /** How long after its `not_after` an object could still arrive at a broker that takes late ones. */

@@ -191,7 +191,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
 }
 
 /** The reports that follow a position without a gap, and the number after the first gap. */
-function inSequence<Report extends Numbered>(
+export function inSequence<Report extends Numbered>(
   reports: readonly Report[],
   position: bigint,
 ): { fresh: Report[]; gapBefore: bigint | undefined } {

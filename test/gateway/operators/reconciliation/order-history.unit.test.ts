@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import {
   afterStep,
   type HistoryStep,
+  isIn,
   newHistory,
   type OrderHistory,
   type StatementPeriod,
@@ -191,6 +192,23 @@ describe('the history of an order whose end has no time', () => {
       found.map(({ kind }) => kind),
       ['order_state'],
     );
+  });
+});
+
+describe('a period of a statement', () => {
+  it('has its first millisecond and not that of its end, nor those of the days around it', () => {
+    const dayMs = 86_400_000;
+    const day = { from: Date.parse('2026-03-02T00:00:00+01:00'), to: Date.parse('2026-03-03T00:00:00+01:00') };
+    for (const [at, isInside] of [
+      [day.from - dayMs, false],
+      [day.from - 1, false],
+      [day.from, true],
+      [day.to - 1, true],
+      [day.to, false],
+      [day.to + dayMs - 1, false],
+    ] as const) {
+      assert.equal(isIn(day, at), isInside, new Date(at).toISOString());
+    }
   });
 });
 

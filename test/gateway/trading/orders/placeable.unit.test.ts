@@ -13,6 +13,17 @@ describe('what the instrument makes certain of an order', () => {
     assert.equal(reasonByBand(order(null), band), undefined);
   });
 
+  it('holds for a band of one price, and for one that begins at 1 kobo', () => {
+    const [one, least] = [
+      { lowerPriceKobo: 900n, upperPriceKobo: 900n },
+      { ...band, lowerPriceKobo: 1n },
+    ];
+    assert.equal(reasonByBand(order(900n), one), undefined);
+    for (const price of [899n, 901n]) assert.equal(reasonByBand(order(price), one), 'price_outside_band');
+    assert.equal(reasonByBand(order(1n), least), undefined);
+    assert.equal(reasonByBand(order(1_101n), least), 'price_outside_band');
+  });
+
   it('is nothing if the broker states no band, or one that cannot be', () => {
     for (const lowerPriceKobo of [0n, -1n, 1_101n]) {
       assert.equal(reasonByBand(order(1n), { ...band, lowerPriceKobo }), undefined);
@@ -28,7 +39,8 @@ describe('what the instrument makes certain of an order', () => {
     const listed = { tickSizes, lotSize: 1n };
     for (const price of [499n, 500n, 505n, 9_995n, 10_010n])
       assert.equal(reasonByList(order(price), listed), undefined);
-    for (const price of [501n, 9_999n, 10_005n]) assert.equal(reasonByList(order(price), listed), 'price_off_tick');
+    for (const price of [501n, 9_999n, 10_001n, 10_005n])
+      assert.equal(reasonByList(order(price), listed), 'price_off_tick');
     assert.equal(reasonByList(order(null), listed), undefined);
   });
 

@@ -5,6 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   applyReport,
   countedKobo,
+  mayCancelBeUnderWay,
   type OrderFacts,
   type OrderStateName,
   orderStates,
@@ -248,5 +249,19 @@ describe('order rules', () => {
         }
       }),
     );
+  });
+});
+
+describe('a cancel that was sent', () => {
+  it('may be under way until the millisecond at which its time is over, if no wrong clock set it', () => {
+    for (const [aheadMs, mayBe] of [
+      [-1, false],
+      [0, false],
+      [1, true],
+      [300_000, true],
+      [300_001, false],
+    ] as const) {
+      assert.equal(mayCancelBeUnderWay(now + aheadMs, now), mayBe, `${aheadMs} ms ahead`);
+    }
   });
 });
