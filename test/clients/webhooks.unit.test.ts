@@ -192,3 +192,25 @@ describe('the secret of the client for TypeScript', () => {
     }
   });
 });
+
+describe('the time of a webhook', () => {
+  it('may be five minutes from the clock, or what the caller allows, before and ahead', async () => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const body = '{"type":"order.filled"}';
+    const sentAt = 1_770_000_000_000;
+    const headers = await signWebhook(secret, 'evt_1', body, sentAt);
+    for (const [offMs, toleranceSeconds, isInTime] of [
+      [300_000, undefined, true],
+      [300_001, undefined, false],
+      [0, 0, true],
+      [1, 0, false],
+      [10_000, 10, true],
+      [10_001, 10, false],
+    ] as const) {
+      for (const now of [sentAt + offMs, sentAt - offMs]) {
+        const error = await verifyWebhook(secret, headers, body, { now, toleranceSeconds }).catch((one) => one);
+        assert.equal(/too old/.test(String(error)), !isInTime, `${now - sentAt} ms, ${toleranceSeconds} s: ${error}`);
+      }
+    }
+  });
+});

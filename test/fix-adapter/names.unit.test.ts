@@ -110,3 +110,20 @@ describe('the names of orders and cancels at an exchange', () => {
     assert.equal(applyReject(fixMessage({ 372: 'F' }, 'j'), { ...context, name: one.slice(4) }).cancel?.id, cancelId);
   });
 });
+
+describe('the number of a cancel', () => {
+  it('is from 1 to 9,999, in long names and in short ones', () => {
+    for (const max of [20, 70]) {
+      for (const [count, hasName] of [
+        [0, false],
+        [1, true],
+        [maxCancels, true],
+        [maxCancels + 1, false],
+      ] as const) {
+        const name = cancelName(one, count, max);
+        assert.equal(name !== undefined, hasName, `${count} of ${max} characters`);
+        if (name !== undefined) assert.deepEqual([isCancelName(name), orderIdOfName(name)], [true, one]);
+      }
+    }
+  });
+});

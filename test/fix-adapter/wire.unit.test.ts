@@ -5,7 +5,7 @@ import { lengthOf } from '../../src/fix-adapter/wire/data-fields.ts';
 import { type Framed, Framing } from '../../src/fix-adapter/wire/framing.ts';
 import { checkSum, decode, encode, type Field } from '../../src/fix-adapter/wire/message.ts';
 import { wholeNumber, wholeQuantity } from '../../src/fix-adapter/wire/numbers.ts';
-import { toKobo, toPrice } from '../../src/fix-adapter/wire/prices.ts';
+import { isAverage, toKobo, toPrice } from '../../src/fix-adapter/wire/prices.ts';
 import { readUtcTimestamp, utcTimestamp } from '../../src/fix-adapter/wire/times.ts';
 
 const value = fc.stringMatching(/^[ -~]{1,20}$/);
@@ -346,6 +346,61 @@ describe('a time of the session', () => {
     assert.equal(readUtcTimestamp('20261123-09:30:00.123456789'), Date.UTC(2026, 10, 23, 9, 30, 0, 123));
     for (const wrong of ['2026-11-23', '20261323-09:30:00', '20261123-25:30:00', '', undefined]) {
       assert.equal(readUtcTimestamp(wrong), undefined);
+    }
+  });
+});
+
+describe('the bounds of numbers and prices', () => {
+  it('let a number have 64 characters with its zeros, and 15 digits without them', () => {
+    const padded = (digits: string, length: number) => digits.padStart(length, '0');
+    assert.equal(wholeNumber(padded('7', 64)), 7);
+    assert.equal(wholeNumber(padded('7', 65)), undefined);
+    assert.equal(wholeNumber('9'.repeat(15)), 999_999_999_999_999);
+    assert.equal(wholeNumber('9'.repeat(16)), undefined);
+    assert.equal(wholeQuantity(padded('7', 64)), 7n);
+    assert.equal(wholeQuantity(padded('7', 65)), undefined);
+    assert.equal(wholeQuantity('9'.repeat(18)), 10n ** 18n - 1n);
+    assert.equal(wholeQuantity('9'.repeat(19)), undefined);
+  });
+
+  it('let a price be from 1 kobo to 100 million naira', () => {
+    for (const [text, unit, kobo] of [
+      ['0', 'kobo', undefined],
+      ['1', 'kobo', 1n],
+      ['10000000000', 'kobo', 10_000_000_000n],
+      ['10000000001', 'kobo', undefined],
+      ['0.00', 'naira', undefined],
+      ['0.01', 'naira', 1n],
+      ['100000000.00', 'naira', 10_000_000_000n],
+      ['100000000.01', 'naira', undefined],
+    ] as const) {
+      assert.equal(toKobo(text, unit), kobo, `${text} ${unit}`);
+    }
+  });
+
+  it('let an average be off by one kobo for each share, or by one of its last digit if that is coarser', () => {
+    // 3 shares for 300 kobo.
+    for (const [text, unit, isRight] of [
+      ['0.99', 'naira', true],
+      ['1.01', 'naira', true],
+      ['0.989', 'naira', false],
+      ['1.011', 'naira', false],
+      ['0.990', 'naira', true],
+      ['1.010', 'naira', true],
+      ['1.1', 'naira', true],
+      ['1.2', 'naira', false],
+      ['0.9', 'naira', true],
+      ['0.8', 'naira', false],
+      ['2', 'naira', true],
+      ['3', 'naira', false],
+      ['101', 'kobo', true],
+      ['102', 'kobo', false],
+      ['99', 'kobo', true],
+      ['98', 'kobo', false],
+      ['100.9', 'kobo', true],
+      ['101.1', 'kobo', false],
+    ] as const) {
+      assert.equal(isAverage(text, unit, 300n, 3n), isRight, `${text} ${unit}`);
     }
   });
 });

@@ -33,6 +33,12 @@ const ours: readonly (readonly [string, Copied, KnownOrder])[] = [
   ['its OrderID without a time, on the day when it came', copy({ tradedAt: null }), order()],
   ['a later day of a good-till-cancelled order', copy({ tradedAt: nextDay }), gtc()],
   ['the last day of a good-till-cancelled order', copy({ tradedAt: nextDay + 3_600_000 }), gtc({ endedAt: nextDay })],
+  ['the last millisecond of a good-till-cancelled order', copy({ tradedAt: nextDay }), gtc({ endedAt: nextDay })],
+  [
+    'a day before a good-till-cancelled order ended',
+    copy({ tradedAt: nextDay }),
+    gtc({ endedAt: nextDay + 86_400_000 }),
+  ],
   ['a bust on the same day', bust({ execRefId: 'e9' }), order()],
   ['a bust on a later day of a trade that was booked', bust({ at: nextDay }), order()],
   ['a bust on a later day that states the day of the trade', bust({ at: nextDay, tradedAt: sameDay }), order()],
