@@ -37,6 +37,33 @@ class Calls(WithGateway):
             self.assertEqual(caught.exception.call.idempotency_key, "mine")
             self.assertFalse(caught.exception.call.is_outcome_unknown)
 
+    def test_the_wait_doubles_up_to_ten_seconds_and_lies_between_half_of_it_and_all_of_it(self) -> None:
+        for attempt, seconds in ((1, 0.5), (2, 1.0), (5, 8.0), (6, 10.0), (7, 10.0), (1_000, 10.0)):
+            waits = [wait_before_repeat(Failure(500), "GET", False, attempt, lambda: drawn) for drawn in (0.0, 1.0)]
+            self.assertEqual(waits, [seconds / 2, seconds])
+        asked = Failure(503, "another", 60)
+        self.assertEqual([wait_before_repeat(asked, "GET", False, 1, lambda: drawn) for drawn in (0.0, 1.0)], [60.0, 75.0])
+        self.assertEqual(wait_before_repeat(Failure(503, "another", 0), "GET", False, 3, lambda: 1.0), 2.0)
+
+    def test_the_status_decides_what_is_sent_again_and_what_stays_unknown(self) -> None:
+        for status, is_repeated, is_unknown in (
+            (399, False, True),
+            (400, False, False),
+            (407, False, False),
+            (408, True, True),
+            (409, False, False),
+            (429, True, False),
+            (499, False, False),
+            (500, True, True),
+            (599, True, True),
+        ):
+            failure = Failure(status)
+            self.assertEqual(wait_before_repeat(failure, "GET", False, 1) is not None, is_repeated, status)
+            self.assertEqual(leaves_unknown(failure), is_unknown, status)
+        for status, retry_after, is_repeated in ((499, None, False), (500, None, True), (503, None, False), (503, 0, True)):
+            failure = Failure(status, "another", retry_after)
+            self.assertEqual(wait_before_repeat(failure, "GET", False, 1) is not None, is_repeated, failure)
+
     def test_a_key_is_never_made_twice(self) -> None:
         self.gateway.answers = [None]
         with self.assertRaises(marina.NoAnswerError) as caught:
@@ -158,6 +185,23 @@ class Webhooks(unittest.TestCase):
         for wrong in (right[3:], right + "A", "x" + right, right.replace("v1,", "v2,"), right.replace("v1,", "v1a,")):
             with self.assertRaises(marina.WebhookVerificationError):
                 marina.verify_webhook(SECRET, {**good, "webhook-signature": wrong}, BODY)
+
+    def test_a_webhook_may_be_five_minutes_old_or_ahead_and_not_a_moment_more(self) -> None:
+        sent = marina.sign_webhook(SECRET, "msg_1", BODY, now=1_000_000)
+        for off, tolerance, is_in_time in (
+            (300.0, {}, True),
+            (300.001, {}, False),
+            (0.0, {"tolerance_seconds": 0.0}, True),
+            (0.001, {"tolerance_seconds": 0.0}, False),
+            (10.0, {"tolerance_seconds": 10.0}, True),
+            (10.001, {"tolerance_seconds": 10.0}, False),
+        ):
+            for now in (1_000_000 - off, 1_000_000 + off):
+                if is_in_time:
+                    marina.verify_webhook(SECRET, sent, BODY, now=now, **tolerance)
+                else:
+                    with self.assertRaisesRegex(marina.WebhookVerificationError, "too old"):
+                        marina.verify_webhook(SECRET, sent, BODY, now=now, **tolerance)
 
     def test_a_time_that_is_no_number_makes_no_old_webhook_good(self) -> None:
         old = marina.sign_webhook(SECRET, "msg_1", BODY, now=1_000)

@@ -59,6 +59,11 @@ export class DatabaseProbe {
 /** Rows that are removed by age are far older than a day, so a smaller difference does no harm. */
 const maxApartMs = 3_600_000;
 
+/** The earlier of our time and the database's, whose clock is so far ahead of ours. Undefined if they are too far apart. */
+export function earlierTime(now: number, databaseAheadMs: number): number | undefined {
+  return Math.abs(databaseAheadMs) < maxApartMs ? now + Math.min(0, databaseAheadMs) : undefined;
+}
+
 /**
  * The time for removing old rows: the earlier of ours and the database's. Undefined unless the two agree and ours is not
  * known to differ from the broker's. Otherwise keys could be forgotten too early, and repeated requests be sent again.
@@ -78,10 +83,10 @@ export function removalTime(options: {
     // Read first: a clock that jumps after this has no effect.
     const now = clock.now();
     const { aheadMs } = await readDatabaseClock(database, clock);
-    const isRight = Math.abs(aheadMs) < maxApartMs && brokerClocks.known !== 'apart';
-    if (isRight) {
+    const earlier = brokerClocks.known === 'apart' ? undefined : earlierTime(now, aheadMs);
+    if (earlier !== undefined) {
       doubting.delete(worker);
-      return now + Math.min(0, aheadMs);
+      return earlier;
     }
     if (!doubting.has(worker)) log.error({ worker, databaseAheadMs: aheadMs }, 'a clock is wrong: nothing is removed');
     doubting.add(worker);

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { checkFeedOptions } from '../../clients/typescript/src/pages.ts';
+import { leavesUnknown, waitBeforeRepeat } from '../../clients/typescript/src/retries.ts';
+
+const get = { method: 'GET', takesKey: false } as const;
+const post = { method: 'POST', takesKey: false } as const;
+const failure = (status: number, more: { code?: string; retryAfterSeconds?: number } = {}) => ({
+  ...{ status, code: undefined, retryAfterSeconds: undefined },
+  ...more,
+});
+const waitOf = (attempt: number, random: number, retryAfterSeconds?: number) =>
+  waitBeforeRepeat(failure(503, { code: 'service_unavailable', retryAfterSeconds }), get, attempt, () => random);
+
+describe('the wait of the client for TypeScript before it repeats a request', () => {
+  it('doubles from attempt to attempt up to a bound, and lies between half of it and all of it', () => {
+    const [first] = [waitBeforeRepeat(failure(500), get, 1, () => 1) ?? 0];
+    const waits = [1, 2, 3].map((attempt) => waitBeforeRepeat(failure(500), get, attempt, () => 1));
+    assert.deepEqual(waits, [first, first * 2, first * 4]);
+    const [late, later] = [30, 31].map((attempt) => waitBeforeRepeat(failure(500), get, attempt, () => 1));
+    assert.equal(late, later);
+    for (const attempt of [1, 2, 30]) {
+      const most = waitBeforeRepeat(failure(500), get, attempt, () => 1) ?? 0;
+      assert.equal(
+        waitBeforeRepeat(failure(500), get, attempt, () => 0),
+        most / 2,
+      );
+    }
+  });
+
+  it('is as long as the gateway asks for and a quarter more at most, and never shorter than its own', () => {
+    assert.equal(waitOf(1, 0, 60), 60_000);
+    assert.equal(waitOf(1, 1, 60), 75_000);
+    assert.equal(
+      waitOf(3, 1, 0),
+      waitBeforeRepeat(failure(500), get, 3, () => 1),
+    );
+  });
+
+  it('comes after a 408 or a 5xx without a code, and after no other answer without one', () => {
+    for (const [status, isRepeated] of [
+      [400, false],
+      [407, false],
+      [408, true],
+      [409, false],
+      [429, true],
+      [499, false],
+      [500, true],
+      [599, true],
+    ] as const) {
+      assert.equal(waitBeforeRepeat(failure(status), get, 1) !== undefined, isRepeated, `${status}`);
+      if (status !== 429) assert.equal(waitBeforeRepeat(failure(status), post, 1), undefined, `POST, ${status}`);
+    }
+  });
+
+  it('comes after a 503 with a code only if it says when', () => {
+    for (const [status, retryAfterSeconds, isRepeated] of [
+      [499, undefined, false],
+      [500, undefined, true],
+      [502, undefined, true],
+      [503, undefined, false],
+      [503, 0, true],
+      [504, undefined, true],
+    ] as const) {
+      const answer = failure(status, { code: 'another', retryAfterSeconds });
+      assert.equal(waitBeforeRepeat(answer, get, 1) !== undefined, isRepeated, `${status}`);
+    }
+  });
+
+  it('leaves unknown what an answer outside 400 to 499 says nothing of', () => {
+    for (const [status, isUnknown] of [
+      [399, true],
+      [400, false],
+      [407, false],
+      [408, true],
+      [409, false],
+      [499, false],
+      [500, true],
+    ] as const) {
+      assert.equal(leavesUnknown(failure(status)), isUnknown, `${status}`);
+    }
+    assert.equal(leavesUnknown(failure(408, { code: 'another' })), false);
+  });
+});
+
+describe('the options of an event feed of the client for TypeScript', () => {
+  it('have a limit from 1 to 100', () => {
+    for (const [limit, isRight] of [
+      [0, false],
+      [1, true],
+      [1.5, false],
+      [100, true],
+      [101, false],
+    ] as const) {
+      const check = () => checkFeedOptions({ limit });
+      if (isRight) assert.doesNotThrow(check, `${limit}`);
+      else assert.throws(check, /from 1 to 100/, `${limit}`);
+    }
+  });
+});
