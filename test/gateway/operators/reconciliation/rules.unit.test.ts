@@ -130,6 +130,21 @@ describe('what two sides have of one order', () => {
     assert.deepEqual(kinds(compare([...mine, trade('4', 10, 5, 1)])), ['trade_extra']);
   });
 
+  it('compares as many trades as are kept one by one, and one more by their sums', () => {
+    // Both sides have 4 shares for 26 kobo.
+    const own = [trade('1', 1, 5), trade('2', 3, 7)];
+    const theirs = [trade('1', 1, 8), trade('2', 3, 6)];
+    const rest = (count: number) => Array.from({ length: count - 2 }, () => trade('3', 1, 6));
+    for (const [count, isFound] of [
+      [maxTrades, true],
+      [maxTrades + 1, false],
+    ] as const) {
+      const mine = { ...ours, trades: tradesOf([...own, ...rest(count)]) };
+      const found = compareOrder('o', mine, stated, tradesOf([...theirs, ...rest(count)]), account);
+      assert.equal(found.length > 0, isFound, `${count} trades`);
+    }
+  });
+
   it('compares more trades than are kept by their sums', () => {
     const one = trade('1', 1, 5);
     const many = { listed: [one], count: maxTrades + 1, quantity: BigInt(maxTrades + 1), valueKobo: 5n };

@@ -115,4 +115,37 @@ describe("the size of a broker's statement", () => {
     assert.equal(withOrder({ quantity: 0n }), 'a record is impossible');
     assert.equal(withOrder({ filledQuantity: -1n }), 'a record is impossible');
   });
+
+  it('has trades of at least one share for one kobo, and allocations of at least one kobo', () => {
+    const trade = {
+      ...{ id: 'T1', account: 'ACC1', symbol: 'DANGCEM', side: Side.BUY, quantity: 1n, priceKobo: 1n },
+      executedAt: timestampFromMs(from),
+    };
+    const allocation = {
+      ...{ clientAllocationId: 'alc_1', account: 'ACC1', amountKobo: 1n, outcome: AllocationOutcome.BOOKED },
+      at: timestampFromMs(from),
+    };
+    const wrongTrade = (changes: object) =>
+      wrongIn(create(GetStatementResponseSchema, { ...page, trades: [{ ...trade, ...changes }] }), {
+        ...{ ...place, section: StatementSection.TRADES },
+      });
+    const wrongAllocation = (changes: object) =>
+      wrongIn(create(GetStatementResponseSchema, { ...page, allocations: [{ ...allocation, ...changes }] }), {
+        ...{ ...place, section: StatementSection.ALLOCATIONS },
+      });
+    const first = Date.UTC(2000, 0, 1);
+    for (const answer of [wrongTrade({}), wrongTrade({ executedAt: timestampFromMs(first) }), wrongAllocation({})]) {
+      assert.equal(answer, undefined);
+    }
+    for (const answer of [
+      wrongTrade({ quantity: 0n }),
+      wrongTrade({ priceKobo: 0n }),
+      wrongTrade({ executedAt: timestampFromMs(first - 1) }),
+      wrongTrade({ executedAt: timestampFromMs(to) }),
+      wrongAllocation({ amountKobo: 0n }),
+      wrongAllocation({ at: timestampFromMs(to) }),
+    ]) {
+      assert.equal(answer, 'a record is impossible');
+    }
+  });
 });

@@ -52,6 +52,20 @@ describe('the notes that go out with submissions', () => {
     assert.deepEqual([none, neither], [null, null]);
   });
 
+  it('have instants from the start of 2000 to the end of 2199', () => {
+    const [first, last] = [Date.UTC(2000, 0, 1), Date.UTC(2200, 0, 1)];
+    for (const [at, isInstant] of [
+      [first - 1, false],
+      [first, true],
+      [last, true],
+      [last + 1, false],
+    ] as const) {
+      const read = () => new FactReader({ at }).instant('at');
+      if (isInstant) assert.equal(read(), at);
+      else assert.throws(read, UnreadableNote, `${at}`);
+    }
+  });
+
   it('notes of others are none of ours: too long, or not sealed for the object', () => {
     assert.equal(notes.read(row.id, Buffer.alloc(2_049, 1)), undefined);
     assert.equal(notes.read(row.id, Buffer.from('their own')), undefined);
