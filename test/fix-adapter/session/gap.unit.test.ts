@@ -141,6 +141,21 @@ describe('the numbers of the other side', () => {
     assert.equal(behind.moveTo({ number: 6, to: 7, isPossDup: false }, 0).passesOver, false, 'behind what was missing');
   });
 
+  it('remember 10,000 administrative messages, and pass over what lies beyond them', () => {
+    for (const [count, passesOver] of [
+      [10_000, false],
+      [10_001, true],
+    ] as const) {
+      const incoming = begin();
+      for (let each = 0; each < count; each += 1) incoming.comesEarly(5 + each, true, 0);
+      assert.equal(
+        incoming.moveTo({ number: 5, to: 5 + count, isPossDup: true }, 0).passesOver,
+        passesOver,
+        `${count}`,
+      );
+    }
+  });
+
   it('are all received in the end, whatever the other side resends at once and fills', () => {
     fc.assert(
       fc.property(
