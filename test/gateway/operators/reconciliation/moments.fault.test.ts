@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { reconciliationBreaks, reconciliationRuns } from '../../../../src/gateway/operators/reconciliation/table.ts';
+import { statement } from '../../../../src/gateway/store/statement.ts';
+import { StatementLie } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { lagosDay, nextLagosMidnight } from '../../../../src/kit/clock.ts';
+import { callTimeout, type Partner } from '../../../support/cluster.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { checkEverything } from '../../../support/fault/checker.ts';
+import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import type { World } from '../../../support/fault/moments/world.ts';
+
+/** A day with an order, about which the broker's statement is wrong. */
+interface Case {
+  readonly partner: Partner;
+  readonly day: string;
+}
+
+const days = new WeakMap<World, Promise<Case>>();
+
+await describeMoments<Case>({
+  name: "a day that is compared with the broker's statement",
+  async prepare(world) {
+    const one = days.get(world) ?? endDay(world);
+    days.set(world, one);
+    return one;
+  },
+  async run(world, { day }) {
+    const before = (await runsOf(world, day)).length;
+    await world.operate((admin) => admin.diagnostics.reconcileDay({ day, reason: 'a test' }, admin.options));
+    await eventually(async () => {
+      // A gateway that was killed is followed by the next one.
+      await world.gateway();
+      const runs = await runsOf(world, day);
+      // A run that failed is tried again after some minutes.
+      if (runs.some(({ state, nextAt }) => state !== 'complete' && nextAt !== null)) await advance(world, 60);
+      assert.ok(runs.length > before, 'a run was made');
+      assert.ok(
+        runs.every(({ state }) => state === 'complete'),
+        'every run has ended',
+      );
+    }, 30_000);
+  },
+  async check(world, gateway, { partner, day }) {
+    const last = (await runsOf(world, day)).at(-1);
+    assert.equal(Number(last?.breaks), 3);
+    const query = statement('SELECT * FROM reconciliation_breaks WHERE day = ?', day);
+    const breaks = (await world.cluster.database.read(query)).map(reconciliationBreaks.all.read);
+    const kinds = breaks.filter(({ isOpen }) => isOpen).map(({ kind }) => kind);
+    assert.deepEqual(kinds.toSorted(), ['cash', 'order_extra', 'order_missing'], 'each break is there once');
+    const items = statement('SELECT * FROM reconciliation_items');
+    assert.deepEqual(await world.cluster.database.read(items), [], "the statement's records are removed");
+    await checkEverything(world.cluster, gateway, [partner]);
+  },
+});
+
+/** Trades, and lets the day end. */
+async function endDay(world: World): Promise<Case> {
+  const partner = await world.cluster.newPartner();
+  await world.cluster.fund(partner, 1_000_000n);
+  const gateway = await world.gateway();
+  const { body } = await gateway.place(partner, { symbol: 'SIM-REST' });
+  assert.equal((await gateway.allocate(partner, { amount_kobo: 5_000 })).status, 201);
+  const day = await world.operate(async ({ diagnostics, clock, options }) => {
+    const now = Number((await diagnostics.getStatus({}, options)).now?.seconds) * 1_000;
+    const seconds = BigInt(Math.ceil((nextLagosMidnight(now) - now) / 1_000) + 1_800);
+    await clock.advanceClock({ by: { seconds, nanos: 0 } }, options);
+    return lagosDay(now);
+  });
+  const { account } = partner;
+  const lies = [
+    { lie: StatementLie.ORDER_EXTRA, account, symbol: 'SIM-REST' },
+    { lie: StatementLie.ORDER_MISSING, clientId: body.id },
+    { lie: StatementLie.CASH, account },
+  ];
+  await eventually(async () => {
+    const runs = await runsOf(world, day);
+    assert.deepEqual(
+      runs.map(({ state }) => state),
+      ['complete'],
+      'the day is compared by itself',
+    );
+  }, 30_000);
+  for (const one of lies) await world.cluster.controls.lieInStatements({ ...one, day }, callTimeout);
+  return { partner, day };
+}
+
+async function advance(world: World, seconds: number): Promise<void> {
+  const by = { seconds: BigInt(seconds), nanos: 0 };
+  await world.operate((admin) => admin.clock.advanceClock({ by }, admin.options));
+}
+
+async function runsOf({ cluster }: World, day: string) {
+  const query = statement('SELECT * FROM reconciliation_runs WHERE day = ? ORDER BY number', day);
+  return (await cluster.database.read(query)).map(reconciliationRuns.all.read);
+}
