@@ -44,6 +44,21 @@ describe('what the instrument makes certain of an order', () => {
     assert.equal(reasonByList(order(null), listed), undefined);
   });
 
+  it('is by the tick that begins at the price itself', () => {
+    const steps = [
+      { fromPriceKobo: 0n, tickSizeKobo: 1n },
+      { fromPriceKobo: 503n, tickSizeKobo: 5n },
+    ] as never;
+    for (const [price, reason] of [
+      [502n, undefined],
+      [503n, 'price_off_tick'],
+      [504n, 'price_off_tick'],
+      [505n, undefined],
+    ] as const) {
+      assert.equal(reasonByList(order(price), { tickSizes: steps, lotSize: 1n }), reason, `${price}`);
+    }
+  });
+
   it('is a rejection for a quantity off the lot, of a market order too', () => {
     const listed = { tickSizes, lotSize: 100n };
     assert.equal(reasonByList(order(null, 200n), listed), undefined);
