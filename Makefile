@@ -18,7 +18,7 @@ CHANGELOG.md LICENSE .npmrc tsconfig.json tsconfig.build.json package.json packa
 # Made of the protos, their comments and src/site.
 OPENAPI := src/gen/openapi.json
 
-.PHONY: help run demo drill verify-ledger test test-fault test-fix test-cluster test-scale mutants check bench build generate openapi config broker-check clean node
+.PHONY: help run demo drill verify-ledger test test-all test-fault test-fix test-cluster test-scale mutants check bench build generate openapi config broker-check clean node
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ verify-ledger: $(PACKAGES) $(GENERATED) ## Prove the ledgers of the running sand
 
 test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests on servers of their own
 	@exec $(NODE) test/run.ts unit integration e2e
+
+test-all: $(PACKAGES) ## Run all tests that are not in `.ci/run`, for hours; keeps the output of each part
+	@exec .ci/all
 
 test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped servers, hostile clients
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts fault
