@@ -19,6 +19,7 @@ import { createKey, secretKey } from './keys.ts';
 import { creditWallet } from './ledger.ts';
 import { patient } from './patience.ts';
 import { createTestDatabase, type TestDatabase, testServers } from './servers.ts';
+import { checkWorld, partsAtWork, type WorldPart } from './world.ts';
 
 export const operatorToken = 'test-operator-token-0123456789';
 
@@ -74,7 +75,8 @@ export interface TestGateway {
   allocate(partner: TestPartner, allocation: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
   /** Ends the simulator, and waits until the gateway knows that its broker is away. */
   stopBroker(): Promise<void>;
-  stop(): Promise<void>;
+  /** Checks the world (`checkWorld`), but for the parts that it leaves in disorder on purpose, and ends everything. */
+  stop(left?: readonly WorldPart[]): Promise<void>;
 }
 
 const allFeatures = [Feature.ACCOUNT_OPENING];
@@ -168,10 +170,19 @@ export async function startGateway(
     level: config.logLevel,
     destination: { write: (line) => void logged.push(line) },
   });
-  const app = await startApp(config, log);
+  const started = await startApp(config, log);
+  let isStopped = false;
+  const app: App = {
+    ...started,
+    stop: () => {
+      isStopped = true;
+      return started.stop();
+    },
+  };
   const database = await openDatabase({ url: gatewayDatabase.url, environment: config.environment, poolSize: 4 });
   const controls = createGrpcClient(Controls, `127.0.0.1:${simulator.port}`, {}, controlsCredentials);
   const rest = restCaller(app);
+  let isBrokerStopped = false;
 
   return {
     app,
@@ -209,20 +220,31 @@ export async function startGateway(
         body: { account: partner.account, amount_kobo: 1_000, ...allocation },
       }),
     async stopBroker() {
+      isBrokerStopped = true;
       await simulator.close();
       await eventually(async () => {
         const ready = await fetch(`http://127.0.0.1:${app.opsPort}/readyz`);
         assert.match(await ready.text(), /the broker cannot be reached/);
       });
     },
-    async stop() {
-      await app.stop();
-      const denied = logged.filter((line) => line.includes(`"errno":${accessDenied}`));
-      assert.deepEqual(denied, [], 'a statement needs a right that docs/deploy/rights.sql does not give');
-      controls.close();
-      await simulator.close();
-      await database.close();
-      await Promise.all([gatewayDatabase.drop(), simulatorDatabase.drop()]);
+    async stop(left = []) {
+      const world = { database, controls, opsPort: app.opsPort };
+      const unable = isStopped ? partsAtWork : isBrokerStopped ? (['exchange'] as const) : [];
+      try {
+        await checkWorld(world, [...left, ...unable]);
+      } finally {
+        await end();
+      }
     },
   };
+
+  async function end(): Promise<void> {
+    await app.stop();
+    const denied = logged.filter((line) => line.includes(`"errno":${accessDenied}`));
+    controls.close();
+    await simulator.close();
+    await database.close();
+    await Promise.all([gatewayDatabase.drop(), simulatorDatabase.drop()]);
+    assert.deepEqual(denied, [], 'a statement needs a right that docs/deploy/rights.sql does not give');
+  }
 }

@@ -2,6 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { ServiceError } from '@grpc/grpc-js';
 import { type GatewaySurroundings, operatorToken, startGateway, type TestGateway } from './gateway.ts';
 import { ReflectedClient } from './reflected.ts';
+import type { WorldPart } from './world.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
 export type Found = any;
@@ -18,9 +19,10 @@ export class TestOperator {
     return new TestOperator(gateway, await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`));
   }
 
-  async stop(): Promise<void> {
+  /** `left`: what the test leaves in disorder on purpose (`checkWorld`). */
+  async stop(left?: readonly WorldPart[]): Promise<void> {
     this.client.close();
-    await this.gateway.stop();
+    await this.gateway.stop(left);
   }
 
   call(name: string, request: JsonObject = {}): Promise<Found> {

@@ -6,6 +6,7 @@ import { adminClient } from './admin.ts';
 import { eventually } from './eventually.ts';
 import { callTimeout, type GatewaySurroundings } from './gateway.ts';
 import { type Found, TestOperator } from './operator.ts';
+import type { WorldPart } from './world.ts';
 
 const minuteMs = 60_000;
 
@@ -96,7 +97,8 @@ export class Reconciling {
     }
   }
 
-  stop(): Promise<void> {
-    return this.operator.stop();
+  /** `left`: what the test leaves in disorder on purpose (`checkWorld`). */
+  stop(left?: readonly WorldPart[]): Promise<void> {
+    return this.operator.stop(left);
   }
 }

@@ -15,7 +15,8 @@ describe('an operations port with a token', () => {
     files = await CertificateFiles.make();
     gateway = await startGateway({ MARINA_OPS_TOKEN_FILE: files.put('token', `${former}\n`) });
   });
-  after(() => gateway.stop());
+  // The metrics of these gateways ask for a token.
+  after(() => gateway.stop(['use']));
 
   async function ask(path: string, token?: string): Promise<{ status: number; text: string }> {
     const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` };
@@ -60,7 +61,8 @@ describe("an operations port with clients' certificates", () => {
       MARINA_OPS_TLS_CLIENT_CRL_FILE: files.put('revoked.pem', await files.clients.revoke([])),
     });
   });
-  after(() => gateway.stop());
+  // The metrics of these gateways ask for a token.
+  after(() => gateway.stop(['use']));
 
   function ask(path: string, given: RequestOptions = {}): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
@@ -116,7 +118,7 @@ describe("an operations port with clients' certificates", () => {
       const own = { cert: readFileSync(files.client.certificate), key: readFileSync(files.client.key), port };
       assert.deepEqual([await ask('/metrics', own), await ask('/livez', own)], [401, 200]);
     } finally {
-      await other.stop();
+      await other.stop(['use']);
     }
   });
 });

@@ -22,7 +22,8 @@ describe("the broker's reports about an order that is not stored here", () => {
       exchange.close();
     }
   });
-  after(() => operator.stop());
+  // The exchange has orders that are not stored here.
+  after(() => operator.stop(['exchange']));
 
   const list = (request = {}) =>
     operator.call('Diagnostics.ListUnclaimedReports', { kind: 'UNCLAIMED_KIND_ORDER', ...request });

@@ -16,7 +16,8 @@ describe('a wallet', { concurrency: 4 }, () => {
   });
   after(async () => {
     admin.close();
-    await gateway.stop();
+    // A wallet is falsified here.
+    await gateway.stop(['ledgers']);
   });
 
   const credit = (partner: TestPartner, amountKobo: bigint, bankReference: string) =>

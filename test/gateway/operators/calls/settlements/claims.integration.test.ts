@@ -26,7 +26,8 @@ describe('what a settlement names of the broker is settled for one object only',
   });
   after(async () => {
     operators.close();
-    await gateway.stop();
+    // Operators settle here what the exchange knows nothing of.
+    await gateway.stop(['exchange']);
   });
 
   const now = () => new Date().toISOString();

@@ -37,7 +37,8 @@ describe('what two operators settle by evidence', () => {
   });
   after(async () => {
     operators.close();
-    await gateway.stop();
+    // Operators settle here against what the exchange has.
+    await gateway.stop(['exchange']);
     await receiver.close();
   });
 

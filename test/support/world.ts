@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
+import type { Database } from '../../src/gateway/store/database.ts';
+import { type SqlRow, type Statement, statement } from '../../src/gateway/store/statement.ts';
+import type { Controls, ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import type { GrpcClient } from '../../src/kit/grpc-client.ts';
+import { eventually } from './eventually.ts';
+import { scrape } from './metrics.ts';
+import { patient } from './patience.ts';
+
+/**
+ * A gateway, its database and its broker must agree on this when a test ends:
+ *
+ * - `use`: nothing of the process is held: no request, stream, slot, file, read of the broker or place in a queue.
+ * - `outbox`: no event is on its way to webhooks.
+ * - `feed`: the versions of each partner are dense, up to the partner's version.
+ * - `objects`: the last event of each object tells its state; the steps of each order add up to what it has filled.
+ * - `deliveries`: each event after an endpoint was registered is queued for it, once.
+ * - `usage`: what counts against each day's limits is what orders and allocations add up to.
+ * - `ledgers`: each ledger is proven, and its wallet is what allocations and payments add up to.
+ * - `exchange`: the broker has no order or allocation that is not stored, and the same fills and bookings.
+ */
+const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, exchange };
+export type WorldPart = keyof typeof parts;
+
+/** A gateway at the end of a test, with its database and the simulator that is its broker. */
+export interface World {
+  readonly database: Database;
+  readonly controls: GrpcClient<typeof Controls>;
+  readonly opsPort: number;
+}
+
+const boundMs = 10_000;
+const callTimeout = { timeoutMs: patient(10_000) };
+
+/** The parts that need a gateway that is still at work. */
+export const partsAtWork: readonly WorldPart[] = ['use', 'outbox', 'deliveries', 'exchange'];
+
+/** Checks that they agree. `left` are the parts that it leaves in disorder on purpose. */
+export async function checkWorld(world: World, left: readonly WorldPart[] = []): Promise<void> {
+  const names = (Object.keys(parts) as WorldPart[]).filter((name) => !left.includes(name));
+  for (const name of names) {
+    // Work in the background may still be under way: a part that does not hold is looked at again.
+    await eventually(() => parts[name](world), boundMs);
+  }
+}
+
+const gaugesOfUse = [
+  'marina_requests_under_way',
+  'marina_open_streams',
+  'marina_limit_slots_used',
+  'marina_files_in_memory',
+  'marina_broker_reads',
+  'marina_images',
+  'marina_partner_queue_waiting',
+];
+
+async function use({ opsPort }: World): Promise<void> {
+  const { value } = await scrape(opsPort);
+  const used = new Map(gaugesOfUse.map((name) => [name, value(name)]).filter(([, figure]) => figure !== 0) as []);
+  assert.deepEqual(used, new Map(), 'nothing is in use when a test ends');
+}
+
+async function outbox({ database }: World): Promise<void> {
+  const events = await database.read(statement('SELECT partner_id, version FROM outbox LIMIT 10'));
+  assert.deepEqual(events, [], 'no event is on its way');
+}
+
+async function feed({ database }: World): Promise<void> {
+  const [partners = [], events = [], skips = []] = await readAll(
+    database,
+    `SELECT id, version, COALESCE(purged_version, 0) AS purged FROM partners LEFT JOIN feed_purges ON partner_id = id`,
+    'SELECT partner_id, version FROM feed_events ORDER BY partner_id, version',
+    'SELECT partner_id, from_version, to_version FROM feed_skips',
+  );
+  const skipped = new Map(skips.map((row) => [`${row.partner_id} ${row.from_version}`, Number(row.to_version)]));
+  for (const partner of partners) {
+    let last = Number(partner.purged);
+    const pass = () => {
+      last = skipped.get(`${partner.id} ${last}`) ?? last;
+    };
+    pass();
+    for (const event of events.filter(({ partner_id }) => partner_id === partner.id)) {
+      if (Number(event.version) <= Number(partner.purged)) continue;
+      assert.equal(Number(event.version), last + 1, `the feed of ${partner.id} is dense`);
+      last += 1;
+      pass();
+    }
+    assert.equal(last, Number(partner.version), `the feed of ${partner.id} has every version`);
+  }
+}
+
+/** The tables of objects that make events, and the states in which no event has told of an object yet. */
+const objectTables = ['orders', 'allocations', 'applications'] as const;
+
+async function objects({ database }: World): Promise<void> {
+  for (const table of objectTables) {
+    const rows = await database.read(
+      statement(`SELECT o.*, (SELECT e.body FROM feed_events e
+          WHERE e.partner_id = o.partner_id AND e.object_id = o.id ORDER BY e.version DESC LIMIT 1) AS last_event
+        FROM ${table} o`),
+    );
+    for (const row of rows) {
+      // An object that no event has told of, or whose events are all purged.
+      if (row.last_event === null) continue;
+      const { data } = JSON.parse(String(row.last_event));
+      const told = [data.state, ...(table === 'orders' ? [data.filled_quantity] : [])];
+      const stored = [row.state, ...(table === 'orders' ? [Number(row.filled_quantity)] : [])];
+      assert.deepEqual(told, stored, `the last event of ${row.id} tells what is stored`);
+    }
+  }
+  const sums = await database.read(
+    statement(`SELECT o.id, o.filled_quantity AS filled, o.filled_value_kobo AS value,
+        SUM(s.filled_change) AS trades, SUM(s.value_change_kobo) AS traded
+      FROM orders o JOIN order_steps s ON s.partner_id = o.partner_id AND s.order_id = o.id
+      GROUP BY o.partner_id, o.id HAVING SUM(s.filled_change) IS NOT NULL AND (filled <> trades OR value <> traded)`),
+  );
+  assert.deepEqual(sums, [], 'the trades of each order add up to what it has filled');
+}
+
+async function deliveries({ database }: World): Promise<void> {
+  const [missing = [], foreign = []] = await readAll(
+    database,
+    `SELECT e.partner_id, e.version FROM webhook_endpoints w JOIN feed_events e ON e.partner_id = w.partner_id
+       LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
+     WHERE e.version > w.after_version AND d.version IS NULL LIMIT 10`,
+    `SELECT d.partner_id, d.version FROM webhook_deliveries d JOIN partners p ON p.id = d.partner_id
+       LEFT JOIN feed_events e ON e.partner_id = d.partner_id AND e.version = d.version
+       LEFT JOIN feed_purges g ON g.partner_id = d.partner_id
+     WHERE d.version > p.version OR (e.id <> d.event_id)
+       OR (e.id IS NULL AND d.version > COALESCE(g.purged_version, 0)) LIMIT 10`,
+  );
+  assert.deepEqual(missing, [], 'each event after an endpoint was registered is queued for it');
+  assert.deepEqual(foreign, [], 'what is queued is an event of the feed');
+}
+
+async function usage({ database }: World): Promise<void> {
+  const [counted = [], used = []] = await readAll(
+    database,
+    `SELECT partner_id, day, kind, SUM(kobo) AS kobo FROM (
+       SELECT partner_id, counted_day AS day, 'orders' AS kind, counted_price_kobo * CASE
+           WHEN state = 'refused' THEN 0
+           WHEN state IN ('rejected', 'cancelled', 'expired') THEN filled_quantity
+           ELSE quantity END AS kobo FROM orders
+       UNION ALL
+       SELECT partner_id, counted_day, 'allocations', amount_kobo FROM allocations
+         WHERE state NOT IN ('refused', 'rejected')) AS one
+     GROUP BY partner_id, day, kind HAVING SUM(kobo) <> 0`,
+    'SELECT partner_id, day, kind, used_kobo AS kobo FROM usage_days WHERE used_kobo <> 0',
+  );
+  const byDay = (rows: readonly SqlRow[]) =>
+    Object.fromEntries(
+      rows.map((row) => [`${row.partner_id} ${row.day} ${row.kind}`, BigInt(String(row.kobo))]).sort(),
+    );
+  assert.deepEqual(byDay(used), byDay(counted), "what counts against each day's limits adds up");
+}
+
+async function ledgers({ database }: World): Promise<void> {
+  const [partners = [], wallets = []] = await readAll(
+    database,
+    'SELECT id FROM partners',
+    `SELECT w.partner_id, w.available_kobo, w.reserved_kobo, w.posted_kobo,
+       COALESCE((SELECT SUM(amount_kobo) FROM allocations a WHERE a.partner_id = w.partner_id
+         AND a.state IN ('sending', 'uncertain')), 0) AS reserved,
+       COALESCE((SELECT SUM(amount_kobo) FROM allocations a WHERE a.partner_id = w.partner_id
+         AND a.state = 'booked'), 0) AS posted
+     FROM wallets w`,
+  );
+  for (const { id } of partners) {
+    const walk = await walkLedger(database, String(id), 0n);
+    assert.deepEqual([walk?.complete, walk?.faults], [true, []], `the ledger of ${id} is proven`);
+  }
+  for (const wallet of wallets) {
+    assert.deepEqual(
+      [String(wallet.reserved_kobo), String(wallet.posted_kobo)],
+      [String(wallet.reserved), String(wallet.posted)],
+      `the wallet of ${wallet.partner_id} is what its allocations add up to`,
+    );
+    assert.ok(BigInt(String(wallet.available_kobo)) >= 0n, 'what is available is never negative');
+  }
+}
+
+async function exchange({ database, controls }: World): Promise<void> {
+  const rows = await database.read(statement('SELECT id, state, filled_quantity FROM orders'));
+  const stored = new Map(rows.map((row) => [String(row.id), row]));
+  for (const order of await exchangeOrders(controls)) {
+    const row = stored.get(order.clientOrderId);
+    assert.ok(row !== undefined, `the exchange has ${order.clientOrderId}, which is not stored`);
+    assert.ok(order.timesReceived <= 1, `${order.clientOrderId} was received once`);
+    assert.notEqual(row.state, 'refused', `${order.clientOrderId} lives at the exchange and is refused here`);
+    assert.equal(BigInt(String(row.filled_quantity)), order.filledQuantity, `fills of ${order.clientOrderId}`);
+  }
+}
+
+/** All orders of the simulated exchange. */
+export async function exchangeOrders(controls: World['controls']): Promise<ExchangeOrder[]> {
+  const all: ExchangeOrder[] = [];
+  for (let afterSequence = 0n; ; ) {
+    const { orders, hasMore } = await controls.listExchangeOrders({ afterSequence }, callTimeout);
+    all.push(...orders);
+    afterSequence = orders.at(-1)?.sequence ?? afterSequence;
+    if (!hasMore) return all;
+  }
+}
+
+/** The rows of several statements, read in one transaction. */
+async function readAll(database: Database, ...texts: readonly string[]): Promise<readonly SqlRow[][]> {
+  const statements: Statement[] = texts.map((text) => statement(text));
+  return (await database.readAll(statements)) as SqlRow[][];
+}
