@@ -30,7 +30,7 @@ const partCounts = [1, 8];
 const longestSeconds = 20;
 
 /** The statements of a shape. None for an INSERT of values, which reads nothing but the keys of its own rows. */
-export function runnablesOf(shape: string, values: Values): Runnable[] {
+export function runnablesOf(shape: string, values: Pick<Values, 'columnsOf' | 'plainColumn'>): Runnable[] {
   if (shape.includes(' VALUES ?')) return [];
   let sql = shape.startsWith(guardStart)
     ? `SELECT 0 FROM DUAL WHERE (${shape.slice(guardStart.length)}) IS NOT TRUE`

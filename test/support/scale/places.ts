@@ -8,10 +8,10 @@ export interface ColumnName {
 
 /** What a `?` of a statement stands for. */
 export type Place =
-  /** A value that a column is compared with. A range has no single value. */
-  | { readonly kind: 'compared'; readonly column: ColumnName; readonly isRange: boolean }
-  /** A list that has a column's value, or the values of several columns together. */
-  | { readonly kind: 'list'; readonly columns: readonly ColumnName[] }
+  /** A value that a column is compared with. A range has no single value; `isUpper`: it is the upper end of one. */
+  | { readonly kind: 'compared'; readonly column: ColumnName; readonly isRange: boolean; readonly isUpper?: boolean }
+  /** A list that has a column's value, or the values of several columns together; `isExcluded`: that does not have them. */
+  | { readonly kind: 'list'; readonly columns: readonly ColumnName[]; readonly isExcluded: boolean }
   | { readonly kind: 'limit' }
   /** A value that is stored in a column, or calculated with. */
   | { readonly kind: 'other'; readonly stored?: ColumnName | undefined };
@@ -40,18 +40,23 @@ function placeAt(tokens: readonly string[], at: number, resolve: (name: string) 
   const before = (back: number) => tokens[at - back] ?? '';
   if (before(1) === 'LIMIT') return { kind: 'limit' };
   if (before(1) === '(' && before(2) === 'IN') {
-    const end = at - (before(3) === 'NOT' ? 4 : 3);
+    const isExcluded = before(3) === 'NOT';
+    const end = at - (isExcluded ? 4 : 3);
     const start = tokens[end] === ')' ? tokens.lastIndexOf('(', end) : end;
     const columns = tokens.slice(start, end + 1).flatMap((word) => resolve(word) ?? []);
-    return columns.length === 0 ? { kind: 'other' } : { kind: 'list', columns };
+    return columns.length === 0 ? { kind: 'other' } : { kind: 'list', columns, isExcluded };
   }
   const isSecondBound = before(1) === 'AND' && before(3) === 'BETWEEN';
   const operator = isSecondBound ? 'BETWEEN' : before(1);
   const column = comparisons.includes(operator) ? resolve(before(isSecondBound ? 4 : 2)) : undefined;
-  if (column !== undefined) return { kind: 'compared', column, isRange: ranges.includes(operator) };
+  if (column !== undefined) {
+    const isUpper = operator.startsWith('<') || isSecondBound;
+    return { kind: 'compared', column, isRange: ranges.includes(operator), isUpper };
+  }
   const after = tokens[at + 1] ?? '';
   const later = comparisons.includes(after) ? resolve(tokens[at + 2] ?? '') : undefined;
-  return later === undefined ? { kind: 'other' } : { kind: 'compared', column: later, isRange: ranges.includes(after) };
+  if (later === undefined) return { kind: 'other' };
+  return { kind: 'compared', column: later, isRange: ranges.includes(after), isUpper: after.startsWith('>') };
 }
 
 /** The column that a name means at a place: of the tables of the innermost SELECT around it that has one. */
