@@ -18,7 +18,7 @@ export const momentBugs: readonly SeededBug[] = [
   {
     name: 'a cancel that was stored and not sent blocks every later one',
     file: cancel,
-    find: 'if (order.cancelUntil !== null && this.#mayBeUnderWay(order.cancelUntil, realNow)) {',
+    find: 'if (order.cancelUntil !== null && mayCancelBeUnderWay(order.cancelUntil, realNow)) {',
     replace: 'if (order.cancelUntil !== null) {',
     test: orders,
     pattern: `${cancelStored}, killed right after it`,
