@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type App, startApp } from '../../../src/gateway/app/app.ts';
+import { readConfig } from '../../../src/gateway/app/config.ts';
+import { createLogger } from '../../../src/kit/log.ts';
+import { adminClient } from '../../support/admin.ts';
+import { eventually } from '../../support/eventually.ts';
+import { restCaller, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { scrape } from '../../support/metrics.ts';
+import { PartnerModel, runSequence, sequences, type Whole } from '../../support/model/whole.ts';
+import { fc } from '../../support/properties.ts';
+
+/** How many sequences are run. `MODEL_SEED` and `MODEL_PATH`, which a failure prints, run one of them again. */
+const runs = Number(process.env.MODEL_SEQUENCES ?? 25);
+const seed = process.env.MODEL_SEED === undefined ? Date.now() % 2 ** 31 : Number(process.env.MODEL_SEED);
+const path = process.env.MODEL_PATH;
+
+const ordersLimitKobo = 200_000;
+const allocationsLimitKobo = 2_500_000;
+
+describe('whatever a partner, operators and the exchange do in turn', { timeout: 120_000 + runs * 20_000 }, () => {
+  let gateway: TestGateway;
+  let second: App;
+  let admins: ReturnType<typeof adminClient>[];
+  before(async () => {
+    // An answer that is lost is waited for as long as this.
+    gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '500' });
+    second = await startApp(readConfig(gateway.variables), createLogger({ name: 'test', level: 'silent' }));
+    admins = [gateway.app, second].map(({ adminPort }) => adminClient(adminPort));
+  });
+  after(async () => {
+    for (const admin of admins) admin.close();
+    await second.stop();
+    await gateway.stop();
+  });
+
+  async function start(): Promise<Whole> {
+    const limits = {
+      ordersKoboPerDay: BigInt(ordersLimitKobo),
+      allocationsKoboPerDay: BigInt(allocationsLimitKobo),
+    };
+    let turn = 0;
+    return {
+      gateway,
+      replicas: [gateway.rest, restCaller(second)],
+      partner: await gateway.newPartner({ limits }),
+      pause: async (isPaused) => {
+        const admin = admins[turn++ % 2] as (typeof admins)[number];
+        await (isPaused
+          ? admin.trading.pauseTrading({}, admin.options)
+          : admin.trading.resumeTrading({}, admin.options));
+        // A pause holds everywhere at once. The other replica may refuse for a moment longer.
+        for (const { opsPort } of isPaused ? [] : [gateway.app, second]) {
+          await eventually(async () => assert.equal((await scrape(opsPort)).value('marina_trading_paused'), 0));
+        }
+      },
+    };
+  }
+
+  it(`every answer, order, limit, wallet and event is what a few sums say (seed ${seed})`, () =>
+    fc.assert(
+      fc.asyncProperty(sequences, (commands) =>
+        runSequence(commands, start, new PartnerModel(ordersLimitKobo, allocationsLimitKobo)),
+      ),
+      { numRuns: runs, seed, path, verbose: 1, interruptAfterTimeLimit: 60_000 + runs * 15_000 },
+    ));
+});

@@ -1,0 +1,58 @@
+/** An order as a partner must see it, by what was done so far. */
+export interface ModelOrder {
+  readonly key: string;
+  readonly body: { readonly symbol: string; readonly quantity: number; readonly price_kobo: number };
+  readonly id: string;
+  /** The answer to the same request when it comes again: 200, or its first error. */
+  readonly again: { readonly status: number; readonly code?: string };
+  state: string;
+  filled: number;
+}
+
+/** An allocation as a partner must see it. */
+export interface ModelAllocation {
+  readonly key: string;
+  readonly amountKobo: number;
+  readonly id: string;
+  readonly again: { readonly status: number; readonly code?: string };
+  readonly state: string;
+}
+
+const openStates = ['pending', 'partially_filled'];
+/** In these states of an order what it filled counts against the day's limit, and no more. */
+const endStates = ['rejected', 'cancelled', 'expired'];
+
+/** The promises to one partner, as plain sums: limits, wallet, and what becomes of orders and allocations. */
+export class PartnerModel {
+  readonly orders: ModelOrder[] = [];
+  readonly allocations: ModelAllocation[] = [];
+  fundedKobo = 0;
+  isPaused = false;
+
+  constructor(
+    readonly ordersLimitKobo: number,
+    readonly allocationsLimitKobo: number,
+  ) {}
+
+  isOpen(order: ModelOrder): boolean {
+    return openStates.includes(order.state);
+  }
+
+  /** The value that counts against the day's limit of orders: of shares that may still trade, and of those that did. */
+  usedByOrders(): number {
+    return this.orders.reduce((sum, { state, filled, body }) => {
+      const shares = state === 'refused' ? 0 : endStates.includes(state) ? filled : body.quantity;
+      return sum + shares * body.price_kobo;
+    }, 0);
+  }
+
+  usedByAllocations(): number {
+    return this.allocations
+      .filter(({ state }) => state === 'booked')
+      .reduce((sum, { amountKobo }) => sum + amountKobo, 0);
+  }
+
+  availableKobo(): number {
+    return this.fundedKobo - this.usedByAllocations();
+  }
+}

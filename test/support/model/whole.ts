@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { eventually } from '../eventually.ts';
+import { callTimeout, type RestAnswer, type TestGateway, type TestPartner } from '../gateway.ts';
+import { fc } from '../properties.ts';
+import { type ModelOrder, PartnerModel } from './partner-model.ts';
+
+/** A gateway of one or more replicas, and the partner of one sequence. */
+export interface Whole {
+  readonly gateway: TestGateway;
+  /** One for each replica. */
+  readonly replicas: readonly TestGateway['rest'][];
+  readonly partner: TestPartner;
+  /** Pauses trading for everybody, or ends the pause. */
+  readonly pause: (isPaused: boolean) => Promise<void>;
+}
+
+/** The end of an order of each magic symbol, and the answer that places it. */
+const ends: Readonly<Record<string, { state: string; part: number; status: number; code?: string }>> = {
+  'SIM-REST': { state: 'pending', part: 0, status: 201 },
+  'SIM-FILL': { state: 'filled', part: 1, status: 201 },
+  'SIM-PARTS': { state: 'filled', part: 1, status: 201 },
+  'SIM-HALF': { state: 'partially_filled', part: 0.5, status: 201 },
+  'SIM-LAPSE': { state: 'expired', part: 0, status: 201 },
+  'SIM-KILLED': { state: 'rejected', part: 0, status: 201 },
+  'SIM-LOST': { state: 'pending', part: 0, status: 201 },
+  'SIM-LOSTFILL': { state: 'filled', part: 1, status: 201 },
+  'SIM-REJECT': { state: 'rejected', part: 0, status: 422, code: 'order_rejected' },
+  'SIM-UNSENT': { state: 'refused', part: 0, status: 503, code: 'order_not_sent' },
+};
+
+/** The end of an allocation by the last digits of its amount. */
+const magicAmounts: Readonly<Record<number, { state: string; status: number; code?: string }>> = {
+  999003: { state: 'rejected', status: 422, code: 'allocation_rejected' },
+  999006: { state: 'booked', status: 201 },
+  999007: { state: 'rejected', status: 201 },
+};
+
+type Command = fc.AsyncCommand<PartnerModel, Whole>;
+type Pick = readonly number[];
+
+/** Asks one replica or another. */
+function ask({ replicas, partner }: Whole, replica: number, method: string, path: string, more: object = {}) {
+  const rest = replicas[replica % replicas.length] as TestGateway['rest'];
+  return rest(method, path, { key: partner.key, ...more });
+}
+
+function assertAnswer({ status, body, text }: RestAnswer, expected: { status: number; code?: string }): void {
+  assert.deepEqual([status, body?.error?.code], [expected.status, expected.code], text);
+}
+
+/** Places an order with a new key: stored and sent once, or refused for the limit or a pause and not stored. */
+function place(symbol: string, quantity: number, price_kobo: number, replica: number): Command {
+  const body = { symbol, quantity, price_kobo };
+  return {
+    toString: () => `place ${quantity} ${symbol} at ${price_kobo}`,
+    check: () => true,
+    run: async (model, whole) => {
+      const key = randomUUID();
+      const answer = await send(whole, replica, key, body);
+      if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
+      if (model.usedByOrders() + quantity * price_kobo > model.ordersLimitKobo) {
+        return assertAnswer(answer, { status: 422, code: 'limit_exceeded' });
+      }
+      const end = ends[symbol];
+      assert.ok(end !== undefined);
+      assertAnswer(answer, end);
+      const location = answer.headers.get('location') ?? '';
+      const id = answer.body.id ?? location.slice(location.lastIndexOf('/') + 1);
+      const filled = Math.floor(quantity * end.part);
+      const again = end.status === 201 ? { status: 200 } : end;
+      const state = end.state === 'partially_filled' && filled === 0 ? 'pending' : end.state;
+      model.orders.push({ key, body, id, again: { status: again.status, code: end.code }, state, filled });
+      await settled(whole, replica, model.orders.at(-1) as ModelOrder);
+    },
+  };
+}
+
+function send({ replicas, partner }: Whole, replica: number, key: string, order: object) {
+  const rest = replicas[replica % replicas.length] as TestGateway['rest'];
+  const body = { account: partner.account, side: 'buy', type: 'limit', ...order };
+  return rest('POST', '/v1/orders', { key: partner.key, idempotencyKey: key, body });
+}
+
+/** Waits until the order is as the model has it. */
+function settled(whole: Whole, replica: number, { id, state, filled }: ModelOrder): Promise<void> {
+  return eventually(async () => {
+    const { body } = await ask(whole, replica, 'GET', `/v1/orders/${id}`);
+    assert.deepEqual([body.state, body.filled_quantity], [state, filled], id);
+  });
+}
+
+/** Sends the request of an order again: answered as the first time, or with the order as it is; another body is refused. */
+function repeat([at = 0, replica = 0, change = 0]: Pick): Command {
+  return {
+    toString: () => `repeat ${at}${change === 0 ? ' with another quantity' : ''}`,
+    check: ({ orders }) => orders.length > 0,
+    run: async ({ orders }, whole) => {
+      const order = orders[at % orders.length] as ModelOrder;
+      const isOther = change === 0;
+      const body = isOther ? { ...order.body, quantity: order.body.quantity + 1 } : order.body;
+      const answer = await send(whole, replica, order.key, body);
+      if (isOther) return assertAnswer(answer, { status: 409, code: 'duplicate_order' });
+      assertAnswer(answer, order.again);
+      if (order.again.status === 200) {
+        assert.deepEqual(
+          [answer.body.id, answer.body.state, answer.body.filled_quantity],
+          [order.id, order.state, order.filled],
+        );
+      }
+    },
+  };
+}
+
+/** Lets the exchange trade some of an open order. */
+function fill([at = 0, replica = 0, share = 0]: Pick): Command {
+  return {
+    toString: () => `fill ${at}`,
+    check: (model) => model.orders.some((order) => model.isOpen(order)),
+    run: async (model, whole) => {
+      const open = model.orders.filter((order) => model.isOpen(order));
+      const order = open[at % open.length] as ModelOrder;
+      const left = order.body.quantity - order.filled;
+      const quantity = 1 + (share % left);
+      await whole.gateway.controls.fillOrder({ clientOrderId: order.id, quantity: BigInt(quantity) }, callTimeout);
+      order.filled += quantity;
+      order.state = order.filled === order.body.quantity ? 'filled' : 'partially_filled';
+      await settled(whole, replica, order);
+    },
+  };
+}
+
+/** Lets the exchange end an open order. */
+function expire([at = 0, replica = 0]: Pick): Command {
+  return {
+    toString: () => `expire ${at}`,
+    check: (model) => model.orders.some((order) => model.isOpen(order)),
+    run: async (model, whole) => {
+      const open = model.orders.filter((order) => model.isOpen(order));
+      const order = open[at % open.length] as ModelOrder;
+      await whole.gateway.controls.expireOrder({ clientOrderId: order.id }, callTimeout);
+      order.state = 'expired';
+      await settled(whole, replica, order);
+    },
+  };
+}
+
+/** Cancels an order: an open one ends, a cancelled one is shown, any other is answered that it is final. */
+function cancel([at = 0, replica = 0]: Pick): Command {
+  return {
+    toString: () => `cancel ${at}`,
+    check: ({ orders }) => orders.length > 0,
+    run: async (model, whole) => {
+      const order = model.orders[at % model.orders.length] as ModelOrder;
+      const answer = await ask(whole, replica, 'DELETE', `/v1/orders/${order.id}`);
+      if (!model.isOpen(order) && order.state !== 'cancelled') {
+        return assertAnswer(answer, { status: 409, code: 'order_not_cancelable' });
+      }
+      assertAnswer(answer, { status: 200 });
+      order.state = 'cancelled';
+      assert.deepEqual([answer.body.state, answer.body.filled_quantity], ['cancelled', order.filled]);
+    },
+  };
+}
+
+/** Records a payment into the wallet. */
+function fund(amountKobo: number): Command {
+  return {
+    toString: () => `fund ${amountKobo}`,
+    check: () => true,
+    run: async (model, { gateway, partner }) => {
+      await gateway.fund(partner, BigInt(amountKobo));
+      model.fundedKobo += amountKobo;
+    },
+  };
+}
+
+/** Moves money to the account, or is refused and nothing moves; then the same once more. */
+function allocate(amount_kobo: number, replica: number): Command {
+  return {
+    toString: () => `allocate ${amount_kobo}`,
+    check: () => true,
+    run: async (model, whole) => {
+      const key = randomUUID();
+      const request = { idempotencyKey: key, body: { account: whole.partner.account, amount_kobo } };
+      const answer = await ask(whole, replica, 'POST', '/v1/allocations', request);
+      if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
+      const refusals = [
+        ...(amount_kobo > model.availableKobo() ? ['wallet_too_low'] : []),
+        ...(model.usedByAllocations() + amount_kobo > model.allocationsLimitKobo ? ['limit_exceeded'] : []),
+      ];
+      if (refusals.length > 0) {
+        assert.equal(answer.status, 422, answer.text);
+        return assert.ok(refusals.includes(answer.body.error?.code), answer.text);
+      }
+      const end = magicAmounts[amount_kobo % 1_000_000] ?? { state: 'booked', status: 201 };
+      assertAnswer(answer, end);
+      const location = answer.headers.get('location') ?? '';
+      const id = answer.body.id ?? location.slice(location.lastIndexOf('/') + 1);
+      await eventually(async () => {
+        const { body } = await ask(whole, replica + 1, 'GET', `/v1/allocations/${id}`);
+        assert.equal(body.state, end.state);
+      });
+      const again = await ask(whole, replica + 1, 'POST', '/v1/allocations', request);
+      assertAnswer(again, end.status === 201 ? { status: 200 } : end);
+      model.allocations.push({ key, amountKobo: amount_kobo, id, again: end, state: end.state });
+    },
+  };
+}
+
+/** Pauses trading, or ends the pause. */
+function pause(isPaused: boolean): Command {
+  return {
+    toString: () => (isPaused ? 'pause' : 'resume'),
+    check: (model) => model.isPaused !== isPaused,
+    run: async (model, whole) => {
+      await whole.pause(isPaused);
+      model.isPaused = isPaused;
+    },
+  };
+}
+
+/** Compares limits and wallet with the sums of the model. */
+function look(replica: number): Command {
+  return { toString: () => 'look', check: () => true, run: (model, whole) => assertSums(model, whole, replica) };
+}
+
+async function assertSums(model: PartnerModel, whole: Whole, replica: number): Promise<void> {
+  const { body: limits } = await ask(whole, replica, 'GET', '/v1/limits');
+  assert.deepEqual(
+    [limits.orders_kobo_per_day.used, limits.allocations_kobo_per_day.used, limits.requests_under_way.used],
+    [model.usedByOrders(), model.usedByAllocations(), 0],
+    'what the limits say is used',
+  );
+  const { body: wallet } = await ask(whole, replica, 'GET', '/v1/wallet');
+  assert.deepEqual(
+    [wallet.available_kobo, wallet.reserved_kobo, wallet.posted_kobo],
+    [model.availableKobo(), 0, model.usedByAllocations()],
+    'what the wallet has',
+  );
+}
+
+/** Compares all that the partner has with the model: the lists, and the feed, whose last events tell the same. */
+export async function assertWhole(model: PartnerModel, whole: Whole): Promise<void> {
+  await assertSums(model, whole, 1);
+  const { body: list } = await ask(whole, 0, 'GET', '/v1/orders?limit=100');
+  const shown = (list.data as { id: string; state: string; filled_quantity: number }[]).map((order) => [
+    order.id,
+    order.state,
+    order.filled_quantity,
+  ]);
+  const expected = model.orders.map(({ id, state, filled }) => [id, state, filled]);
+  assert.deepEqual(shown, expected.reverse(), 'the orders, newest first');
+  const last = await eventually(async () => {
+    const { body } = await ask(whole, 1, 'GET', '/v1/events?limit=100');
+    const events = body.data as { version: number; data: { id: string; state: string } }[];
+    assert.deepEqual(
+      events.map(({ version }) => version),
+      events.map((_, at) => at + 1),
+      'the feed is dense',
+    );
+    if (events.length === 100) return undefined;
+    return new Map(events.map(({ data }) => [data.id, data.state]));
+  });
+  if (last === undefined) return;
+  for (const { id, state } of [...model.orders, ...model.allocations]) {
+    assert.equal(last.get(id), state, `the last event of ${id}`);
+  }
+}
+
+const pick = fc.array(fc.nat(1_000), { minLength: 3, maxLength: 3 });
+const replica = fc.nat(1);
+
+/** Sequences of everything that a partner, its operators and the exchange do. */
+export const sequences = fc.commands(
+  [
+    fc
+      .tuple(
+        fc.constantFrom(...Object.keys(ends)),
+        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 90, max: 110 }).map((tens) => 10 * tens),
+      )
+      .chain(([symbol, quantity, price]) => replica.map((at) => place(symbol, quantity, price, at))),
+    pick.map(repeat),
+    pick.map(fill),
+    pick.map(expire),
+    pick.map(cancel),
+    fc.integer({ min: 1, max: 3_000_000 }).map(fund),
+    fc
+      .oneof(fc.integer({ min: 1, max: 900_000 }), fc.constantFrom(...Object.keys(magicAmounts).map(Number)))
+      .chain((amount) => replica.map((at) => allocate(amount, at))),
+    fc.boolean().map(pause),
+    replica.map(look),
+  ],
+  { maxCommands: 25, size: 'max' },
+);
+
+/** Runs one sequence for a partner of its own, and compares at its end everything there is. */
+export async function runSequence(commands: Iterable<Command>, start: () => Promise<Whole>, model: PartnerModel) {
+  const whole = await start();
+  try {
+    await fc.asyncModelRun(() => ({ model, real: whole }), commands);
+  } finally {
+    if (model.isPaused) await whole.pause(false);
+  }
+  await assertWhole(model, whole);
+}
+
+export { PartnerModel };
