@@ -18,7 +18,7 @@ describe('a process frozen in a transaction that holds a partner', () => {
 
   it('holds it for 4 seconds and not for as long as it is frozen, and writes nothing when it goes on', async () => {
     const partner = await cluster.newPartner();
-    const program = join(import.meta.dirname, 'support', 'stands-still.ts');
+    const program = join(import.meta.dirname, '../../support/fault/stands-still.ts');
     const frozen = spawn(process.execPath, ['--import', 'tsx', program, cluster.databaseUrl, partner.id], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
