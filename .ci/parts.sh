@@ -64,8 +64,7 @@ on_node() {
 }
 
 # These send every statement that there is, and are about tables, transactions, locks, migrations, money and what is stored.
-mysql_core=(gateway/store gateway/trading gateway/delivery gateway/operators/calls gateway/operators/reconciliation
-  gateway/operators/secret-keys gateway/operators/archive gateway/partners/keys simulator/orders.integration.test.ts)
+mysql_core=(gateway docs/{compose,rights}.integration.test.ts simulator/orders.integration.test.ts)
 
 # In these the database is stopped, slow or cut off, or holds a lock, two versions of the gateway share it, and gateways are
 # killed between commits.

@@ -13,7 +13,7 @@ const waitOf = (attempt: number, random: number, retryAfterSeconds?: number) =>
   waitBeforeRepeat(failure(503, { code: 'service_unavailable', retryAfterSeconds }), get, attempt, () => random);
 
 describe('the wait of the client for TypeScript before it repeats a request', () => {
-  it('doubles from attempt to attempt up to a bound, and lies between half of it and all of it', () => {
+  it('the wait before a repeat doubles from attempt to attempt up to a bound, and lies between half of it and all of it', () => {
     const waits = [1, 2, 3, 5, 6, 30].map((attempt) => waitBeforeRepeat(failure(500), get, attempt, () => 1));
     assert.deepEqual(waits, [500, 1_000, 2_000, 8_000, 10_000, 10_000]);
     for (const attempt of [1, 2, 30]) {
@@ -25,7 +25,7 @@ describe('the wait of the client for TypeScript before it repeats a request', ()
     }
   });
 
-  it('is as long as the gateway asks for and a quarter more at most, and never shorter than its own', () => {
+  it("a wait that the gateway asks for is kept, is a quarter longer at most, and never shorter than the client's own", () => {
     assert.equal(waitOf(1, 0, 60), 60_000);
     assert.equal(waitOf(1, 1, 60), 75_000);
     assert.equal(
@@ -34,7 +34,7 @@ describe('the wait of the client for TypeScript before it repeats a request', ()
     );
   });
 
-  it('comes after a 408 or a 5xx without a code, and after no other answer without one', () => {
+  it('an answer without a code is followed by a repeat if it is a 408 or a 5xx, and otherwise by none', () => {
     for (const [status, isRepeated] of [
       [400, false],
       [407, false],
@@ -50,7 +50,7 @@ describe('the wait of the client for TypeScript before it repeats a request', ()
     }
   });
 
-  it('comes after a 503 with a code only if it says when', () => {
+  it('a 503 with a code is followed by a repeat only if it says when', () => {
     for (const [status, retryAfterSeconds, isRepeated] of [
       [499, undefined, false],
       [500, undefined, true],
@@ -64,7 +64,7 @@ describe('the wait of the client for TypeScript before it repeats a request', ()
     }
   });
 
-  it('leaves unknown what an answer outside 400 to 499 says nothing of', () => {
+  it('an answer outside 400 to 499 leaves the outcome unknown', () => {
     for (const [status, isUnknown] of [
       [399, true],
       [400, false],
@@ -81,7 +81,7 @@ describe('the wait of the client for TypeScript before it repeats a request', ()
 });
 
 describe('the options of an event feed of the client for TypeScript', () => {
-  it('have a limit from 1 to 100', () => {
+  it('an event feed takes a limit from 1 to 100', () => {
     for (const [limit, isRight] of [
       [0, false],
       [1, true],

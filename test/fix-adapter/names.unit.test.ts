@@ -112,7 +112,7 @@ describe('the names of orders and cancels at an exchange', () => {
 });
 
 describe('the number of a cancel', () => {
-  it('is from 1 to 9,999, in long names and in short ones', () => {
+  it('the number of a cancel is from 1 to 9,999, in long names and in short ones', () => {
     for (const max of [20, 70]) {
       for (const [count, hasName] of [
         [0, false],

@@ -351,7 +351,7 @@ describe('a time of the session', () => {
 });
 
 describe('the bounds of numbers and prices', () => {
-  it('let a number have 64 characters with its zeros, and 15 digits without them', () => {
+  it('a number may have 64 characters with its zeros, and 15 digits without them', () => {
     const padded = (digits: string, length: number) => digits.padStart(length, '0');
     assert.equal(wholeNumber(padded('7', 64)), 7);
     assert.equal(wholeNumber(padded('7', 65)), undefined);
@@ -363,7 +363,7 @@ describe('the bounds of numbers and prices', () => {
     assert.equal(wholeQuantity('9'.repeat(19)), undefined);
   });
 
-  it('let a price be from 1 kobo to 100 million naira', () => {
+  it('a price may be from 1 kobo to 100 million naira', () => {
     for (const [text, unit, kobo] of [
       ['0', 'kobo', undefined],
       ['1', 'kobo', 1n],
@@ -378,7 +378,7 @@ describe('the bounds of numbers and prices', () => {
     }
   });
 
-  it('let an average be off by one kobo for each share, or by one of its last digit if that is coarser', () => {
+  it('an average may be off by one kobo for each share, or by one of its last digit if that is coarser', () => {
     // 3 shares for 300 kobo.
     for (const [text, unit, isRight] of [
       ['0.99', 'naira', true],

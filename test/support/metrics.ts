@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+
 /** A gateway's metrics for Prometheus at one moment. */
 export interface Scrape {
   readonly text: string;
@@ -39,6 +41,30 @@ export async function scrape(opsPort: number): Promise<Scrape> {
     has: (name, wanted) => matching(name, wanted).length > 0,
     labels,
   };
+}
+
+/** Gauges of what a process uses. Each is back at 0 when nothing is under way. */
+const gaugesOfUse: readonly Gauge[] = [
+  ['marina_requests_under_way'],
+  ['marina_limit_slots_used'],
+  ['marina_open_streams'],
+  ['marina_files_in_memory'],
+  ['marina_images'],
+  ['marina_broker_reads'],
+  ['marina_partner_queue_waiting'],
+  ['marina_database_connections', { state: 'in_use' }],
+  ['marina_database_connections', { state: 'waiting' }],
+];
+
+type Gauge = readonly [name: string, labels?: Record<string, string>];
+
+/** Checks that a gateway uses nothing, and that further figures of it are 0. A figure that it does not have is no 0. */
+export async function assertNothingInUse(opsPort: number, further: readonly Gauge[] = []): Promise<void> {
+  const { text, value } = await scrape(opsPort);
+  for (const [name, labels] of [...gaugesOfUse, ...further]) {
+    assert.ok(text.includes(`# TYPE ${name} `), `there is no ${name}`);
+    assert.equal(value(name, labels), 0, `${name} ${JSON.stringify(labels ?? {})}`);
+  }
 }
 
 function parse(line: string): Series[] {

@@ -2,16 +2,17 @@ import assert from 'node:assert/strict';
 import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
 import { type SqlRow, type Statement, statement } from '../../src/gateway/store/statement.ts';
-import type { Controls, ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { AllocationOutcome } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
+import type { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import type { GrpcClient } from '../../src/kit/grpc-client.ts';
+import { brokerAllocations, exchangeOrders } from './brokers-record.ts';
 import { eventually } from './eventually.ts';
-import { scrape } from './metrics.ts';
-import { patient } from './patience.ts';
+import { assertNothingInUse } from './metrics.ts';
 
 /**
  * A gateway, its database and its broker must agree on this when a test ends:
  *
- * - `use`: nothing of the process is held: no request, stream, slot, file, read of the broker or place in a queue.
+ * - `use`: nothing of the process is held: no request, stream, slot, file, connection, read of the broker or place in a queue.
  * - `outbox`: no event is on its way to webhooks.
  * - `feed`: the versions of each partner are dense, up to the partner's version.
  * - `objects`: the last event of each object tells its state; the steps of each order add up to what it has filled.
@@ -31,7 +32,6 @@ export interface World {
 }
 
 const boundMs = 10_000;
-const callTimeout = { timeoutMs: patient(10_000) };
 
 /** The parts that need a gateway that is still at work. */
 export const partsAtWork: readonly WorldPart[] = ['use', 'outbox', 'deliveries', 'exchange'];
@@ -45,20 +45,8 @@ export async function checkWorld(world: World, left: readonly WorldPart[] = []):
   }
 }
 
-const gaugesOfUse = [
-  'marina_requests_under_way',
-  'marina_open_streams',
-  'marina_limit_slots_used',
-  'marina_files_in_memory',
-  'marina_broker_reads',
-  'marina_images',
-  'marina_partner_queue_waiting',
-];
-
-async function use({ opsPort }: World): Promise<void> {
-  const { value } = await scrape(opsPort);
-  const used = new Map(gaugesOfUse.map((name) => [name, value(name)]).filter(([, figure]) => figure !== 0) as []);
-  assert.deepEqual(used, new Map(), 'nothing is in use when a test ends');
+function use({ opsPort }: World): Promise<void> {
+  return assertNothingInUse(opsPort);
 }
 
 async function outbox({ database }: World): Promise<void> {
@@ -190,16 +178,13 @@ async function exchange({ database, controls }: World): Promise<void> {
     assert.notEqual(row.state, 'refused', `${order.clientOrderId} lives at the exchange and is refused here`);
     assert.equal(BigInt(String(row.filled_quantity)), order.filledQuantity, `fills of ${order.clientOrderId}`);
   }
-}
-
-/** All orders of the simulated exchange. */
-export async function exchangeOrders(controls: World['controls']): Promise<ExchangeOrder[]> {
-  const all: ExchangeOrder[] = [];
-  for (let afterSequence = 0n; ; ) {
-    const { orders, hasMore } = await controls.listExchangeOrders({ afterSequence }, callTimeout);
-    all.push(...orders);
-    afterSequence = orders.at(-1)?.sequence ?? afterSequence;
-    if (!hasMore) return all;
+  const allocations = await database.read(statement('SELECT id, state FROM allocations'));
+  const states = new Map(allocations.map(({ id, state }) => [String(id), String(state)]));
+  for (const [id, { record, timesReceived }] of await brokerAllocations(controls)) {
+    assert.ok(states.has(id), `the broker has ${id}, which is not stored`);
+    assert.ok(timesReceived <= 1, `${id} was received once`);
+    const state = record?.outcome === AllocationOutcome.BOOKED ? 'booked' : 'rejected';
+    assert.equal(states.get(id), state, `${id} is what the broker made of it`);
   }
 }
 

@@ -141,7 +141,7 @@ describe('the numbers of the other side', () => {
     assert.equal(behind.moveTo({ number: 6, to: 7, isPossDup: false }, 0).passesOver, false, 'behind what was missing');
   });
 
-  it('remember 10,000 administrative messages, and pass over what lies beyond them', () => {
+  it('a gap remembers 10,000 administrative messages, and passes over what lies beyond them', () => {
     for (const [count, passesOver] of [
       [10_000, false],
       [10_001, true],

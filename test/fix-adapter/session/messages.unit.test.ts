@@ -17,7 +17,7 @@ const message = (number: string, sentAt: number) =>
   ] as Field[]);
 
 describe('the header of a message', () => {
-  it('has a time that is at most two minutes from our clock, before and ahead', () => {
+  it('the header of a message has a time that is at most two minutes from our clock, before and ahead', () => {
     for (const [offMs, isRight] of [
       [119_999, true],
       [120_000, true],
@@ -30,14 +30,14 @@ describe('the header of a message', () => {
     }
   });
 
-  it('has a number from 1', () => {
+  it('the header of a message has a number from 1', () => {
     assert.equal(headerFault(message('1', now), 'FIX.4.4', settings, now), undefined);
     assert.equal(headerFault(message('0', now), 'FIX.4.4', settings, now)?.text, 'MsgSeqNum is missing');
   });
 });
 
 describe('a ResendRequest', () => {
-  it('asks for numbers from 1 to an end that is no earlier, where 0 is no end', () => {
+  it('a ResendRequest asks for numbers from 1 to an end that is no earlier, where 0 is no end', () => {
     const asked = (begin: string, end: string) =>
       askedAgain(
         new FixMessage([

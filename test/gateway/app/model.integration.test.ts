@@ -7,7 +7,8 @@ import { adminClient } from '../../support/admin.ts';
 import { eventually } from '../../support/eventually.ts';
 import { restCaller, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { scrape } from '../../support/metrics.ts';
-import { PartnerModel, runSequence, sequences, type Whole } from '../../support/model/whole.ts';
+import { PartnerModel } from '../../support/model/partner-model.ts';
+import { runSequence, sequences, type Whole } from '../../support/model/whole.ts';
 import { fc } from '../../support/properties.ts';
 
 /** How many sequences are run. `MODEL_SEED` and `MODEL_PATH`, which a failure prints, run one of them again. */

@@ -50,7 +50,7 @@ describe('what a newer version stored with names this version does not know', { 
     grpc.close();
     admin.close();
     // Rows are changed here as another version does, without events and entries.
-    await gateway.stop(['objects', 'ledgers']);
+    await gateway.stop(['objects', 'ledgers', 'exchange']);
     await receiver.close();
   });
 

@@ -8,10 +8,10 @@ import { openDatabase } from '../../../src/gateway/store/database.ts';
 import { statement } from '../../../src/gateway/store/statement.ts';
 import { Call } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { goodApplication } from '../../support/applications.ts';
+import { exchangeOrders } from '../../support/brokers-record.ts';
 import { type Answer, Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { dump, restore } from '../../support/dump.ts';
 import { eventually } from '../../support/eventually.ts';
-import { allExchangeOrders } from '../../support/fault/checker.ts';
 import { patient } from '../../support/patience.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
@@ -131,7 +131,7 @@ describe('a database that is lost while orders flow, and restored from a backup 
         }
         assert.deepEqual(await database.read(statement('SELECT id FROM outbox')), [], 'events are on their way');
         const stored = await database.read(statement('SELECT id, filled_quantity FROM orders ORDER BY id'));
-        const there = await allExchangeOrders(cluster);
+        const there = await exchangeOrders(cluster.controls);
         assert.deepEqual(
           stored.map((row) => [row.id, BigInt(String(row.filled_quantity))]),
           there

@@ -48,7 +48,7 @@ describe('a statement for one partner', () => {
     await Promise.all(made.map((database) => database.drop()));
   });
 
-  it('reads and changes the same rows when others have rows that look the same', () => {
+  it('a statement for one partner reads and changes the same rows when others have rows that look the same', () => {
     assert.ok(findings.length > 200, `${findings.length} statements were run`);
     assert.deepEqual(
       findings.flatMap(({ differs }) => differs ?? []),
@@ -56,7 +56,7 @@ describe('a statement for one partner', () => {
     );
   });
 
-  it('is noticed here if one of its conditions on the partner is missing', () => {
+  it('a statement that lacks one of its conditions on the partner is noticed', () => {
     const unseen = findings.flatMap((finding) => finding.unseen);
     assert.ok(unseen.length <= maxUnseen, `${unseen.length} are not:\n${unseen.join('\n')}`);
   });

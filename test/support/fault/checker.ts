@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { statement } from '../../../src/gateway/store/statement.ts';
 import { orders, type StoredOrder } from '../../../src/gateway/trading/orders/table.ts';
 import { Call, type ExchangeOrder, type ReceivedMessage } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { exchangeOrders } from '../brokers-record.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../cluster.ts';
 import { eventually } from '../eventually.ts';
 
@@ -38,7 +39,7 @@ export async function checkEverything(
 /** Differs when anything that is compared has changed: the exchange's fills, and the partners' versions. */
 async function whatChanges(cluster: Cluster): Promise<string> {
   const versions = await cluster.database.read(statement('SELECT id, version FROM partners ORDER BY id'));
-  const exchange = await allExchangeOrders(cluster);
+  const exchange = await exchangeOrders(cluster.controls);
   return JSON.stringify([versions, exchange.map((order) => [order.clientOrderId, order.filledQuantity])], (_, value) =>
     typeof value === 'bigint' ? String(value) : value,
   );
@@ -46,7 +47,7 @@ async function whatChanges(cluster: Cluster): Promise<string> {
 
 async function checkAtRest(cluster: Cluster, gateway: GatewayProcess, partners: readonly Partner[]): Promise<void> {
   const [orders, messages] = [await storedOrders(cluster), await allMessages(cluster)];
-  const exchange = new Map((await allExchangeOrders(cluster)).map((order) => [order.clientOrderId, order]));
+  const exchange = new Map((await exchangeOrders(cluster.controls)).map((order) => [order.clientOrderId, order]));
   checkSends(orders, messages, Number(cluster.gatewayVariables.MARINA_SUBMIT_TIMEOUT_MS));
   for (const id of exchange.keys()) assert.ok(orders.has(id), `the exchange has ${id}, which is not stored here`);
   for (const order of orders.values()) checkAgainstExchange(order, exchange.get(order.id));
@@ -63,7 +64,7 @@ async function atRest(cluster: Cluster): Promise<void> {
   assert.deepEqual(unclear, [], 'orders are still unclear');
   const outbox = await database.read(statement('SELECT partner_id, version FROM outbox'));
   assert.deepEqual(outbox, [], 'events are still on their way');
-  const exchange = await allExchangeOrders(cluster);
+  const exchange = await exchangeOrders(cluster.controls);
   const orders = await storedOrders(cluster);
   for (const order of exchange) {
     assert.equal(
@@ -187,16 +188,5 @@ async function allMessages(cluster: Cluster): Promise<ReceivedMessage[]> {
     const last = messages.at(-1);
     if (!hasMore || last === undefined) return all;
     afterNumber = last.number;
-  }
-}
-
-export async function allExchangeOrders(cluster: Cluster): Promise<ExchangeOrder[]> {
-  const all: ExchangeOrder[] = [];
-  for (let afterSequence = 0n; ; ) {
-    const { orders, hasMore } = await cluster.controls.listExchangeOrders({ afterSequence }, callTimeout);
-    all.push(...orders);
-    const last = orders.at(-1);
-    if (!hasMore || last === undefined) return all;
-    afterSequence = last.sequence;
   }
 }

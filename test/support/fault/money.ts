@@ -7,6 +7,7 @@ import {
 } from '../../../src/gateway/trading/allocations/table.ts';
 import { AllocationOutcome } from '../../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { type BrokerAllocation, Call } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { brokerAllocations } from '../brokers-record.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../cluster.ts';
 import { eventually } from '../eventually.ts';
 
@@ -29,7 +30,7 @@ export async function checkMoney(
   boundMs = 40_000,
 ): Promise<void> {
   await eventually(() => atRest(cluster), boundMs);
-  const atBroker = await brokersRecord(cluster);
+  const atBroker = await brokerAllocations(cluster.controls);
   await checkSends(cluster);
   const stored = await cluster.database.read(statement('SELECT * FROM allocations ORDER BY id'));
   const allocations = stored.map(allocationTable.all.read);
@@ -171,16 +172,6 @@ async function readAll<Item>(gateway: GatewayProcess, partner: Partner, path: st
     items.push(...body.data);
     if (!body.has_more) return items;
     cursor = `&cursor=${body.next_cursor}`;
-  }
-}
-
-async function brokersRecord(cluster: Cluster): Promise<Map<string, BrokerAllocation>> {
-  const all = new Map<string, BrokerAllocation>();
-  for (let afterSequence = 0n; ; ) {
-    const { allocations, hasMore } = await cluster.controls.listAllocations({ afterSequence }, callTimeout);
-    for (const allocation of allocations) all.set(allocation.record?.clientAllocationId ?? '', allocation);
-    afterSequence = allocations.at(-1)?.sequence ?? afterSequence;
-    if (!hasMore) return all;
   }
 }
 

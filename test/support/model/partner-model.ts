@@ -11,10 +11,8 @@ export interface ModelOrder {
 
 /** An allocation as a partner must see it. */
 export interface ModelAllocation {
-  readonly key: string;
   readonly amountKobo: number;
   readonly id: string;
-  readonly again: { readonly status: number; readonly code?: string };
   readonly state: string;
 }
 
@@ -36,6 +34,10 @@ export class PartnerModel {
 
   isOpen(order: ModelOrder): boolean {
     return openStates.includes(order.state);
+  }
+
+  get openOrders(): ModelOrder[] {
+    return this.orders.filter((order) => this.isOpen(order));
   }
 
   /** The value that counts against the day's limit of orders: of shares that may still trade, and of those that did. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { eventually } from '../eventually.ts';
 import { callTimeout, type RestAnswer, type TestGateway, type TestPartner } from '../gateway.ts';
 import { fc } from '../properties.ts';
-import { type ModelOrder, PartnerModel } from './partner-model.ts';
+import type { ModelOrder, PartnerModel } from './partner-model.ts';
 
 /** A gateway of one or more replicas, and the partner of one sequence. */
 export interface Whole {
@@ -37,7 +37,8 @@ const magicAmounts: Readonly<Record<number, { state: string; status: number; cod
 };
 
 type Command = fc.AsyncCommand<PartnerModel, Whole>;
-type Pick = readonly number[];
+/** Numbers that choose: an order, a replica, and one thing more. */
+type Choice = readonly number[];
 
 /** Asks one replica or another. */
 function ask({ replicas, partner }: Whole, replica: number, method: string, path: string, more: object = {}) {
@@ -65,8 +66,7 @@ function place(symbol: string, quantity: number, price_kobo: number, replica: nu
       const end = ends[symbol];
       assert.ok(end !== undefined);
       assertAnswer(answer, end);
-      const location = answer.headers.get('location') ?? '';
-      const id = answer.body.id ?? location.slice(location.lastIndexOf('/') + 1);
+      const id = idOf(answer);
       const filled = Math.floor(quantity * end.part);
       const again = end.status === 201 ? { status: 200 } : end;
       const state = end.state === 'partially_filled' && filled === 0 ? 'pending' : end.state;
@@ -76,10 +76,15 @@ function place(symbol: string, quantity: number, price_kobo: number, replica: nu
   };
 }
 
-function send({ replicas, partner }: Whole, replica: number, key: string, order: object) {
-  const rest = replicas[replica % replicas.length] as TestGateway['rest'];
-  const body = { account: partner.account, side: 'buy', type: 'limit', ...order };
-  return rest('POST', '/v1/orders', { key: partner.key, idempotencyKey: key, body });
+function send(whole: Whole, replica: number, idempotencyKey: string, order: object) {
+  const body = { account: whole.partner.account, side: 'buy', type: 'limit', ...order };
+  return ask(whole, replica, 'POST', '/v1/orders', { idempotencyKey, body });
+}
+
+/** The id of what was stored, also where the answer is an error. */
+function idOf({ body, headers }: RestAnswer): string {
+  const location = headers.get('location') ?? '';
+  return body.id ?? location.slice(location.lastIndexOf('/') + 1);
 }
 
 /** Waits until the order is as the model has it. */
@@ -91,7 +96,7 @@ function settled(whole: Whole, replica: number, { id, state, filled }: ModelOrde
 }
 
 /** Sends the request of an order again: answered as the first time, or with the order as it is; another body is refused. */
-function repeat([at = 0, replica = 0, change = 0]: Pick): Command {
+function repeat([at = 0, replica = 0, change = 0]: Choice): Command {
   return {
     toString: () => `repeat ${at}${change === 0 ? ' with another quantity' : ''}`,
     check: ({ orders }) => orders.length > 0,
@@ -113,13 +118,12 @@ function repeat([at = 0, replica = 0, change = 0]: Pick): Command {
 }
 
 /** Lets the exchange trade some of an open order. */
-function fill([at = 0, replica = 0, share = 0]: Pick): Command {
+function fill([at = 0, replica = 0, share = 0]: Choice): Command {
   return {
     toString: () => `fill ${at}`,
-    check: (model) => model.orders.some((order) => model.isOpen(order)),
-    run: async (model, whole) => {
-      const open = model.orders.filter((order) => model.isOpen(order));
-      const order = open[at % open.length] as ModelOrder;
+    check: ({ openOrders }) => openOrders.length > 0,
+    run: async ({ openOrders }, whole) => {
+      const order = openOrders[at % openOrders.length] as ModelOrder;
       const left = order.body.quantity - order.filled;
       const quantity = 1 + (share % left);
       await whole.gateway.controls.fillOrder({ clientOrderId: order.id, quantity: BigInt(quantity) }, callTimeout);
@@ -131,13 +135,12 @@ function fill([at = 0, replica = 0, share = 0]: Pick): Command {
 }
 
 /** Lets the exchange end an open order. */
-function expire([at = 0, replica = 0]: Pick): Command {
+function expire([at = 0, replica = 0]: Choice): Command {
   return {
     toString: () => `expire ${at}`,
-    check: (model) => model.orders.some((order) => model.isOpen(order)),
-    run: async (model, whole) => {
-      const open = model.orders.filter((order) => model.isOpen(order));
-      const order = open[at % open.length] as ModelOrder;
+    check: ({ openOrders }) => openOrders.length > 0,
+    run: async ({ openOrders }, whole) => {
+      const order = openOrders[at % openOrders.length] as ModelOrder;
       await whole.gateway.controls.expireOrder({ clientOrderId: order.id }, callTimeout);
       order.state = 'expired';
       await settled(whole, replica, order);
@@ -146,7 +149,7 @@ function expire([at = 0, replica = 0]: Pick): Command {
 }
 
 /** Cancels an order: an open one ends, a cancelled one is shown, any other is answered that it is final. */
-function cancel([at = 0, replica = 0]: Pick): Command {
+function cancel([at = 0, replica = 0]: Choice): Command {
   return {
     toString: () => `cancel ${at}`,
     check: ({ orders }) => orders.length > 0,
@@ -181,8 +184,7 @@ function allocate(amount_kobo: number, replica: number): Command {
     toString: () => `allocate ${amount_kobo}`,
     check: () => true,
     run: async (model, whole) => {
-      const key = randomUUID();
-      const request = { idempotencyKey: key, body: { account: whole.partner.account, amount_kobo } };
+      const request = { idempotencyKey: randomUUID(), body: { account: whole.partner.account, amount_kobo } };
       const answer = await ask(whole, replica, 'POST', '/v1/allocations', request);
       if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
       const refusals = [
@@ -195,15 +197,14 @@ function allocate(amount_kobo: number, replica: number): Command {
       }
       const end = magicAmounts[amount_kobo % 1_000_000] ?? { state: 'booked', status: 201 };
       assertAnswer(answer, end);
-      const location = answer.headers.get('location') ?? '';
-      const id = answer.body.id ?? location.slice(location.lastIndexOf('/') + 1);
+      const id = idOf(answer);
       await eventually(async () => {
         const { body } = await ask(whole, replica + 1, 'GET', `/v1/allocations/${id}`);
         assert.equal(body.state, end.state);
       });
       const again = await ask(whole, replica + 1, 'POST', '/v1/allocations', request);
       assertAnswer(again, end.status === 201 ? { status: 200 } : end);
-      model.allocations.push({ key, amountKobo: amount_kobo, id, again: end, state: end.state });
+      model.allocations.push({ amountKobo: amount_kobo, id, state: end.state });
     },
   };
 }
@@ -251,20 +252,32 @@ export async function assertWhole(model: PartnerModel, whole: Whole): Promise<vo
   ]);
   const expected = model.orders.map(({ id, state, filled }) => [id, state, filled]);
   assert.deepEqual(shown, expected.reverse(), 'the orders, newest first');
-  const last = await eventually(async () => {
-    const { body } = await ask(whole, 1, 'GET', '/v1/events?limit=100');
-    const events = body.data as { version: number; data: { id: string; state: string } }[];
+  await eventually(async () => {
+    const events = await readFeed(whole);
     assert.deepEqual(
       events.map(({ version }) => version),
       events.map((_, at) => at + 1),
       'the feed is dense',
     );
-    if (events.length === 100) return undefined;
-    return new Map(events.map(({ data }) => [data.id, data.state]));
+    const last = new Map(events.map(({ data }) => [data.id, data.state]));
+    for (const { id, state } of [...model.orders, ...model.allocations]) {
+      assert.equal(last.get(id), state, `the last event of ${id}`);
+    }
   });
-  if (last === undefined) return;
-  for (const { id, state } of [...model.orders, ...model.allocations]) {
-    assert.equal(last.get(id), state, `the last event of ${id}`);
+}
+
+interface FeedEvent {
+  readonly version: number;
+  readonly data: { readonly id: string; readonly state: string };
+}
+
+async function readFeed(whole: Whole): Promise<FeedEvent[]> {
+  const events: FeedEvent[] = [];
+  for (let cursor = ''; ; ) {
+    const { body } = await ask(whole, 1, 'GET', `/v1/events?limit=100${cursor}`);
+    events.push(...body.data);
+    if (!body.has_more) return events;
+    cursor = `&cursor=${body.next_cursor}`;
   }
 }
 
@@ -305,5 +318,3 @@ export async function runSequence(commands: Iterable<Command>, start: () => Prom
   }
   await assertWhole(model, whole);
 }
-
-export { PartnerModel };

@@ -4,7 +4,7 @@ import type { Partner } from '../../../support/cluster.ts';
 import { registerEndpoints } from '../../../support/fault/arrivals.ts';
 import { checkEverything } from '../../../support/fault/checker.ts';
 import { describeMoments } from '../../../support/fault/moments/cases.ts';
-import type { World } from '../../../support/fault/moments/world.ts';
+import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
 import { verify } from '../../../support/webhook-receiver.ts';
 
 interface Case {
@@ -15,24 +15,24 @@ interface Case {
 
 await describeMoments<Case>({
   name: 'an endpoint that is paused, resumed, and gets a new secret',
-  async prepare(world) {
-    const partner = await world.cluster.newPartner();
-    await registerEndpoints(await world.gateway(), world.receiver, [partner]);
+  async prepare(watched) {
+    const partner = await watched.cluster.newPartner();
+    await registerEndpoints(await watched.gateway(), watched.receiver, [partner]);
     return { partner, last: undefined };
   },
-  async run(world, one) {
+  async run(watched, one) {
     const { partner } = one;
     const about = { partnerId: partner.id, reason: 'a test' };
-    await world.operate((admin) => admin.webhooks.pauseEndpoint(about, admin.options));
-    const arrived = world.receiver.at(`/${partner.id}`).length;
-    await place(world, partner);
-    assert.equal(world.receiver.at(`/${partner.id}`).length, arrived, 'a paused endpoint is sent nothing');
-    await world.operate((admin) => admin.webhooks.resumeEndpoint(about, admin.options));
-    const { secret } = await world.operate((admin) =>
+    await watched.operate((admin) => admin.webhooks.pauseEndpoint(about, admin.options));
+    const arrived = watched.receiver.at(`/${partner.id}`).length;
+    await place(watched, partner);
+    assert.equal(watched.receiver.at(`/${partner.id}`).length, arrived, 'a paused endpoint is sent nothing');
+    await watched.operate((admin) => admin.webhooks.resumeEndpoint(about, admin.options));
+    const { secret } = await watched.operate((admin) =>
       admin.webhooks.rotateSecret({ partnerId: partner.id }, admin.options),
     );
-    one.last = { secret, arrived: world.receiver.at(`/${partner.id}`).length };
-    await place(world, partner);
+    one.last = { secret, arrived: watched.receiver.at(`/${partner.id}`).length };
+    await place(watched, partner);
   },
   async check({ cluster, receiver }, gateway, { partner, last }) {
     await checkEverything(cluster, gateway, [partner]);
@@ -49,8 +49,8 @@ await describeMoments<Case>({
   },
 });
 
-async function place(world: World, partner: Partner): Promise<void> {
+async function place(watched: WatchedCluster, partner: Partner): Promise<void> {
   const { account } = partner;
   const order = { account, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1_000, symbol: 'SIM-REST' };
-  await world.ask(partner, 'POST', '/v1/orders', { idempotencyKey: randomUUID(), body: { ...order, quantity: 100 } });
+  await watched.ask(partner, 'POST', '/v1/orders', { idempotencyKey: randomUUID(), body: { ...order, quantity: 100 } });
 }

@@ -25,7 +25,7 @@ describe('a file of the archive', () => {
     await assert.rejects(writeRows(`${path}-2`, name, pages(longest + 1)), /more than a line of the archive can hold/);
   });
 
-  it('is not read if another program wrote a line that is one byte too long', async () => {
+  it('a file is not read if another program wrote a line that is one byte too long', async () => {
     const name = 'orders.ndjson.gz';
     const path = join(temporaryFolder(), name);
     const line = gzipSync(`${JSON.stringify(rowOf(8 * 2 ** 20 + 1))}\n`);

@@ -27,7 +27,7 @@ describe('the periods that the archive writes', () => {
     assert.deepEqual(names('2026-11-18T23:00:00Z', '2026-11-22T10:00:00Z'), ['2026-11-18', '2026-11-19']);
   });
 
-  it('begin with the day of the first partner, and not with the day that ended when he came', () => {
+  it('the days of the archive begin with the day of the first partner, and not with the day that ended when he came', () => {
     for (const [first, day] of [
       ['2026-11-17T23:59:59.999Z', '2026-11-17'],
       ['2026-11-18T00:00:00.000Z', '2026-11-18'],
@@ -37,7 +37,7 @@ describe('the periods that the archive writes', () => {
     }
   });
 
-  it('move on at midnight in UTC, and a day ends where the next begins', () => {
+  it('the days of the archive move on at midnight in UTC, and a day ends where the next begins', () => {
     for (const [now, from, to] of [
       ['2026-11-21T23:59:59.999Z', '2026-10-24', '2026-11-18'],
       ['2026-11-22T00:00:00.000Z', '2026-10-25', '2026-11-19'],
@@ -51,13 +51,13 @@ describe('the periods that the archive writes', () => {
     }
   });
 
-  it('are urgent on the last three days on which the database holds them', () => {
+  it('days are urgent for the archive on the last three days on which the database holds them', () => {
     const due = duePeriods(new Date('2020-01-01'), new Date('2026-11-22T10:00:00Z'), 100);
     const urgent = due.filter(({ isUrgent }) => isUrgent).map(({ name }) => name);
     assert.deepEqual(urgent, ['2026-10-25', '2026-10-26', '2026-10-27']);
   });
 
-  it('are months from the first instant of the month that is so many months later', () => {
+  it('days of the archive become a month at the first instant of the month that is so many months later', () => {
     for (const [now, last] of [
       ['2026-10-31T23:59:59.999Z', '2025-08'],
       ['2026-11-01T00:00:00.000Z', '2025-09'],

@@ -7,7 +7,7 @@ import type { LedgerEntry } from '../../../../src/gateway/trading/wallet/rules.t
 import { type WalletSeals, walletSealLength } from '../../../../src/gateway/trading/wallet/seals.ts';
 
 describe('the walk of a ledger', () => {
-  it('finds a reserve right from what unsettled allocations need to that and what unknown ones may need', () => {
+  it('a reserve is right from what unsettled allocations need to that and what unknown ones may need', () => {
     for (const [reserved, unknown, isRight] of [
       [499n, 0n, false],
       [500n, 0n, true],
@@ -21,7 +21,7 @@ describe('the walk of a ledger', () => {
     }
   });
 
-  it('is due again a day after its end, and if its end is ahead of the clock', () => {
+  it('the walk of a ledger is due again a day after its end, and if its end is ahead of the clock', () => {
     const [now, dayMs] = [Date.UTC(2026, 2, 2), 86_400_000];
     for (const [endedAt, isDue] of [
       [0, true],
@@ -35,7 +35,7 @@ describe('the walk of a ledger', () => {
     }
   });
 
-  it('reports each entry after the sealed one, and a seal of an entry that the wallet does not have', () => {
+  it('the walk of a ledger reports each entry after the sealed one, and a seal of an entry that the wallet does not have', () => {
     const hash = Buffer.alloc(32);
     const entry = (sequence: bigint) => ({ sequence, id: `wtr_${sequence}`, hash, partnerId: 'par_a' }) as LedgerEntry;
     const seals = { acceptsUnsealed: false, secretOf: () => 'K1' } as unknown as WalletSeals;

@@ -7,7 +7,7 @@ import { callTimeout, type Partner } from '../../../support/cluster.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { checkEverything } from '../../../support/fault/checker.ts';
 import { describeMoments } from '../../../support/fault/moments/cases.ts';
-import type { World } from '../../../support/fault/moments/world.ts';
+import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
 
 /** A day with an order, about which the broker's statement is wrong. */
 interface Case {
@@ -15,24 +15,24 @@ interface Case {
   readonly day: string;
 }
 
-const days = new WeakMap<World, Promise<Case>>();
+const days = new WeakMap<WatchedCluster, Promise<Case>>();
 
 await describeMoments<Case>({
   name: "a day that is compared with the broker's statement",
-  async prepare(world) {
-    const one = days.get(world) ?? endDay(world);
-    days.set(world, one);
+  async prepare(watched) {
+    const one = days.get(watched) ?? endDay(watched);
+    days.set(watched, one);
     return one;
   },
-  async run(world, { day }) {
-    const before = (await runsOf(world, day)).length;
-    await world.operate((admin) => admin.diagnostics.reconcileDay({ day, reason: 'a test' }, admin.options));
+  async run(watched, { day }) {
+    const before = (await runsOf(watched, day)).length;
+    await watched.operate((admin) => admin.diagnostics.reconcileDay({ day, reason: 'a test' }, admin.options));
     await eventually(async () => {
       // A gateway that was killed is followed by the next one.
-      await world.gateway();
-      const runs = await runsOf(world, day);
+      await watched.gateway();
+      const runs = await runsOf(watched, day);
       // A run that failed is tried again after some minutes.
-      if (runs.some(({ state, nextAt }) => state !== 'complete' && nextAt !== null)) await advance(world, 60);
+      if (runs.some(({ state, nextAt }) => state !== 'complete' && nextAt !== null)) await advance(watched, 60);
       assert.ok(runs.length > before, 'a run was made');
       assert.ok(
         runs.every(({ state }) => state === 'complete'),
@@ -40,27 +40,27 @@ await describeMoments<Case>({
       );
     }, 30_000);
   },
-  async check(world, gateway, { partner, day }) {
-    const last = (await runsOf(world, day)).at(-1);
+  async check(watched, gateway, { partner, day }) {
+    const last = (await runsOf(watched, day)).at(-1);
     assert.equal(Number(last?.breaks), 3);
     const query = statement('SELECT * FROM reconciliation_breaks WHERE day = ?', day);
-    const breaks = (await world.cluster.database.read(query)).map(reconciliationBreaks.all.read);
+    const breaks = (await watched.cluster.database.read(query)).map(reconciliationBreaks.all.read);
     const kinds = breaks.filter(({ isOpen }) => isOpen).map(({ kind }) => kind);
     assert.deepEqual(kinds.toSorted(), ['cash', 'order_extra', 'order_missing'], 'each break is there once');
     const items = statement('SELECT * FROM reconciliation_items');
-    assert.deepEqual(await world.cluster.database.read(items), [], "the statement's records are removed");
-    await checkEverything(world.cluster, gateway, [partner]);
+    assert.deepEqual(await watched.cluster.database.read(items), [], "the statement's records are removed");
+    await checkEverything(watched.cluster, gateway, [partner]);
   },
 });
 
 /** Trades, and lets the day end. */
-async function endDay(world: World): Promise<Case> {
-  const partner = await world.cluster.newPartner();
-  await world.cluster.fund(partner, 1_000_000n);
-  const gateway = await world.gateway();
+async function endDay(watched: WatchedCluster): Promise<Case> {
+  const partner = await watched.cluster.newPartner();
+  await watched.cluster.fund(partner, 1_000_000n);
+  const gateway = await watched.gateway();
   const { body } = await gateway.place(partner, { symbol: 'SIM-REST' });
   assert.equal((await gateway.allocate(partner, { amount_kobo: 5_000 })).status, 201);
-  const day = await world.operate(async ({ diagnostics, clock, options }) => {
+  const day = await watched.operate(async ({ diagnostics, clock, options }) => {
     const now = Number((await diagnostics.getStatus({}, options)).now?.seconds) * 1_000;
     const seconds = BigInt(Math.ceil((nextLagosMidnight(now) - now) / 1_000) + 1_800);
     await clock.advanceClock({ by: { seconds, nanos: 0 } }, options);
@@ -73,23 +73,23 @@ async function endDay(world: World): Promise<Case> {
     { lie: StatementLie.CASH, account },
   ];
   await eventually(async () => {
-    const runs = await runsOf(world, day);
+    const runs = await runsOf(watched, day);
     assert.deepEqual(
       runs.map(({ state }) => state),
       ['complete'],
       'the day is compared by itself',
     );
   }, 30_000);
-  for (const one of lies) await world.cluster.controls.lieInStatements({ ...one, day }, callTimeout);
+  for (const one of lies) await watched.cluster.controls.lieInStatements({ ...one, day }, callTimeout);
   return { partner, day };
 }
 
-async function advance(world: World, seconds: number): Promise<void> {
+async function advance(watched: WatchedCluster, seconds: number): Promise<void> {
   const by = { seconds: BigInt(seconds), nanos: 0 };
-  await world.operate((admin) => admin.clock.advanceClock({ by }, admin.options));
+  await watched.operate((admin) => admin.clock.advanceClock({ by }, admin.options));
 }
 
-async function runsOf({ cluster }: World, day: string) {
+async function runsOf({ cluster }: WatchedCluster, day: string) {
   const query = statement('SELECT * FROM reconciliation_runs WHERE day = ? ORDER BY number', day);
   return (await cluster.database.read(query)).map(reconciliationRuns.all.read);
 }

@@ -100,7 +100,7 @@ describe('the history of an order whose end has no time', () => {
     });
   }
 
-  it('belongs to a period by the time of its report, from the first millisecond to the last', () => {
+  it('an order belongs to a period by the time of its report, from the first millisecond to the last', () => {
     for (const [at, state, isReported] of [
       [from - 1, 'pending', false],
       [from, 'pending', true],
@@ -113,7 +113,7 @@ describe('the history of an order whose end has no time', () => {
     }
   });
 
-  it('has a trade in the period by the time of the trade, and gives back what traded from its end on', () => {
+  it('an order has a trade in the period by the time of the trade, and gives back what traded from its end on', () => {
     for (const [at, listed, filledLater] of [
       [from - 1, 0, 0n],
       [from, 1, 0n],
@@ -127,7 +127,7 @@ describe('the history of an order whose end has no time', () => {
     }
   });
 
-  it('must be in the statement if an end without a time followed a report at the start of the period', () => {
+  it('an order must be in the statement if an end without a time followed a report at the start of the period', () => {
     for (const [at, isReported] of [
       [from - 1, false],
       [from, true],
@@ -138,7 +138,7 @@ describe('the history of an order whose end has no time', () => {
     }
   });
 
-  it('is known from the earlier of both times if a report says a later time than that of its arrival', () => {
+  it('an order is known from the earlier of both times if a report says a later time than that of its arrival', () => {
     // The broker's clock is ahead: the report says a time after the period, but it was there before the end.
     const early = historyOf(800, [step(1n, 'pending', 1_900, 1_200)]);
     assert.equal(early.since, 1_200);
@@ -196,7 +196,7 @@ describe('the history of an order whose end has no time', () => {
 });
 
 describe('a period of a statement', () => {
-  it('has its first millisecond and not that of its end, nor those of the days around it', () => {
+  it('the period of a statement has its first millisecond and not that of its end, nor those of the days around it', () => {
     const dayMs = 86_400_000;
     const day = { from: Date.parse('2026-03-02T00:00:00+01:00'), to: Date.parse('2026-03-03T00:00:00+01:00') };
     for (const [at, isInside] of [

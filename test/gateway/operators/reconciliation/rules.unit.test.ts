@@ -130,7 +130,7 @@ describe('what two sides have of one order', () => {
     assert.deepEqual(kinds(compare([...mine, trade('4', 10, 5, 1)])), ['trade_extra']);
   });
 
-  it('compares as many trades as are kept one by one, and one more by their sums', () => {
+  it('trades are compared one by one up to as many as are kept, and one more by their sums', () => {
     // Both sides have 4 shares for 26 kobo.
     const own = [trade('1', 1, 5), trade('2', 3, 7)];
     const theirs = [trade('1', 1, 8), trade('2', 3, 6)];

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { earlierTime } from '../../../../src/gateway/operators/telemetry/database-clock.ts';
 
 describe('the time by which old rows are removed', () => {
-  it('is the earlier of both clocks, and none if they are an hour apart', () => {
+  it('old rows are removed by the earlier of both clocks, and not at all if they are an hour apart', () => {
     const [now, hourMs] = [Date.UTC(2026, 2, 2), 3_600_000];
     for (const [aheadMs, expected] of [
       [-hourMs, undefined],

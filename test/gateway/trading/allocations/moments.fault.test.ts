@@ -15,20 +15,20 @@ const amounts = [40_000, 999_002];
 
 await describeMoments<Case>({
   name: 'an allocation that is booked, and one that is rejected',
-  async prepare(world) {
-    const { cluster, receiver } = world;
+  async prepare(watched) {
+    const { cluster, receiver } = watched;
     const partner = await cluster.newPartner();
     await cluster.fund(partner, 10_000_000n);
-    return { partner, endpoints: await registerEndpoints(await world.gateway(), receiver, [partner]) };
+    return { partner, endpoints: await registerEndpoints(await watched.gateway(), receiver, [partner]) };
   },
-  async run(world, { partner }) {
+  async run(watched, { partner }) {
     for (const amount of amounts) {
       const body = { account: partner.account, amount_kobo: amount };
-      const answer = await world.ask(partner, 'POST', '/v1/allocations', { idempotencyKey: randomUUID(), body });
+      const answer = await watched.ask(partner, 'POST', '/v1/allocations', { idempotencyKey: randomUUID(), body });
       const outcome = answer.body.error?.code ?? 'stored';
       assert.match(outcome, /^(stored|allocation_rejected|allocation_not_sent)$/, JSON.stringify(answer.body));
     }
-    const { body } = await world.ask(partner, 'GET', '/v1/allocations');
+    const { body } = await watched.ask(partner, 'GET', '/v1/allocations');
     assert.equal(body.data.length, amounts.length, 'one key leads to one allocation');
   },
   async check({ cluster, receiver }, gateway, { partner, endpoints }) {

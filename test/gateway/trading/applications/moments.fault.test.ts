@@ -6,7 +6,7 @@ import { callTimeout, type Partner } from '../../../support/cluster.ts';
 import { fourTypes, overRest } from '../../../support/documents.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { describeMoments } from '../../../support/fault/moments/cases.ts';
-import type { World } from '../../../support/fault/moments/world.ts';
+import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
 import { noiseJpeg } from '../../../support/images.ts';
 
 interface Case {
@@ -19,19 +19,19 @@ await describeMoments<Case>({
   async prepare({ cluster }) {
     return { partner: await cluster.newPartner(), file: await noiseJpeg() };
   },
-  async run(world, { partner, file }) {
-    const id = await apply(world, partner);
+  async run(watched, { partner, file }) {
+    const id = await apply(watched, partner);
     for (const type of fourTypes) {
       await eventually(async () => {
-        const { restPort } = await world.gateway();
+        const { restPort } = await watched.gateway();
         const sent = await overRest(restPort)({ key: partner.key, id, type, file });
         assert.notEqual(sent.status, 500);
         assert.equal(sent.outcome, 'delivered');
       }, 20_000);
     }
     const decision = { clientApplicationId: id, outcome: ApplicationOutcome.OPEN };
-    await world.cluster.controls.decideApplication(decision, callTimeout);
-    await untilState(world, partner, id, /^opened$/);
+    await watched.cluster.controls.decideApplication(decision, callTimeout);
+    await untilState(watched, partner, id, /^opened$/);
   },
   async check({ cluster }, gateway, { partner: { key } }) {
     const feed = await gateway.request('GET', '/v1/events?limit=100', { key });
@@ -57,20 +57,20 @@ await describeMoments<Case>({
 });
 
 /** Applies until the broker has the application: one that was never placed is followed by a new one. */
-async function apply(world: World, partner: Partner): Promise<string> {
+async function apply(watched: WatchedCluster, partner: Partner): Promise<string> {
   const body = { ...goodApplication, last_name: 'SIM-WAIT' };
   for (let tries = 0; tries < 3; tries += 1) {
-    const answer = await world.ask(partner, 'POST', '/v1/applications', { idempotencyKey: randomUUID(), body });
+    const answer = await watched.ask(partner, 'POST', '/v1/applications', { idempotencyKey: randomUUID(), body });
     const { id } = answer.body;
     if (id === undefined) continue;
-    if ((await untilState(world, partner, id, /^(?!sending|uncertain)/)) === 'documents_required') return id;
+    if ((await untilState(watched, partner, id, /^(?!sending|uncertain)/)) === 'documents_required') return id;
   }
   return assert.fail('no application was placed');
 }
 
-function untilState(world: World, partner: Partner, id: string, wanted: RegExp): Promise<string> {
+function untilState(watched: WatchedCluster, partner: Partner, id: string, wanted: RegExp): Promise<string> {
   return eventually(async () => {
-    const { body } = await world.ask(partner, 'GET', `/v1/applications/${id}`);
+    const { body } = await watched.ask(partner, 'GET', `/v1/applications/${id}`);
     assert.match(body.state, wanted);
     return body.state as string;
   }, 20_000);

@@ -165,7 +165,7 @@ describe("the measured offset of the broker's clock", () => {
     assert.deepEqual([model.clock.agreement, model.clock.estimateMs], ['unknown', undefined]);
   });
 
-  it('is in step up to the bound, unknown around it and apart beyond it, ahead and behind', () => {
+  it("a broker's clock is in step up to the bound, unknown around it and apart beyond it, ahead and behind", () => {
     // One answer without a delay: 1 ms for each cut-off time and 1 ms of drift make 2 ms to either side.
     const answeredAt = 5_000;
     for (const [aheadMs, expected] of [
@@ -182,7 +182,7 @@ describe("the measured offset of the broker's clock", () => {
     }
   });
 
-  it('goes by a measurement for 20 s, and forgets it in the second after', () => {
+  it("a broker's clock goes by a measurement for 20 s, and forgets it in the second after", () => {
     for (const [afterMs, expected] of [
       [rememberedMs - 1_000, 'apart'],
       [rememberedMs, 'apart'],

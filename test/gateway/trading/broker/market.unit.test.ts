@@ -22,7 +22,7 @@ const isListed = (changes: object) => isInstrumentList([create(ListedInstrumentS
 const tick = (fromPriceKobo: bigint, tickSizeKobo = 1n) => ({ fromPriceKobo, tickSizeKobo });
 
 describe("the broker's list of instruments", () => {
-  it('has prices from 1 kobo to 100 million naira', () => {
+  it('instruments have prices from 1 kobo to 100 million naira', () => {
     for (const [kobo, isRight] of [
       [0n, false],
       [1n, true],
@@ -33,7 +33,7 @@ describe("the broker's list of instruments", () => {
     }
   });
 
-  it('has instruments whose lot, band and ticks can be', () => {
+  it('instruments have a lot, a band and ticks that can be', () => {
     for (const [changes, isRight] of [
       [{}, true],
       [{ lotSize: 0n }, false],
@@ -57,7 +57,7 @@ describe("the broker's list of instruments", () => {
     }
   });
 
-  it('has 1 to 2,000 of them, each symbol once and sorted', () => {
+  it('a broker has 1 to 2,000 instruments, each symbol once and sorted', () => {
     const symbol = (at: number) => `S${String(at).padStart(4, '0')}`;
     const list = (count: number) =>
       Array.from({ length: count }, (_, at) => create(ListedInstrumentSchema, { ...listed, symbol: symbol(at) }));
@@ -85,7 +85,7 @@ describe("the broker's calendar", () => {
       ...changes,
     });
 
-  it('has the days from the first on, without a gap, and none after the last', () => {
+  it("a broker's calendar has the days from the first on, without a gap, and none after the last", () => {
     for (const [dates, isRight] of [
       [['2026-02-28', '2026-03-01'], true],
       [['2026-02-28', '2026-03-01', '2026-03-02'], true],
@@ -100,7 +100,7 @@ describe("the broker's calendar", () => {
     }
   });
 
-  it('has days that close after they open, and settle on the day itself or later', () => {
+  it("a broker's calendar has days that close after they open, and settle on the day itself or later", () => {
     const date = '2026-03-02';
     for (const [changes, isRight] of [
       [{}, true],

@@ -67,17 +67,17 @@ describe("the size of a broker's statement", () => {
   const wrong = (changes: object) =>
     wrongIn(create(GetStatementResponseSchema, { ...page, ...changes }), { ...place, section: StatementSection.CASH });
 
-  it('is at most 500 records a page', () => {
+  it("a page of a broker's statement has at most 500 records", () => {
     assert.equal(wrong({ cash: cash(statementPageSize) }), undefined);
     assert.equal(wrong({ cash: cash(statementPageSize + 1) }), 'a page has too many records');
   });
 
-  it('has cursors of at most 200 characters', () => {
+  it("a broker's statement has cursors of at most 200 characters", () => {
     assert.equal(wrong({ nextCursor: 'c'.repeat(200) }), undefined);
     assert.equal(wrong({ nextCursor: 'c'.repeat(201) }), 'its cursor is not one');
   });
 
-  it('has each record once, after the last record of the page before', () => {
+  it("a broker's statement has each record once, after the last record of the page before", () => {
     const at = (afterKey: string) =>
       wrongIn(create(GetStatementResponseSchema, { ...page, cash: cash(2) }), {
         ...{ ...place, afterKey, section: StatementSection.CASH },
@@ -86,7 +86,7 @@ describe("the size of a broker's statement", () => {
     assert.equal(at('A0000'), 'records are not in their order');
   });
 
-  it('begins at most one day before its day, ends with it, and is not empty', () => {
+  it("a broker's statement begins at most one day before its day, ends with it, and is not empty", () => {
     const dayMs = 86_400_000;
     for (const [changes, isPeriod] of [
       [{ from: from - dayMs }, true],
@@ -102,7 +102,7 @@ describe("the size of a broker's statement", () => {
     }
   });
 
-  it('has orders of at least one share, of which none or more are filled', () => {
+  it("a broker's statement has orders of at least one share, of which none or more are filled", () => {
     const order = {
       ...{ clientOrderId: 'ord_1', account: 'ACC1', symbol: 'DANGCEM', side: Side.BUY, quantity: 1n },
       state: StatementOrderState.OPEN,
@@ -116,7 +116,7 @@ describe("the size of a broker's statement", () => {
     assert.equal(withOrder({ filledQuantity: -1n }), 'a record is impossible');
   });
 
-  it('has trades of at least one share for one kobo, and allocations of at least one kobo', () => {
+  it("a broker's statement has trades of at least one share for one kobo, and allocations of at least one kobo", () => {
     const trade = {
       ...{ id: 'T1', account: 'ACC1', symbol: 'DANGCEM', side: Side.BUY, quantity: 1n, priceKobo: 1n },
       executedAt: timestampFromMs(from),

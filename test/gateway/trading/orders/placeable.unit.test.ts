@@ -13,7 +13,7 @@ describe('what the instrument makes certain of an order', () => {
     assert.equal(reasonByBand(order(null), band), undefined);
   });
 
-  it('holds for a band of one price, and for one that begins at 1 kobo', () => {
+  it('an order can be placed in a band of one price, and in one that begins at 1 kobo', () => {
     const [one, least] = [
       { lowerPriceKobo: 900n, upperPriceKobo: 900n },
       { ...band, lowerPriceKobo: 1n },
@@ -44,7 +44,7 @@ describe('what the instrument makes certain of an order', () => {
     assert.equal(reasonByList(order(null), listed), undefined);
   });
 
-  it('is by the tick that begins at the price itself', () => {
+  it("an order's tick is the one that begins at the price itself", () => {
     const steps = [
       { fromPriceKobo: 0n, tickSizeKobo: 1n },
       { fromPriceKobo: 503n, tickSizeKobo: 5n },

@@ -253,7 +253,7 @@ describe('order rules', () => {
 });
 
 describe('a cancel that was sent', () => {
-  it('may be under way until the millisecond at which its time is over, if no wrong clock set it', () => {
+  it('a cancel may be under way until the millisecond at which its time is over, if no wrong clock set it', () => {
     for (const [aheadMs, mayBe] of [
       [-1, false],
       [0, false],

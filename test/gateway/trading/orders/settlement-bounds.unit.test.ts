@@ -31,7 +31,7 @@ const instants = [
 ] as const;
 
 describe('the bounds of a settlement by operators', () => {
-  it('let a trade be from ten minutes before the order was stored to ten minutes from now', () => {
+  it('operators may settle a trade from ten minutes before the order was stored to ten minutes from now', () => {
     for (const [at, isRight] of instants) {
       const trade = { step: undefined, quantity: 1n, priceKobo: 1n, at };
       const problem = problemOf({ state: 'open', trades: [trade] });
@@ -39,7 +39,7 @@ describe('the bounds of a settlement by operators', () => {
     }
   });
 
-  it('let a trade be of as many shares as the order, from 1 kobo to 100 million naira', () => {
+  it('operators may settle a trade of as many shares as the order, from 1 kobo to 100 million naira', () => {
     for (const [quantity, priceKobo, isRight] of [
       [1n, 0n, false],
       [1n, 1n, true],
@@ -55,14 +55,14 @@ describe('the bounds of a settlement by operators', () => {
     }
   });
 
-  it('let an order end from ten minutes before it was stored to ten minutes from now', () => {
+  it("operators may settle an order's end from ten minutes before it was stored to ten minutes from now", () => {
     for (const [endedAt, isRight] of instants) {
       const problem = problemOf({ state: 'cancelled', endedAt });
       assert.equal(/`ended_at` is before/.test(problem ?? ''), !isRight, `${endedAt}: ${problem}`);
     }
   });
 
-  it('let an allocation be decided from ten minutes before it was stored to ten minutes from now', () => {
+  it('operators may settle an allocation from ten minutes before it was stored to ten minutes from now', () => {
     const allocation = { state: 'uncertain', createdAt, updatedAt: createdAt, amountKobo: 1n };
     for (const [decidedAt, isRight] of instants) {
       const booked = { state: 'booked', brokerReference: 'B1', rejectReason: undefined, decidedAt } as const;
@@ -74,7 +74,7 @@ describe('the bounds of a settlement by operators', () => {
 });
 
 describe('the lease under which a document is sent', () => {
-  it('holds until its last millisecond, if no wrong clock set it', () => {
+  it('the lease of a document holds until its last millisecond, if no wrong clock set it', () => {
     for (const [aheadMs, state] of [
       [-1, 'unconfirmed'],
       [0, 'unconfirmed'],

@@ -15,12 +15,12 @@ const now = Date.UTC(2026, 2, 2, 9, 30);
 const skewMs = 2_000;
 
 describe('the look-up of an object with an unknown outcome', () => {
-  it('waits 0.5 s at first, twice as long after each look-up, and 30 s at most', () => {
+  it('a look-up waits 0.5 s at first, twice as long after each, and 30 s at most', () => {
     const waits = [0, 1, 2, 5, 6, 7, 10, 11, 1_000].map(waitAfter);
     assert.deepEqual(waits, [500, 1_000, 2_000, 16_000, 30_000, 30_000, 30_000, 30_000, 30_000]);
   });
 
-  it('may begin when the time to send is over by more than clocks may differ, to the millisecond', () => {
+  it('a look-up may begin when the time to send is over by more than clocks may differ, to the millisecond', () => {
     for (const [realNow, isOver] of [
       [now + skewMs - 1, false],
       [now + skewMs, true],
@@ -30,7 +30,7 @@ describe('the look-up of an object with an unknown outcome', () => {
     }
   });
 
-  it('takes a time for one of a wrong clock only if it is further ahead than any sender sets it', () => {
+  it("a look-up's time is taken for one of a wrong clock only if it is further ahead than any sender sets it", () => {
     for (const [aheadMs, isFar] of [
       [farAheadMs - 1, false],
       [farAheadMs, false],
@@ -41,14 +41,14 @@ describe('the look-up of an object with an unknown outcome', () => {
     assert.equal(isFarAhead(null, now), false);
   });
 
-  it('counts a clock that was behind from not_after to the first look-up that found nothing', () => {
+  it('a clock counts as behind from not_after to the first look-up that found nothing', () => {
     assert.equal(mostBehindMs(now + 1, now, now + 9), 1);
     assert.equal(mostBehindMs(now - 1, now, now + 9), 0);
     assert.equal(mostBehindMs(null, now, now + 9), 9);
     assert.equal(mostBehindMs(null, now, now - 9), 0);
   });
 
-  it('comes again at the first millisecond that can prove an absence, but never later than after 30 s', () => {
+  it('a look-up comes again at the first millisecond that can prove an absence, but never later than after 30 s', () => {
     const next = (notAfter: number, missingSince: number | null, checks = 0) =>
       nextLookUpAt({ checks, notAfter, missingSince }, skewMs, now) - now;
     for (const [notAfter, expected] of [
@@ -66,7 +66,7 @@ describe('the look-up of an object with an unknown outcome', () => {
 });
 
 describe('an Idempotency-Key', () => {
-  it('may be freed when 30 days are over, and not at the instant itself or a day earlier', () => {
+  it('an Idempotency-Key may be freed when 30 days are over, and not at the instant itself or a day earlier', () => {
     assert.equal(keyKeptMs, 2_592_000_000);
     for (const [ageMs, isOld] of [
       [keyKeptMs - 86_400_000, false],
@@ -80,7 +80,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('reports in a stream', () => {
-  it('are taken up to the first gap; those that were applied before are left out', () => {
+  it('reports are taken up to the first gap; those that were applied before are left out', () => {
     const reports = (...numbers: number[]) => numbers.map((number) => ({ number: BigInt(number) }));
     for (const [numbers, fresh, gapBefore] of [
       [[], [], undefined],

@@ -17,13 +17,13 @@ await describeMoments<Partner>({
     await cluster.fund(partner, 10_000_000n);
     return partner;
   },
-  async run(world, partner) {
+  async run(watched, partner) {
     const { account } = partner;
     const order = { account, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1_000, symbol: 'SIM-HANG' };
     const allocation = { account, amount_kobo: lostAmount };
     await Promise.all([
-      world.ask(partner, 'POST', '/v1/orders', { idempotencyKey: randomUUID(), body: order }),
-      world.ask(partner, 'POST', '/v1/allocations', { idempotencyKey: randomUUID(), body: allocation }),
+      watched.ask(partner, 'POST', '/v1/orders', { idempotencyKey: randomUUID(), body: order }),
+      watched.ask(partner, 'POST', '/v1/allocations', { idempotencyKey: randomUUID(), body: allocation }),
     ]);
   },
   async check({ cluster }, gateway, partner) {

@@ -52,7 +52,7 @@ describe('the notes that go out with submissions', () => {
     assert.deepEqual([none, neither], [null, null]);
   });
 
-  it('have instants from the start of 2000 to the end of 2199', () => {
+  it('notes have instants from the start of 2000 to the end of 2199', () => {
     const [first, last] = [Date.UTC(2000, 0, 1), Date.UTC(2200, 0, 1)];
     for (const [at, isInstant] of [
       [first - 1, false],

@@ -12,7 +12,7 @@ function marked() {
 }
 
 describe('the mark of reports that were proven', () => {
-  it('is lost if the database has an earlier one, of this process or of one before it', () => {
+  it('a mark is lost if the database has an earlier one, of this process or of one before it', () => {
     for (const [stored, lost] of [
       [undefined, '5 1000'],
       ['4 1001', '5 1000'],
@@ -26,7 +26,7 @@ describe('the mark of reports that were proven', () => {
     }
   });
 
-  it('is in a database that has it or a later one of the same process, and no other', () => {
+  it('a mark is in a database that has it or a later one of the same process, and no other', () => {
     const { least } = marked();
     for (const [stored, isThere] of [
       ['4 1000', false],
@@ -40,7 +40,7 @@ describe('the mark of reports that were proven', () => {
     assert.equal(hasMark([], undefined), true);
   });
 
-  it('has a number that grows, also within a millisecond and when the clock is set back', () => {
+  it('a mark has a number that grows, also within a millisecond and when the clock is set back', () => {
     let now = 1_000;
     const mark = new ProvenMark('order-reports', () => now);
     const numbers = [1_000, 1_000, 900, 1_001, 2_000].map((at) => {

@@ -5,21 +5,21 @@ import { statement } from '../../../../src/gateway/store/statement.ts';
 import { adminClient } from '../../admin.ts';
 import type { GatewayProcess } from '../../cluster.ts';
 import { eventually } from '../../eventually.ts';
-import { scrape } from '../../metrics.ts';
+import { assertNothingInUse } from '../../metrics.ts';
 import { inPart } from '../../part.ts';
 import type { Armed, Fate, Moment, MomentKind } from './inside/watch.ts';
-import { World } from './world.ts';
+import { WatchedCluster } from './watched-cluster.ts';
 
 /** Work of a gateway, of which each moment is a place where it may be killed or fail. */
 export interface Scenario<Case> {
   readonly name: string;
   readonly variables?: Record<string, string>;
   /** Makes partners and objects for one run. Its moments are not watched. */
-  prepare(world: World): Promise<Case>;
+  prepare(watched: WatchedCluster): Promise<Case>;
   /** Works as partners and operators do, who go on after any failure. */
-  run(world: World, one: Case): Promise<void>;
+  run(watched: WatchedCluster, one: Case): Promise<void>;
   /** Checks the promises when everything is at rest. */
-  check(world: World, gateway: GatewayProcess, one: Case): Promise<void>;
+  check(watched: WatchedCluster, gateway: GatewayProcess, one: Case): Promise<void>;
 }
 
 /** A fate, in words for the name of a test. */
@@ -58,31 +58,22 @@ const counters = 'counters';
 const quietMs = 400;
 const restMs = 30_000;
 
-/** Gauges of slots, files, connections and the like in use. All are given back when nothing is under way. */
-const inUse: readonly (readonly [name: string, labels?: Record<string, string>])[] = [
-  ['marina_requests_under_way'],
-  ['marina_limit_slots_used'],
-  ['marina_open_streams'],
-  ['marina_files_in_memory'],
-  ['marina_images'],
-  ['marina_partner_queue_waiting'],
-  ['marina_database_connections', { state: 'in_use' }],
-  ['marina_database_connections', { state: 'waiting' }],
-  ['marina_outbox_events'],
-  ['marina_stream_pending_messages'],
-  ['marina_unsettled_objects'],
-];
+/** Nothing is on its way either, and nothing contradicts. */
+const none = [
+  ...['marina_outbox_events', 'marina_stream_pending_messages', 'marina_unsettled'],
+  ...['marina_contradictions_total', 'marina_false_refusals_total', 'marina_unclaimed_reports_total'],
+].map((name) => [name] as const);
 
 /** Runs a scenario once and records its moments; then once for each of them and each way in which it can end. */
 export async function describeMoments<Case>(scenario: Scenario<Case>): Promise<void> {
-  let world = await World.start(scenario.variables);
-  const moments = await record(world, scenario);
+  let watched = await WatchedCluster.start(scenario.variables);
+  const moments = await record(watched, scenario);
   const cases = moments.flatMap((moment) => endings[moment.kind].map((ending) => ({ moment, ending })));
   describe(`${scenario.name}, at each moment`, () => {
     let isSpoiled = false;
-    after(() => world.stop());
+    after(() => watched.stop());
 
-    it('has moments of which a case is made', (t) => {
+    it('the scenario has moments of which a case is made', (t) => {
       for (const moment of moments) t.diagnostic(nameOf(moment));
       assert.ok(moments.length > 0);
     });
@@ -91,16 +82,16 @@ export async function describeMoments<Case>(scenario: Scenario<Case>): Promise<v
       it(`${nameOf(moment)}, ${ending.says}: every promise holds`, async (t) => {
         // A case that failed may have left objects behind, which would fail this one too.
         if (isSpoiled) {
-          await world.stop();
-          world = await World.start(scenario.variables);
+          await watched.stop();
+          watched = await WatchedCluster.start(scenario.variables);
         }
         isSpoiled = true;
         const armed = { ...moment, fate: ending.fate, times: ending.times };
-        let hasMet = await runCase(world, scenario, armed);
+        let hasMet = await runCase(watched, scenario, armed);
         if (!hasMet && moment.occurrence === 1) {
           // After a failure of the case before, a gateway may still rest: it publishes nothing for two seconds.
-          await world.restart();
-          hasMet = await runCase(world, scenario, armed);
+          await watched.restart();
+          hasMet = await runCase(watched, scenario, armed);
         }
         isSpoiled = false;
         if (hasMet) return;
@@ -113,15 +104,15 @@ export async function describeMoments<Case>(scenario: Scenario<Case>): Promise<v
 }
 
 /** The moments of a run to which nothing happens. A second run shows which of them come each time. */
-async function record<Case>(world: World, scenario: Scenario<Case>): Promise<readonly Moment[]> {
+async function record<Case>(watched: WatchedCluster, scenario: Scenario<Case>): Promise<readonly Moment[]> {
   const runs: (readonly Moment[])[] = [];
   for (let count = 0; count < 2; count += 1) {
-    const one = await scenario.prepare(world);
-    await world.begin();
-    await scenario.run(world, one);
-    await rest(world);
-    runs.push((await world.seen()).moments);
-    await scenario.check(world, await world.gateway(), one);
+    const one = await scenario.prepare(watched);
+    await watched.begin();
+    await scenario.run(watched, one);
+    await rest(watched);
+    runs.push((await watched.seen()).moments);
+    await scenario.check(watched, await watched.gateway(), one);
   }
   const [first = [], second = []] = runs;
   const again = new Set(second.map(nameOf));
@@ -130,19 +121,19 @@ async function record<Case>(world: World, scenario: Scenario<Case>): Promise<rea
 }
 
 /** Returns whether the moment came. */
-async function runCase<Case>(world: World, scenario: Scenario<Case>, armed: Armed): Promise<boolean> {
-  const one = await scenario.prepare(world);
-  await world.begin(armed);
-  const watched = await world.gateway();
-  await scenario.run(world, one);
-  await rest(world);
-  const { met } = await world.seen();
-  const gateway = await world.gateway();
-  const hasMet = gateway !== watched || met > 0;
-  await world.begin();
+async function runCase<Case>(watched: WatchedCluster, scenario: Scenario<Case>, armed: Armed): Promise<boolean> {
+  const one = await scenario.prepare(watched);
+  await watched.begin(armed);
+  const first = await watched.gateway();
+  await scenario.run(watched, one);
+  await rest(watched);
+  const { met } = await watched.seen();
+  const gateway = await watched.gateway();
+  const hasMet = gateway !== first || met > 0;
+  await watched.begin();
   // One of two failures in a row may have been left, and it may have come until now.
-  if (armed.times > 1) await rest(world);
-  await scenario.check(world, gateway, one);
+  if (armed.times > 1) await rest(watched);
+  await scenario.check(watched, gateway, one);
   await checkNothingInUse(gateway);
   return hasMet;
 }
@@ -152,11 +143,11 @@ function nameOf({ kind, label, occurrence }: Moment): string {
 }
 
 /** Waits until nothing is on its way, and the gateway has had no moment for a while. Retries of webhooks are brought near. */
-async function rest(world: World): Promise<void> {
+async function rest(watched: WatchedCluster): Promise<void> {
   let [last, since] = ['', performance.now()];
   await eventually(async () => {
-    await bringNear(world, await world.gateway());
-    const { database } = world.cluster;
+    await bringNear(watched, await watched.gateway());
+    const { database } = watched.cluster;
     for (const [what, query] of [
       ['events', 'SELECT partner_id, version FROM outbox'],
       ['deliveries', 'SELECT partner_id, version, state, due_at FROM webhook_deliveries WHERE queue IS NOT NULL'],
@@ -166,9 +157,9 @@ async function rest(world: World): Promise<void> {
     ] as const) {
       assert.deepEqual(await database.read(statement(query)), [], `${what} are on their way`);
     }
-    await assertNothingQueued(world);
-    const { moments } = await world.seen();
-    const now = `${(await world.gateway()).pid} ${moments.filter(isOfWork).length}`;
+    await assertNothingQueued(watched);
+    const { moments } = await watched.seen();
+    const now = `${(await watched.gateway()).pid} ${moments.filter(isOfWork).length}`;
     if (now !== last) [last, since] = [now, performance.now()];
     assert.ok(performance.now() - since >= quietMs, 'the gateway still works');
   }, restMs);
@@ -180,7 +171,7 @@ function isOfWork({ label }: Moment): boolean {
 }
 
 /** Moves the business time to the next retry of a webhook. */
-async function bringNear({ cluster }: World, { adminPort }: GatewayProcess): Promise<void> {
+async function bringNear({ cluster }: WatchedCluster, { adminPort }: GatewayProcess): Promise<void> {
   const [waiting] = await cluster.database.read(
     statement("SELECT MIN(due_at) AS due FROM webhook_deliveries WHERE state = 'waiting' AND due_at IS NOT NULL"),
   );
@@ -201,7 +192,7 @@ async function bringNear({ cluster }: World, { adminPort }: GatewayProcess): Pro
 }
 
 /** NATS has no event that a gateway has not acknowledged. */
-async function assertNothingQueued({ cluster }: World): Promise<void> {
+async function assertNothingQueued({ cluster }: WatchedCluster): Promise<void> {
   const { MARINA_NATS_URL: servers, MARINA_NATS_PREFIX: prefix } = cluster.gatewayVariables;
   const connection = await connect({ servers });
   try {
@@ -215,19 +206,7 @@ async function assertNothingQueued({ cluster }: World): Promise<void> {
 }
 
 async function checkNothingInUse({ opsPort, logPath, logged }: GatewayProcess): Promise<void> {
-  await eventually(async () => {
-    const metrics = await scrape(opsPort);
-    for (const [name, labels] of inUse) {
-      assert.equal(metrics.value(name, labels), 0, `${name} ${JSON.stringify(labels ?? {})}`);
-    }
-    for (const name of [
-      'marina_contradictions_total',
-      'marina_false_refusals_total',
-      'marina_unclaimed_reports_total',
-    ]) {
-      assert.equal(metrics.value(name), 0, name);
-    }
-  });
+  await eventually(() => assertNothingInUse(opsPort, none));
   assert.deepEqual(
     logged().filter(({ level }) => level === 'fatal'),
     [],

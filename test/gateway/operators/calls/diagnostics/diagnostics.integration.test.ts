@@ -220,7 +220,7 @@ describe('an operator whom an alarm has called', () => {
     gateway = operator.gateway;
   });
   // An allocation's state is changed here, without its entry.
-  after(() => operator.stop(['usage', 'ledgers']));
+  after(() => operator.stop(['usage', 'ledgers', 'exchange']));
 
   const ask = (name: string, request: JsonObject) => operator.call(`Diagnostics.${name}`, request);
   const reconcile = (request: JsonObject) => ask('ReconcileNow', request);

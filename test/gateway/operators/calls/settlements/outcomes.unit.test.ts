@@ -53,7 +53,7 @@ describe('the outcome of a settlement, as an operator writes it', () => {
     assert.throws(() => toOutcome(ofOrder({ trades: [{ step: 3, quantity: 1n, priceKobo: 1n }] })), /trades\[0\]\.at/);
   });
 
-  it('has instants from the start of 2000 to the end of 2199', () => {
+  it('a settlement has instants from the start of 2000 to the end of 2199', () => {
     const [first, last] = [Date.UTC(2000, 0, 1), Date.UTC(2200, 0, 1)];
     for (const [at, isRight] of [
       [first - 1, false],
@@ -67,7 +67,7 @@ describe('the outcome of a settlement, as an operator writes it', () => {
     }
   });
 
-  it('is not taken for an order whose history has more trades than can be listed', () => {
+  it('a settlement is not taken for an order whose history has more trades than can be listed', () => {
     const step: TradeStep = {
       ...{ sequence: 1, kind: 'report', quantity: 1n, priceKobo: 1n, tradeSequence: null, filledChange: 1n },
       ...{ valueChangeKobo: 1n, upstreamAt: tradedAt, at: tradedAt },

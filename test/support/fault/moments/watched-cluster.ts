@@ -26,7 +26,7 @@ export interface Seen {
 }
 
 /** A cluster with one gateway at a time, whose moments are watched. One that was killed is followed by the next. */
-export class World {
+export class WatchedCluster {
   #gateway: { readonly process: GatewayProcess; readonly socket: string } | undefined;
   #next: Promise<GatewayProcess> | undefined;
   #mayDie = false;
@@ -38,10 +38,10 @@ export class World {
     private readonly preload: string,
   ) {}
 
-  static async start(variables: Record<string, string> = {}): Promise<World> {
+  static async start(variables: Record<string, string> = {}): Promise<WatchedCluster> {
     const receiver = await WebhookReceiver.start();
     const cluster = await Cluster.start({ ...receiver.variables, ...variables });
-    return new World(cluster, receiver, compileInside(join(cluster.folder, 'inside')));
+    return new WatchedCluster(cluster, receiver, compileInside(join(cluster.folder, 'inside')));
   }
 
   /** The gateway that runs, or the next one if it was killed. Throws if it died of anything else. */

@@ -1,0 +1,29 @@
+import type { BrokerAllocation, Controls, ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import type { GrpcClient } from '../../src/kit/grpc-client.ts';
+import { patient } from './patience.ts';
+
+type ControlsClient = GrpcClient<typeof Controls>;
+
+const callTimeout = { timeoutMs: patient(10_000) };
+
+/** All orders of the simulated exchange. */
+export async function exchangeOrders(controls: ControlsClient): Promise<ExchangeOrder[]> {
+  const all: ExchangeOrder[] = [];
+  for (let afterSequence = 0n; ; ) {
+    const { orders, hasMore } = await controls.listExchangeOrders({ afterSequence }, callTimeout);
+    all.push(...orders);
+    afterSequence = orders.at(-1)?.sequence ?? afterSequence;
+    if (!hasMore) return all;
+  }
+}
+
+/** All allocations of the simulated broker, by the id that the gateway gave them. */
+export async function brokerAllocations(controls: ControlsClient): Promise<Map<string, BrokerAllocation>> {
+  const all = new Map<string, BrokerAllocation>();
+  for (let afterSequence = 0n; ; ) {
+    const { allocations, hasMore } = await controls.listAllocations({ afterSequence }, callTimeout);
+    for (const allocation of allocations) all.set(allocation.record?.clientAllocationId ?? '', allocation);
+    afterSequence = allocations.at(-1)?.sequence ?? afterSequence;
+    if (!hasMore) return all;
+  }
+}
