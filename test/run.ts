@@ -16,6 +16,7 @@ import { temporaryFolder } from './support/folders.ts';
 import { filesInPart } from './support/part.ts';
 import { slownessNow } from './support/patience.ts';
 import { compareStatements } from './support/scale/registry.ts';
+import { type SharedProcesses, shareProcesses } from './support/shared-processes.ts';
 import { chosenFiles, kindOf, type TestKind } from './support/test-files.ts';
 
 /** Where what was promised is compared with what is. */
@@ -73,6 +74,8 @@ async function main(): Promise<number> {
         : 120_000;
   // The random run over FIX takes as long as it is asked to.
   const longestMs = usualMs + 1_000 * Number(process.env.FIX_SECONDS ?? 0);
+  // All files of a process count as one test.
+  const filesAtMost = has('unit', 'integration', 'e2e') ? 4 : 1;
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
   const isBusy = (await slownessNow()) > busyFrom;
   const atOnce = isBusy ? availableParallelism() : Math.min(8, 2 * availableParallelism());
@@ -88,7 +91,7 @@ async function main(): Promise<number> {
         ].flatMap((module) => ['--import', module]),
         '--test',
         `--test-concurrency=${concurrency}`,
-        `--test-timeout=${maxTimesLonger * longestMs}`,
+        `--test-timeout=${maxTimesLonger * longestMs * filesAtMost}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
         ...options,
@@ -111,7 +114,8 @@ async function main(): Promise<number> {
   const measuring = files.filter((file) => kindOf(file) === 'hostile');
   const others = files.filter((file) => !measuring.includes(file));
   const first = { code: 0, report: '' };
-  for (const some of [others, measuring].filter(({ length }) => length > 0)) {
+  const shared = shareProcesses(others, join(folder, 'processes'));
+  for (const some of [[...shared.keys()], measuring].filter(({ length }) => length > 0)) {
     const { code, report } = await run(some, atOnce);
     first.code ||= code;
     first.report += report;
@@ -120,7 +124,7 @@ async function main(): Promise<number> {
     if (testsRun(first.report) === 0) throw new Error('No test ran.');
     return compare();
   }
-  const again = unsteadyFiles(first.report, files);
+  const again = unsteadyFiles(first.report, files, shared);
   if (again.length === 0) return first.code;
   process.stderr.write(`\nFailed, and run once more by themselves: ${again.join(', ')}\n\n`);
   const second = await run(again, 1);
@@ -135,10 +139,12 @@ async function main(): Promise<number> {
  * broken to a partner: once is too often. A test that needed a second chance has a defect, and the end of the run says
  * so.
  */
-function unsteadyFiles(report: string, files: readonly string[]): string[] {
+function unsteadyFiles(report: string, files: readonly string[], shared: SharedProcesses): string[] {
   if (files.length < 3 || checkers.test(report)) return [];
   const failed = report.matchAll(/^ *not ok .*\n *---\n(?: .*\n)*? *location: '(.+?)(?::\d+:\d+)?'$/gm);
-  const paths = [...new Set([...failed].map(([, path]) => relative(process.cwd(), path as string)))];
+  const places = [...new Set([...failed].map(([, path]) => path as string))];
+  // A process that ended is told by the file that loads its files.
+  const paths = places.flatMap((path) => shared.get(path) ?? [relative(process.cwd(), path)]);
   const named = paths.filter((path) => files.includes(path));
   // A test that is written in `support` is known by the suite around it, if that is in the test file.
   const others = paths
@@ -165,6 +171,6 @@ function filesWith(path: string, files: readonly string[]): string[] {
 function testsRun(text: string): number {
   const count = (word: string) =>
     [...text.matchAll(new RegExp(`^# ${word} (\\d+)$`, 'gm'))].reduce((sum, [, each]) => sum + Number(each), 0);
-  const emptyFiles = text.match(/^ok \d+ - .+\.test\.ts$/gm)?.length ?? 0;
+  const emptyFiles = text.match(/^ok \d+ - .+\.test\.(?:ts|mjs)$/gm)?.length ?? 0;
   return count('tests') - count('skipped') - count('todo') - emptyFiles;
 }
