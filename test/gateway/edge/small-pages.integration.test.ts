@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { statement } from '../../../src/gateway/store/statement.ts';
+import openapi from '../../../src/gen/openapi.json' with { type: 'json' };
+import { apply } from '../../support/applications.ts';
+import { useGateway } from '../../support/e2e/suite.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const rows = 5;
+
+/** These are tested elsewhere: what the broker lists, requests (each page is one more), and what has one row or none here. */
+const others = new Set([
+  ...['positions', 'contract-notes'].map((name) => `/v1/accounts/{account}/${name}`),
+  ...['/v1/market/calendar', '/v1/instruments', '/v1/sandbox/requests', '/v1/sandbox/webhook/deliveries'],
+  ...['applications', 'allocations'].map((kind) => `/v1/${kind}/{id}/events`),
+]);
+
+const lists = Object.entries(openapi.paths)
+  .filter(([, operations]) => {
+    const { get } = operations as { get?: { parameters?: readonly { name?: string }[] } };
+    return get?.parameters?.some(({ name }) => name === 'cursor') ?? false;
+  })
+  .map(([path]) => path)
+  .filter((path) => !others.has(path));
+
+describe('lists whose rows are all of one instant', () => {
+  const suite = useGateway(undefined, { accounts: rows });
+  let first: Record<string, string> = {};
+
+  before(async () => {
+    const { gateway, partner } = suite;
+    await gateway.fund(partner, 1_000_000n);
+    await gateway.fund(partner, 1_000_000n);
+    for (let at = 0; at < rows; at += 1) {
+      await gateway.place(partner, { symbol: 'SIM-FILL', quantity: 10 + at });
+      await gateway.allocate(partner, { amount_kobo: 1_000 + at });
+      await apply(gateway, partner, { last_name: `Okafor ${'ABCDE'[at]}` });
+      await gateway.rest('POST', '/v1/keys', { key: partner.key, body: { scopes: ['read'] } });
+    }
+    const newest = async (kind: string) => {
+      const { body } = await gateway.rest('GET', `/v1/${kind}`, { key: partner.key });
+      assert.equal(body.data.length, rows, JSON.stringify(body));
+      return body.data[0];
+    };
+    const [order, allocation, application] = await eventually(async () => {
+      const found = [await newest('orders'), await newest('allocations'), await newest('applications')];
+      assert.deepEqual([found[0].state, found[1].state], ['filled', 'booked']);
+      const events = await gateway.rest('GET', '/v1/sandbox/events?limit=100', { key: partner.key });
+      assert.ok(events.body.data.length >= 3 * rows);
+      return found;
+    });
+    first = { orders: order.id, allocations: allocation.id, applications: application.id };
+    const instant = new Date('2026-03-02T09:00:00Z');
+    for (const table of ['accounts', 'orders', 'allocations', 'applications']) {
+      await gateway.database.write(
+        statement(`UPDATE ${table} SET created_at = ? WHERE partner_id = ?`, instant, partner.id),
+      );
+    }
+  });
+
+  for (const path of lists) {
+    it(`${path} shows each row once in pages of one row, and in the same order`, async () => {
+      const { gateway, partner } = suite;
+      const kind = path.split('/')[2] ?? '';
+      const url = path.replace('{id}', first[kind] ?? '').replace('{account}', partner.account);
+      const read = async (query: string) => {
+        const answer = await gateway.rest('GET', `${url}?${query}`, { key: partner.key });
+        assert.equal(answer.status, 200, answer.text);
+        // Each request is one more use of the key.
+        return JSON.parse(answer.text, (name, value) => (name === 'last_used_at' ? null : value));
+      };
+      const { data: whole, has_more: isMore } = await read('limit=100');
+      assert.equal(isMore, false);
+      assert.ok(whole.length > 1, `there are ${whole.length} rows`);
+      const seen: unknown[] = [];
+      for (let cursor = ''; ; ) {
+        const page = await read(`limit=1${cursor}`);
+        seen.push(...page.data);
+        assert.ok(seen.length <= whole.length, 'the pages end');
+        if (!page.has_more) break;
+        cursor = `&cursor=${page.next_cursor}`;
+      }
+      assert.deepEqual(seen, whole);
+    });
+  }
+});
