@@ -37,7 +37,7 @@ export const edgeBugs: readonly SeededBug[] = [
     file: 'src/gateway/trading/broker/read-queue.ts',
     find: '        ofPartner.release();\n        ofAll.release();\n        continue;',
     replace: '        continue;',
-    test: 'test/gateway/edge/limits/read-queue.unit.test.ts',
+    test: 'test/gateway/trading/broker/read-queue.unit.test.ts',
     pattern: 'that ran out of time while their slots were asked for',
   },
   {

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../../../../src/gateway/edge/errors.ts';
 import type { Slot } from '../../../../src/gateway/edge/limits/shared-slots.ts';
 import type { Origin } from '../../../../src/gateway/edge/origin.ts';
-import { firstBroker } from '../../../../src/gateway/trading/broker/broker.ts';
+import { firstBroker, nameAt } from '../../../../src/gateway/trading/broker/broker.ts';
 import { ReadQueue } from '../../../../src/gateway/trading/broker/read-queue.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { slotsOfOne } from '../../../support/slots.ts';
@@ -62,6 +62,11 @@ class SlowSlots {
         slot.release();
       },
     };
+  }
+
+  /** How often slots were asked for. */
+  get asked(): number {
+    return this.#asked.length;
   }
 
   answer(): void {
@@ -144,6 +149,24 @@ describe('reads of the broker', () => {
       );
     }
     assert.equal(await queue.read(of('a'), async () => 'done'), 'done');
+  });
+
+  it('reads that find all slots taken by other replicas keep none of their own, and begin when one is free', async () => {
+    const slots = new SlowSlots();
+    slots.answer();
+    const others = await Promise.all([1, 2, 3, 4].map(() => slots.acquire(nameAt(firstBroker, 'reads'), 4)));
+    const taken = [...slots.held()];
+    const queue = new ReadQueue(firstBroker, slots, 30_000);
+    const reads = ['a', 'a', 'a', 'b', 'b'].map((partner) => queue.read(of(partner), async () => partner));
+    for (let rounds = 0; rounds < 5; rounds += 1) {
+      const asked = slots.asked;
+      await eventually(() => assert.ok(slots.asked > asked, 'the slots are asked for again'));
+      await slots.settled();
+    }
+    assert.deepEqual(slots.held(), taken, 'none is in use but those of other replicas');
+    for (const other of others) other?.release();
+    assert.deepEqual(await Promise.all(reads), ['a', 'a', 'a', 'b', 'b']);
+    assert.deepEqual(slots.held(), []);
   });
 
   it('reads that ran out of time while their slots were asked for leave none of them in use', async () => {
