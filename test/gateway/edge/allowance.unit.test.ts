@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Allowance } from '../../../../src/gateway/edge/bounds.ts';
+import { Allowance } from '../../../src/gateway/edge/bounds.ts';
 
 describe('an allowance', () => {
   it('gives so much at once, and comes back with time up to the most', () => {

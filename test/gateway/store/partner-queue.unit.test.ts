@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import { noFact } from '../../../../src/gateway/store/facts.ts';
-import { PartnerQueue, type WaitingWork } from '../../../../src/gateway/store/group-commit.ts';
-import { UnavailableError } from '../../../../src/kit/refusal.ts';
+import { noFact } from '../../../src/gateway/store/facts.ts';
+import { PartnerQueue, type WaitingWork } from '../../../src/gateway/store/group-commit.ts';
+import { UnavailableError } from '../../../src/kit/refusal.ts';
 
 /** A queue whose transactions end when they are told to. Each has the names of the work in it. */
 function startQueue() {
