@@ -4,6 +4,7 @@ import { toSecond } from '../../../kit/clock.ts';
 import { groupBy } from '../../../kit/group.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
+import { Rests } from '../../../kit/rests.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import { compileEncoder } from '../../edge/json/encoder.ts';
 import type { Origin } from '../../edge/origin.ts';
@@ -115,8 +116,8 @@ const stuckMs = 10_000;
  * consumed once. Events of one partner that cannot be consumed do not hold up those of others.
  */
 export class OutboxConsumer {
-  /** Partners whose events cannot be consumed, and when they are tried again, on a monotonic clock. */
-  readonly #stuck = new Map<string, number>();
+  /** Partners whose events cannot be consumed. */
+  readonly #stuck = new Rests(stuckMs);
 
   constructor(
     readonly name: string,
@@ -134,45 +135,39 @@ export class OutboxConsumer {
 
   /** Partners whose events could not be consumed when they were last tried. */
   get stuck(): readonly string[] {
-    return [...this.#stuck.keys()];
+    return this.#stuck.failed;
   }
 
   /** Of these, the ones that are not tried again yet. */
   get resting(): readonly string[] {
-    const now = performance.now();
-    return this.stuck.filter((id) => this.#isResting(id, now));
+    return this.#stuck.resting;
   }
 
   /** Consumes events, but not those of a partner that cannot be: they stay in the outbox. Throws if the database is away. */
   async consume(events: readonly EventKey[]): Promise<void> {
-    const now = performance.now();
-    const due = this.#stuck.size === 0 ? events : events.filter(({ partnerId }) => !this.#isResting(partnerId, now));
+    const due = this.#stuck.size === 0 ? events : events.filter(({ partnerId }) => !this.#stuck.isResting(partnerId));
     if (due.length === 0) return;
     const partners = groupBy(due, ({ partnerId }) => partnerId);
     try {
       await this.#consume(due);
-      for (const id of partners.keys()) this.#stuck.delete(id);
+      for (const id of partners.keys()) this.#stuck.end(id);
     } catch (error) {
       if (error instanceof Refusal) throw error;
       for (const [partnerId, own] of partners) await this.#consumeAlone(partnerId, own);
     }
   }
 
-  #isResting(partnerId: string, now: number): boolean {
-    return (this.#stuck.get(partnerId) ?? Number.NEGATIVE_INFINITY) > now;
-  }
-
   /** Consumes one partner's events. What is there already is compared: a torn transaction of an earlier version left it. */
   async #consumeAlone(partnerId: string, events: readonly EventKey[]): Promise<void> {
     try {
       await this.#consume(events, this.work.written(events));
-      this.#stuck.delete(partnerId);
+      this.#stuck.end(partnerId);
     } catch (error) {
       if (error instanceof Refusal) throw error;
-      if (!this.#stuck.has(partnerId)) {
+      if (!this.#stuck.hasFailed(partnerId)) {
         this.log.error({ err: error, partnerId, consumer: this.name }, "a partner's events cannot be consumed");
       }
-      this.#stuck.set(partnerId, performance.now() + stuckMs);
+      this.#stuck.rest(partnerId);
     }
   }
 

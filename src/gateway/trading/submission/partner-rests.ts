@@ -1,3 +1,5 @@
+import { Rests } from '../../../kit/rests.ts';
+
 /** How long a partner is left alone after a failure. */
 const restMs = 5_000;
 /** How many partners that failed are tried at once. */
@@ -8,31 +10,31 @@ const maxTried = 4;
  * partner rests in between and is tried with one object at a time, and all of them together leave room for others.
  */
 export class PartnerRests {
-  /** When each may be tried again. */
-  readonly #until = new Map<string, number>();
+  readonly #rests: Rests;
   readonly #tried = new Set<string>();
 
-  constructor(private readonly now: () => number = () => performance.now()) {}
+  constructor(now?: () => number) {
+    this.#rests = new Rests(restMs, now);
+  }
 
   /** Those that cannot be tried now. */
   get all(): readonly string[] {
-    return [...this.#until.keys()].filter((id) => !this.mayTry(id));
+    return this.#rests.failed.filter((id) => !this.mayTry(id));
   }
 
   mayTry(partnerId: string): boolean {
-    const until = this.#until.get(partnerId);
-    if (until === undefined) return true;
-    return until <= this.now() && !this.#tried.has(partnerId) && this.#tried.size < maxTried;
+    if (!this.#rests.hasFailed(partnerId)) return true;
+    return !this.#rests.isResting(partnerId) && !this.#tried.has(partnerId) && this.#tried.size < maxTried;
   }
 
   /** Begins to change an object of a partner that may be tried. The answer is told whether the change failed. */
   begin(partnerId: string): (hasFailed: boolean) => void {
-    const isTrial = this.#until.has(partnerId);
+    const isTrial = this.#rests.hasFailed(partnerId);
     if (isTrial) this.#tried.add(partnerId);
     return (hasFailed) => {
       if (isTrial) this.#tried.delete(partnerId);
-      if (hasFailed) this.#until.set(partnerId, this.now() + restMs);
-      else this.#until.delete(partnerId);
+      if (hasFailed) this.#rests.rest(partnerId);
+      else this.#rests.end(partnerId);
     };
   }
 }

@@ -20,7 +20,7 @@ const uncertain: SettledApplicationFacts = {
 };
 const none = { reference: undefined, account: undefined, rejectReason: undefined };
 
-/** What each settlement ends in, and the reports that say the same. */
+/** Settlements that end an application, and the reports that say the same. */
 const ends: readonly (readonly [settlement: ApplicationSettlement, same: readonly string[]])[] = [
   [{ ...none, state: 'opened', account: 'C1' }, ['ACCEPTED', 'OPENED C1']],
   [{ ...none, state: 'rejected', rejectReason: 'declined_by_broker' }, ['REJECTED']],
