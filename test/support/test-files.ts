@@ -38,7 +38,7 @@ export function chosenFiles(names: readonly string[]): string[] {
 
 /** The test files a name stands for: a folder of `test/`, or a file. */
 function testFiles(name: string): string[] {
-  const path = [name, join('test', name)].find((each) => statSync(each, { throwIfNoEntry: false }) !== undefined);
+  const path = [join('test', name), name].find((each) => statSync(each, { throwIfNoEntry: false }) !== undefined);
   if (path === undefined) throw new Error(`There is no ${name} in test/`);
   if (statSync(path).isFile()) return [path];
   const names = readdirSync(path, { recursive: true, encoding: 'utf8' });
