@@ -28,4 +28,44 @@ describe('the trading context of an account', () => {
     await first;
     assert.equal(contexts.cached('par_a', 'A1', 'SIM-REST'), undefined, 'the account is locked out');
   });
+
+  it('is read for each partner by itself, also of the same account', async () => {
+    const askedFor: string[] = [];
+    const contexts = new TradingContexts({
+      tradingContext: async (_account, _symbol, { partnerId }) => {
+        askedFor.push(partnerId ?? '');
+        const accountStatus = partnerId === 'par_a' ? AccountStatus.ACTIVE : AccountStatus.NOT_AT_BROKER;
+        return create(GetTradingContextResponseSchema, { accountStatus, instrument });
+      },
+    });
+    await contexts.instrument(origin, 'A1', 'SIM-REST');
+    assert.equal(contexts.cached('par_b', 'A1', 'SIM-REST'), undefined);
+    await assert.rejects(contexts.instrument({ ...origin, partnerId: 'par_b' }, 'A1', 'SIM-REST'), {
+      code: 'account_not_at_broker',
+    });
+    assert.deepEqual(askedFor, ['par_a', 'par_b']);
+    contexts.forget('par_b', 'A1');
+    assert.ok(contexts.cached('par_a', 'A1', 'SIM-REST'), "another partner's is kept");
+    contexts.forget('par_a', 'A1');
+    assert.equal(contexts.cached('par_a', 'A1', 'SIM-REST'), undefined);
+  });
+
+  const statuses = [
+    ['ACTIVE', undefined],
+    ['SETTLEMENT_LOCKOUT', 'settlement_lockout'],
+    ['NOT_AT_BROKER', 'account_not_at_broker'],
+  ] as const;
+  for (const [status, code] of statuses) {
+    it(`of an account that is ${status} is ${code ?? 'used'} the first time and while it is remembered`, async () => {
+      const answer = create(GetTradingContextResponseSchema, { accountStatus: AccountStatus[status], instrument });
+      const contexts = new TradingContexts({ tradingContext: async () => answer });
+      for (let time = 0; time < 2; time += 1) {
+        const found = contexts.instrument(origin, 'A1', 'SIM-REST');
+        if (code === undefined) assert.equal(await found, answer.instrument);
+        else await assert.rejects(found, { code });
+        const cached = contexts.cached('par_a', 'A1', 'SIM-REST');
+        assert.equal(cached, code === undefined ? answer.instrument : undefined);
+      }
+    });
+  }
 });

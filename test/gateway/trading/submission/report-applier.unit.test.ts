@@ -31,6 +31,48 @@ function begin({ damaged = new Set<string>(), error = new Error('damaged') as Er
   return { apply, calls, noted };
 }
 
+interface Row {
+  readonly id: string;
+  readonly state: 'pending';
+  readonly steps: number;
+  readonly lastReport: bigint;
+  readonly missedReport: bigint;
+}
+
+/** An applier over rows in memory. The transactions that fail are given in their order. */
+function storing(fails: readonly boolean[]) {
+  const rows = new Map<string, Row>();
+  const applied = new Map<string, bigint[]>();
+  let transactions = 0;
+  interface Changing {
+    readonly ids: readonly string[];
+    decide(row: Row, stored: undefined): { readonly after: Row } | undefined;
+  }
+  const changeMany = async (_: unknown, { ids, decide }: Changing) => {
+    transactions += 1;
+    if (fails[transactions] ?? false) throw new Error('the transaction failed');
+    for (const id of ids) {
+      const row = rows.get(id) ?? { id, state: 'pending', steps: 0, lastReport: 0n, missedReport: 0n };
+      const { after } = decide(row, undefined) ?? { after: row };
+      rows.set(id, after);
+    }
+    return [];
+  };
+  const applyReport = (row: Row, { number, of }: Report) => {
+    applied.set(of, [...(applied.get(of) ?? []), number]);
+    return { row: { ...row, lastReport: number }, changed: false, inconsistent: false, detail: '' };
+  };
+  const parts = {
+    kind: { objectIdOf: ({ of }: Report) => of, applyReport, reportStep: () => ({}) },
+    recorder: { changeMany },
+    clock: { now: () => 0, realNow: () => 0 },
+    stuck: { note: () => undefined },
+    position: { factFor: () => undefined, check: () => undefined },
+    signal: new AbortController().signal,
+  } as unknown as PartnerReportsParts<never, Report>;
+  return { parts, rows, applied };
+}
+
 const reportsOf = (...objects: readonly string[]): Report[] =>
   objects.map((of, at) => ({ number: BigInt(at + 1), of }));
 const numbersOf = (reports: readonly Report[] = []) => reports.map(({ number }) => number);
@@ -57,6 +99,28 @@ describe('the reports of a partner', () => {
           assert.deepEqual(new Set(noted), new Set(expected.map(({ of }) => of)));
           const applied = new Set(calls.filter((ids) => !ids.some((id) => damaged.has(id))).flat());
           assert.deepEqual(applied, new Set(objects.filter((of) => !damaged.has(of))));
+        },
+      ),
+    );
+  });
+
+  it('of one object are applied in the order of their numbers and without a gap, whichever transactions fail', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }),
+        fc.array(fc.boolean(), { minLength: 40, maxLength: 40 }),
+        async (objects, fails) => {
+          const { parts, rows, applied } = storing(fails);
+          const reports = reportsOf(...objects);
+          const unapplied = await new PartnerReports(parts, 'p').apply(reports);
+          for (const id of new Set(objects)) {
+            const own = numbersOf(reports.filter(({ of }) => of === id));
+            const done = applied.get(id) ?? [];
+            assert.deepEqual(done, own.slice(0, done.length), `${done} of ${own} are applied`);
+            const left = numbersOf(unapplied?.reports.filter(({ of }) => of === id));
+            const isLookedUp = (rows.get(id)?.missedReport ?? 0n) > (rows.get(id)?.lastReport ?? 0n);
+            assert.ok(isLookedUp || done.length + left.length === own.length, 'none is forgotten');
+          }
         },
       ),
     );
