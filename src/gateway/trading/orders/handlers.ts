@@ -10,7 +10,6 @@ import {
   type Orders,
 } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import type { Instrument } from '../../../gen/marina/gateway/v1/reference_pb.ts';
-import { roundKoboDecimal } from '../../../kit/money.ts';
 import type { HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
@@ -21,7 +20,7 @@ import { type SubmissionHandlerParts, submissionHandlers } from '../submission/h
 import type { Canceller } from './cancel.ts';
 import type { OrderKind, TradingContexts, WantedOrder } from './kind.ts';
 import { reasonByBand, reasonByList } from './placeable.ts';
-import { rejectSentences } from './rules.ts';
+import { estimatedTotalKobo, rejectSentences } from './rules.ts';
 import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
 
 interface OrderHandlerParts extends SubmissionHandlerParts {
@@ -68,7 +67,7 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
         ...wanted,
         ...estimate,
         fees: fees.map(({ name, amountKoboDecimal }) => create(OrderFeeSchema, { name, amountKoboDecimal })),
-        totalKobo: roundKoboDecimal(totalKoboDecimal, wanted.side === 'buy' ? 'up' : 'down'),
+        totalKobo: estimatedTotalKobo(wanted.side, totalKoboDecimal),
       });
     },
 

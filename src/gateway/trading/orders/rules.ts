@@ -7,6 +7,7 @@ import {
 import type { OrderRejectReason, OrderState } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import { statedInstant } from '../../../kit/clock.ts';
 import type { EnumName } from '../../../kit/enums.ts';
+import { roundKoboDecimal } from '../../../kit/money.ts';
 import {
   type Applied,
   changed,
@@ -231,4 +232,9 @@ const longestCancelMs = 300_000;
 /** Whether a cancel has time left. A time further ahead than any cancel's was set by a wrong clock and does not count. */
 export function mayCancelBeUnderWay(until: number, realNow: number): boolean {
   return until > realNow && until <= realNow + longestCancelMs;
+}
+
+/** An estimate's total in whole kobo: a purchase costs no more than it says, and a sale brings no less. */
+export function estimatedTotalKobo(side: 'buy' | 'sell', totalKoboDecimal: string): bigint {
+  return roundKoboDecimal(totalKoboDecimal, side === 'buy' ? 'up' : 'down');
 }

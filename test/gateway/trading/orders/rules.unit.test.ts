@@ -5,6 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   applyReport,
   countedKobo,
+  estimatedTotalKobo,
   mayCancelBeUnderWay,
   type OrderFacts,
   type OrderStateName,
@@ -264,4 +265,19 @@ describe('a cancel that was sent', () => {
       assert.equal(mayCancelBeUnderWay(now + aheadMs, now), mayBe, `${aheadMs} ms ahead`);
     }
   });
+});
+
+describe('the total of an estimate', () => {
+  const totals = [
+    ['100', 100n, 100n],
+    ['100.0001', 101n, 100n],
+    ['100.9999', 101n, 100n],
+    ['0.01', 1n, 0n],
+  ] as const;
+  for (const [decimal, bought, sold] of totals) {
+    it(`of ${decimal} kobo is ${bought} for a purchase, which costs no more, and ${sold} for a sale, which brings no less`, () => {
+      assert.equal(estimatedTotalKobo('buy', decimal), bought);
+      assert.equal(estimatedTotalKobo('sell', decimal), sold);
+    });
+  }
 });
