@@ -191,6 +191,24 @@ describe('an outcome that is unknown', () => {
     }
   });
 
+  for (const outcome of ['gets no answer', 'does not have it', 'says less'] as const) {
+    it(`that a report settles while the record ${outcome} is not asked about again`, async () => {
+      const order = await settling.storeOrder({ partnerId });
+      settling.broker.lookUpOrder = async () => {
+        await settling.applyReports(order, [
+          reportOf(order, 1n, ReportKind.ACCEPTED),
+          reportOf(order, 2n, ReportKind.TRADE, order.quantity),
+        ]);
+        if (outcome === 'gets no answer') throw new ApiError('exchange_unavailable');
+        if (outcome === 'does not have it') return notFound();
+        return { found: true, answer: [reportOf(order, 1n, ReportKind.ACCEPTED)] };
+      };
+      await ask(order);
+      const { state, checkAt, missingSince } = await settling.readOrder(order);
+      assert.deepEqual({ state, checkAt, missingSince }, { state: 'filled', checkAt: null, missingSince: null });
+    });
+  }
+
   it('is asked about again within 30 s, however late it may still be taken', async () => {
     const { clock } = settling;
     const ahead = clock.realNow() + 24 * hourMs;
