@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import { grpcAllocations, grpcApplications } from '../../../../src/gateway/trading/broker/grpc-back-office.ts';
+import type { BrokerOptions } from '../../../../src/gateway/trading/broker/grpc-connection.ts';
+import { grpcOrders } from '../../../../src/gateway/trading/broker/grpc-orders.ts';
+
+const origin = { partnerId: 'par_a', requestId: null, traceParent: null };
+const note = Buffer.from('a note');
+const about = { origin, note, id: 'x', account: 'A1' };
+
+type Send = (what: unknown, notAfterMs: number) => Promise<{ readonly outcome: string }>;
+
+/** Each call that sends something, and whether the status that says "too late" proves that it never left. */
+const sends = {
+  submitOrder: [grpcOrders, 'submitOrder', { ...about, symbol: 'S', side: 'buy', type: 'market', quantity: 1n }, true],
+  submitApplication: [grpcApplications, 'submitApplication', { ...about, fields: {} }, true],
+  submitAllocation: [grpcAllocations, 'submitAllocation', { ...about, amountKobo: 1n }, true],
+  sendDocument: [
+    grpcApplications,
+    'sendDocument',
+    { origin, applicationId: 'x', type: 'photo', mediaType: 'image/png', content: note },
+    false,
+  ],
+} as const;
+
+describe('a status that the broker refuses something with', () => {
+  let refusedWith: number = status.UNKNOWN;
+  let options: BrokerOptions;
+  const server = createServer();
+  before(async () => {
+    server.on('stream', (stream: ServerHttp2Stream) => {
+      const headers = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': String(refusedWith) };
+      stream.respond(headers, { endStream: true });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    options = {
+      address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+      access: { current: { tls: undefined }, onChange: () => undefined },
+      ...{ submitTimeoutMs: 5_000, readTimeoutMs: 5_000 },
+    };
+  });
+  after(() => server.close());
+
+  for (const [name, [connect, method, what, tooLateProves]] of Object.entries(sends)) {
+    it(`proves ${tooLateProves ? 'that it was too late only by FAILED_PRECONDITION' : 'nothing'} about ${name}`, async () => {
+      const broker = connect(options);
+      const send = (broker as unknown as Record<string, Send>)[method];
+      try {
+        for (const [code, number] of Object.entries(status)) {
+          if (typeof number !== 'number' || number === status.OK) continue;
+          refusedWith = number;
+          const sent = await send?.(what, Date.now() + 60_000);
+          const isProof = tooLateProves && number === status.FAILED_PRECONDITION;
+          assert.equal(sent?.outcome, isProof ? 'never-left' : 'unclear', code);
+        }
+      } finally {
+        broker.close();
+      }
+    });
+  }
+});
