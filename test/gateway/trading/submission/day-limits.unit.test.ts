@@ -4,8 +4,10 @@ import { refusalOf } from '../../../../src/gateway/edge/errors.ts';
 import type { Shared } from '../../../../src/gateway/store/facts.ts';
 import { PartnerTransaction, partnerGuard } from '../../../../src/gateway/store/partner-transaction.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
-import { usage } from '../../../../src/gateway/trading/submission/day-limit.ts';
+import { usage, usedOf } from '../../../../src/gateway/trading/submission/day-limit.ts';
 import { checkDayLimit, remaining } from '../../../../src/gateway/trading/submission/rules.ts';
+import { orderKind } from '../../../support/kinds.ts';
+import { plainOrder } from '../../../support/plain-order.ts';
 
 /** 23:00 in Lagos: the limit is fresh in an hour. */
 const elevenPm = Date.UTC(2026, 2, 2, 22);
@@ -40,6 +42,18 @@ describe('a daily limit', () => {
     assert.equal(remaining(1_000n, 5_000n), 0n, 'never less than nothing remains');
     assert.equal(remaining(1_000n, 1_000n), 0n);
     assert.equal(remaining(1_000n, 999n), 1n);
+  });
+});
+
+describe('the day that an object counts for', () => {
+  it('is the one of its creation in Lagos, whenever it changes and by whatever clock', () => {
+    const { dayLimit: limit } = orderKind;
+    assert.ok(limit !== undefined);
+    const counted = { ...plainOrder, countedDay: '2026-03-01' };
+    const yesterday = usage(plainOrder.partnerId, '2026-03-01', 'orders').name;
+    for (const at of [elevenPm - 2 * 86_400_000, elevenPm - 86_400_000, elevenPm, elevenPm + 86_400_000]) {
+      assert.equal(usedOf(limit, { ...counted, updatedAt: at, filledAt: at, checkAt: at }).name, yesterday);
+    }
   });
 });
 

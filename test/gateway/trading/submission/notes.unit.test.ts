@@ -72,6 +72,26 @@ describe('the notes that go out with submissions', () => {
     assert.equal(notes.read('ord_33333333333333333333', notes.write(orderKind, row)), undefined);
   });
 
+  it('of an earlier version, which wrote less of the origin, restore the object all the same', () => {
+    const read = (origin: object | undefined) => {
+      const sealed = notes.write(orderKind, row);
+      const written = JSON.parse(String(seal.open(row.id, Buffer.from(sealed))));
+      const note = seal.seal(row.id, JSON.stringify({ ...written, origin }));
+      return notes.read(row.id, note)?.submission;
+    };
+    const { requestId, traceParent } = row;
+    for (const origin of [
+      { requestId, traceParent, keyId: null },
+      { requestId, traceParent },
+      { requestId: null },
+      {},
+    ]) {
+      const submission = read({ partnerId: row.partnerId, ...origin });
+      assert.deepEqual([submission?.partnerId, submission?.keyId], [row.partnerId, null], JSON.stringify(origin));
+      assert.equal(submission?.idempotencyKey, row.idempotencyKey);
+    }
+  });
+
   it('notes of another version say what is missing, and a null or an absent member is no text', () => {
     const facts = new FactReader({ nothing: null, number: 5, text: 'abc', amount: '12' });
     assert.equal(facts.optionalText('nothing'), null);
