@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type App, startApp } from '../../../src/gateway/app/app.ts';
 import { readConfig } from '../../../src/gateway/app/config.ts';
+import { nextLagosMidnight } from '../../../src/kit/clock.ts';
 import { createLogger } from '../../../src/kit/log.ts';
 import { adminClient } from '../../support/admin.ts';
 import { eventually } from '../../support/eventually.ts';
 import { restCaller, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { scrape } from '../../support/metrics.ts';
 import { PartnerModel } from '../../support/model/partner-model.ts';
-import { runSequence, sequences, type Whole } from '../../support/model/whole.ts';
+import type { Whole } from '../../support/model/surroundings.ts';
+import { runSequence, sequences } from '../../support/model/whole.ts';
 import { fc } from '../../support/properties.ts';
 
 /** How many sequences are run. `MODEL_SEED` and `MODEL_PATH`, which a failure prints, run one of them again. */
@@ -26,8 +28,7 @@ describe('whatever a partner, operators and the exchange do in turn', { timeout:
   before(async () => {
     // An answer that is lost is waited for as long as this.
     gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '500' });
-    second = await startApp(readConfig(gateway.variables), createLogger({ name: 'test', level: 'silent' }));
-    admins = [gateway.app, second].map(({ adminPort }) => adminClient(adminPort));
+    await startSecond();
   });
   after(async () => {
     for (const admin of admins) admin.close();
@@ -35,16 +36,46 @@ describe('whatever a partner, operators and the exchange do in turn', { timeout:
     await gateway.stop();
   });
 
+  async function startSecond(): Promise<void> {
+    second = await startApp(readConfig(gateway.variables), createLogger({ name: 'test', level: 'silent' }));
+    admins = [gateway.app, second].map(({ adminPort }) => adminClient(adminPort));
+  }
+
+  async function restart(): Promise<void> {
+    for (const admin of admins) admin.close();
+    await second.stop();
+    await startSecond();
+  }
+
+  /** Just past the next midnight in Lagos. The replicas follow within half a second. */
+  async function passMidnight(): Promise<void> {
+    const [first] = admins as [(typeof admins)[number]];
+    const timeOf = async ({ diagnostics, options }: (typeof admins)[number]) => {
+      const { now } = await diagnostics.getStatus({}, options);
+      return Number(now?.seconds) * 1_000;
+    };
+    const now = await timeOf(first);
+    const midnight = nextLagosMidnight(now);
+    const by = { seconds: BigInt(Math.ceil((midnight - now) / 1_000) + 1), nanos: 0 };
+    await first.clock.advanceClock({ by }, first.options);
+    for (const admin of admins) await eventually(async () => assert.ok((await timeOf(admin)) >= midnight));
+  }
+
   async function start(): Promise<Whole> {
     const limits = {
       ordersKoboPerDay: BigInt(ordersLimitKobo),
       allocationsKoboPerDay: BigInt(allocationsLimitKobo),
     };
     let turn = 0;
+    const partner = await gateway.newPartner({ limits });
     return {
-      gateway,
-      replicas: [gateway.rest, restCaller(second)],
-      partner: await gateway.newPartner({ limits }),
+      ...{ gateway, partner, restart, passMidnight },
+      replicas: [gateway.rest, (...request) => restCaller(second)(...request)],
+      limitOrders: async (kobo) => {
+        const [{ partners, options }] = admins as [(typeof admins)[number]];
+        const ordersKoboPerDay = BigInt(kobo);
+        await partners.setLimits({ partnerId: partner.id, limits: { ordersKoboPerDay } }, options);
+      },
       pause: async (isPaused) => {
         const admin = admins[turn++ % 2] as (typeof admins)[number];
         await (isPaused

@@ -3,6 +3,8 @@ export interface ModelOrder {
   readonly key: string;
   readonly body: { readonly symbol: string; readonly quantity: number; readonly price_kobo: number };
   readonly id: string;
+  /** The day that it counts for: how many midnights had passed. */
+  readonly day: number;
   /** The answer to the same request when it comes again: 200, or its first error. */
   readonly again: { readonly status: number; readonly code?: string };
   state: string;
@@ -13,6 +15,7 @@ export interface ModelOrder {
 export interface ModelAllocation {
   readonly amountKobo: number;
   readonly id: string;
+  readonly day: number;
   readonly state: string;
 }
 
@@ -26,9 +29,11 @@ export class PartnerModel {
   readonly allocations: ModelAllocation[] = [];
   fundedKobo = 0;
   isPaused = false;
+  /** How many midnights have passed. */
+  day = 0;
 
   constructor(
-    readonly ordersLimitKobo: number,
+    public ordersLimitKobo: number,
     readonly allocationsLimitKobo: number,
   ) {}
 
@@ -40,21 +45,30 @@ export class PartnerModel {
     return this.orders.filter((order) => this.isOpen(order));
   }
 
-  /** The value that counts against the day's limit of orders: of shares that may still trade, and of those that did. */
+  /** The value that counts against today's limit of orders: of shares that may still trade, and of those that did. */
   usedByOrders(): number {
-    return this.orders.reduce((sum, { state, filled, body }) => {
+    const ofToday = this.orders.filter(({ day }) => day === this.day);
+    return ofToday.reduce((sum, { state, filled, body }) => {
       const shares = state === 'refused' ? 0 : endStates.includes(state) ? filled : body.quantity;
       return sum + shares * body.price_kobo;
     }, 0);
   }
 
+  /** The value that counts against today's limit of allocations. */
   usedByAllocations(): number {
-    return this.allocations
-      .filter(({ state }) => state === 'booked')
-      .reduce((sum, { amountKobo }) => sum + amountKobo, 0);
+    return this.#booked((day) => day === this.day);
+  }
+
+  postedKobo(): number {
+    return this.#booked(() => true);
   }
 
   availableKobo(): number {
-    return this.fundedKobo - this.usedByAllocations();
+    return this.fundedKobo - this.postedKobo();
+  }
+
+  #booked(isMeant: (day: number) => boolean): number {
+    const booked = this.allocations.filter(({ state, day }) => state === 'booked' && isMeant(day));
+    return booked.reduce((sum, { amountKobo }) => sum + amountKobo, 0);
   }
 }

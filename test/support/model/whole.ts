@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { eventually } from '../eventually.ts';
-import { callTimeout, type RestAnswer, type TestGateway, type TestPartner } from '../gateway.ts';
+import { callTimeout, type RestAnswer, type TestGateway } from '../gateway.ts';
 import { fc } from '../properties.ts';
 import type { ModelOrder, PartnerModel } from './partner-model.ts';
-
-/** A gateway of one or more replicas, and the partner of one sequence. */
-export interface Whole {
-  readonly gateway: TestGateway;
-  /** One for each replica. */
-  readonly replicas: readonly TestGateway['rest'][];
-  readonly partner: TestPartner;
-  /** Pauses trading for everybody, or ends the pause. */
-  readonly pause: (isPaused: boolean) => Promise<void>;
-}
+import { type Command, disturb, limitOrders, passMidnight, pause, restart, type Whole } from './surroundings.ts';
 
 /** The end of an order of each magic symbol, and the answer that places it. */
 const ends: Readonly<Record<string, { state: string; part: number; status: number; code?: string }>> = {
@@ -36,7 +27,6 @@ const magicAmounts: Readonly<Record<number, { state: string; status: number; cod
   999007: { state: 'rejected', status: 201 },
 };
 
-type Command = fc.AsyncCommand<PartnerModel, Whole>;
 /** Numbers that choose: an order, a replica, and one thing more. */
 type Choice = readonly number[];
 
@@ -70,14 +60,17 @@ function place(symbol: string, quantity: number, price_kobo: number, replica: nu
       const filled = Math.floor(quantity * end.part);
       const again = end.status === 201 ? { status: 200 } : end;
       const state = end.state === 'partially_filled' && filled === 0 ? 'pending' : end.state;
-      model.orders.push({ key, body, id, again: { status: again.status, code: end.code }, state, filled });
+      const { day } = model;
+      model.orders.push({ key, body, id, day, again: { status: again.status, code: end.code }, state, filled });
       await settled(whole, replica, model.orders.at(-1) as ModelOrder);
     },
   };
 }
 
 function send(whole: Whole, replica: number, idempotencyKey: string, order: object) {
-  const body = { account: whole.partner.account, side: 'buy', type: 'limit', ...order };
+  // The exchange ends other orders with their day.
+  const fixed = { side: 'buy', type: 'limit', time_in_force: 'gtc' };
+  const body = { account: whole.partner.account, ...fixed, ...order };
   return ask(whole, replica, 'POST', '/v1/orders', { idempotencyKey, body });
 }
 
@@ -204,19 +197,7 @@ function allocate(amount_kobo: number, replica: number): Command {
       });
       const again = await ask(whole, replica + 1, 'POST', '/v1/allocations', request);
       assertAnswer(again, end.status === 201 ? { status: 200 } : end);
-      model.allocations.push({ amountKobo: amount_kobo, id, state: end.state });
-    },
-  };
-}
-
-/** Pauses trading, or ends the pause. */
-function pause(isPaused: boolean): Command {
-  return {
-    toString: () => (isPaused ? 'pause' : 'resume'),
-    check: (model) => model.isPaused !== isPaused,
-    run: async (model, whole) => {
-      await whole.pause(isPaused);
-      model.isPaused = isPaused;
+      model.allocations.push({ amountKobo: amount_kobo, id, day: model.day, state: end.state });
     },
   };
 }
@@ -236,7 +217,7 @@ async function assertSums(model: PartnerModel, whole: Whole, replica: number): P
   const { body: wallet } = await ask(whole, replica, 'GET', '/v1/wallet');
   assert.deepEqual(
     [wallet.available_kobo, wallet.reserved_kobo, wallet.posted_kobo],
-    [model.availableKobo(), 0, model.usedByAllocations()],
+    [model.availableKobo(), 0, model.postedKobo()],
     'what the wallet has',
   );
 }
@@ -303,6 +284,12 @@ export const sequences = fc.commands(
       .oneof(fc.integer({ min: 1, max: 900_000 }), fc.constantFrom(...Object.keys(magicAmounts).map(Number)))
       .chain((amount) => replica.map((at) => allocate(amount, at))),
     fc.boolean().map(pause),
+    fc.constant(passMidnight()),
+    fc.constant(restart()),
+    fc.integer({ min: 50_000, max: 300_000 }).map(limitOrders),
+    fc
+      .tuple(fc.nat(2), fc.nat(2), fc.nat(1), fc.boolean())
+      .map(([repeated, swap, omit, breakStreams]) => disturb(repeated, swap, omit, breakStreams)),
     replica.map(look),
   ],
   { maxCommands: 25, size: 'max' },

@@ -275,7 +275,7 @@ describe('the total of an estimate', () => {
     ['0.01', 1n, 0n],
   ] as const;
   for (const [decimal, bought, sold] of totals) {
-    it(`of ${decimal} kobo is ${bought} for a purchase, which costs no more, and ${sold} for a sale, which brings no less`, () => {
+    it(`an estimate of ${decimal} kobo is ${bought} for a purchase, which costs no more, and ${sold} for a sale, which brings no less`, () => {
       assert.equal(estimatedTotalKobo('buy', decimal), bought);
       assert.equal(estimatedTotalKobo('sell', decimal), sold);
     });

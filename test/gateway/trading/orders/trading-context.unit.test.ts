@@ -56,7 +56,7 @@ describe('the trading context of an account', () => {
     ['NOT_AT_BROKER', 'account_not_at_broker'],
   ] as const;
   for (const [status, code] of statuses) {
-    it(`of an account that is ${status} is ${code ?? 'used'} the first time and while it is remembered`, async () => {
+    it(`the context of an account that is ${status} is ${code ?? 'used'} the first time and while it is remembered`, async () => {
       const answer = create(GetTradingContextResponseSchema, { accountStatus: AccountStatus[status], instrument });
       const contexts = new TradingContexts({ tradingContext: async () => answer });
       for (let time = 0; time < 2; time += 1) {

@@ -72,7 +72,7 @@ describe('the notes that go out with submissions', () => {
     assert.equal(notes.read('ord_33333333333333333333', notes.write(orderKind, row)), undefined);
   });
 
-  it('of an earlier version, which wrote less of the origin, restore the object all the same', () => {
+  it('notes of an earlier version, which wrote less of the origin, restore the object all the same', () => {
     const read = (origin: object | undefined) => {
       const sealed = notes.write(orderKind, row);
       const written = JSON.parse(String(seal.open(row.id, Buffer.from(sealed))));

@@ -192,7 +192,7 @@ describe('an outcome that is unknown', () => {
   });
 
   for (const outcome of ['gets no answer', 'does not have it', 'says less'] as const) {
-    it(`that a report settles while the record ${outcome} is not asked about again`, async () => {
+    it(`an order that a report settles while the record ${outcome} is not asked about again`, async () => {
       const order = await settling.storeOrder({ partnerId });
       settling.broker.lookUpOrder = async () => {
         await settling.applyReports(order, [

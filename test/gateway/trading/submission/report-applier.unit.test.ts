@@ -104,7 +104,7 @@ describe('the reports of a partner', () => {
     );
   });
 
-  it('of one object are applied in the order of their numbers and without a gap, whichever transactions fail', async () => {
+  it('reports of one object are applied in the order of their numbers and without a gap, whichever transactions fail', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }),
