@@ -20,6 +20,7 @@ import { createKey, secretKey } from './keys.ts';
 import { creditWallet } from './ledger.ts';
 import { patient } from './patience.ts';
 import { createTestDatabase, testServers } from './servers.ts';
+import { checkWorld, partsAtWork, type WorldPart } from './world.ts';
 
 export const callTimeout = { timeoutMs: patient(10_000) };
 
@@ -89,6 +90,8 @@ export interface GatewayProcess {
 /** Gateways and a simulator as processes of their own, on fresh databases. */
 export class Cluster {
   readonly #stopped: (() => Promise<unknown>)[] = [];
+  /** The gateways of this version that run. */
+  readonly #running = new Set<{ readonly opsPort: number }>();
 
   private constructor(
     readonly database: Database,
@@ -180,6 +183,11 @@ export class Cluster {
     const all = { ...this.gatewayVariables, ...variables };
     const { process: kept, ports } = await startEntry(otherMain ?? gatewayEntry, log, all);
     this.#stopped.unshift(() => kept.stop());
+    const running = { opsPort: ports.opsPort ?? 0 };
+    if (otherMain === undefined) {
+      this.#running.add(running);
+      void kept.exited.then(() => this.#running.delete(running));
+    }
     const restPort = ports.restPort ?? 0;
     const request: GatewayProcess['request'] = async (method, path, { key, idempotencyKey, body }) => {
       const headers: Record<string, string> = { authorization: `Bearer ${key}` };
@@ -266,9 +274,19 @@ export class Cluster {
     await creditWallet(this.database, { partnerId, amountKobo, bankReference });
   }
 
-  async stop(): Promise<void> {
-    this.controls.close();
-    for (const stop of this.#stopped) await stop();
+  /**
+   * Checks the world (`checkWorld`), but for the parts that the test leaves in disorder on purpose, and ends everything.
+   * When no gateway runs any more, what only a gateway at work brings in order is left too.
+   */
+  async stop(left: readonly WorldPart[] = []): Promise<void> {
+    try {
+      const gateways = [...this.#running];
+      const unable = gateways.length === 0 ? partsAtWork : [];
+      await checkWorld({ database: this.database, controls: this.controls, gateways }, [...left, ...unable]);
+    } finally {
+      this.controls.close();
+      for (const stop of this.#stopped) await stop();
+    }
   }
 }
 

@@ -228,7 +228,7 @@ export async function startGateway(
       });
     },
     async stop(left = []) {
-      const world = { database, controls, opsPort: app.opsPort };
+      const world = { database, controls, gateways: [app] };
       const unable = isStopped ? partsAtWork : isBrokerStopped ? (['exchange'] as const) : [];
       try {
         await checkWorld(world, [...left, ...unable]);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { patient } from './patience.ts';
 
 /** A gateway's metrics for Prometheus at one moment. */
 export interface Scrape {
@@ -19,7 +20,7 @@ interface Series {
 
 /** Reads the metrics of a gateway by its operations port. */
 export async function scrape(opsPort: number): Promise<Scrape> {
-  const response = await fetch(`http://127.0.0.1:${opsPort}/metrics`);
+  const response = await fetch(`http://127.0.0.1:${opsPort}/metrics`, { signal: AbortSignal.timeout(patient(5_000)) });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${response.status} ${text}`);
   const series = text.split('\n').flatMap(parse);

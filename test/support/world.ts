@@ -23,12 +23,13 @@ import { assertNothingInUse } from './metrics.ts';
  */
 const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, exchange };
 export type WorldPart = keyof typeof parts;
+export const allParts = Object.keys(parts) as readonly WorldPart[];
 
-/** A gateway at the end of a test, with its database and the simulator that is its broker. */
+/** Gateways at the end of a test, with their database and the simulator that is their broker. */
 export interface World {
   readonly database: Database;
   readonly controls: GrpcClient<typeof Controls>;
-  readonly opsPort: number;
+  readonly gateways: readonly { readonly opsPort: number }[];
 }
 
 const boundMs = 10_000;
@@ -38,15 +39,15 @@ export const partsAtWork: readonly WorldPart[] = ['use', 'outbox', 'deliveries',
 
 /** Checks that they agree. `left` are the parts that it leaves in disorder on purpose. */
 export async function checkWorld(world: World, left: readonly WorldPart[] = []): Promise<void> {
-  const names = (Object.keys(parts) as WorldPart[]).filter((name) => !left.includes(name));
+  const names = allParts.filter((name) => !left.includes(name));
   for (const name of names) {
     // Work in the background may still be under way: a part that does not hold is looked at again.
     await eventually(() => parts[name](world), boundMs);
   }
 }
 
-function use({ opsPort }: World): Promise<void> {
-  return assertNothingInUse(opsPort);
+async function use({ gateways }: World): Promise<void> {
+  for (const { opsPort } of gateways) await assertNothingInUse(opsPort);
 }
 
 async function outbox({ database }: World): Promise<void> {
@@ -96,6 +97,14 @@ async function objects({ database }: World): Promise<void> {
       const stored = [row.state, ...(table === 'orders' ? [Number(row.filled_quantity)] : [])];
       assert.deepEqual(told, stored, `the last event of ${row.id} tells what is stored`);
     }
+  }
+  for (const table of objectTables) {
+    const settled = await database.read(
+      statement(`SELECT id, state, check_at FROM ${table}
+        WHERE (state IN ('sending', 'uncertain')) <> (check_at IS NOT NULL)
+          ${table === 'allocations' ? '' : 'AND missed_report <= last_report'} LIMIT 10`),
+    );
+    assert.deepEqual(settled, [], 'what is not settled is looked at again, and nothing else');
   }
   const sums = await database.read(
     statement(`SELECT o.id, o.filled_quantity AS filled, o.filled_value_kobo AS value,

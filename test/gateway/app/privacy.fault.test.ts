@@ -12,6 +12,7 @@ import { Cluster, type GatewayProcess, type Partner } from '../../support/cluste
 import { goodFields, overGrpc, overRest } from '../../support/documents.ts';
 import { temporaryFolder } from '../../support/folders.ts';
 import { chunk, handmadePng } from '../../support/images.ts';
+import { allParts } from '../../support/world.ts';
 
 /** Fields whose values are lists of the broker or magic, and so are no secret of one customer's. */
 const chosen = new Set(['state', 'state_of_origin', 'lga_of_origin', 'date_of_birth']);
@@ -82,7 +83,8 @@ describe('what applications and documents say of a customer', () => {
     partner = await cluster.newPartner();
   });
   after(async () => {
-    await cluster.stop();
+    // Its database is stopped, for its files to be read.
+    await cluster.stop(allParts);
     await Promise.all([mariadb.stop(), nats.stop()]);
   });
 
