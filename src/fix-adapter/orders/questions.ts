@@ -18,6 +18,8 @@ export interface QuestionsOptions {
   readonly throttle: Throttle;
   /** Real time, in milliseconds. */
   readonly now: () => number;
+  /** The monotonic clock, in milliseconds. */
+  readonly monotonicNow?: () => number;
   /** When the present session day began, in milliseconds. */
   readonly dayStartedAt: () => number;
   /** Makes ids of status requests. */
@@ -100,14 +102,16 @@ export class Questions {
   readonly #lateMs = new Map<string, number>();
 
   readonly #answerTimeoutMs: number;
+  readonly #monotonicNow: () => number;
 
   constructor(private readonly options: QuestionsOptions) {
+    this.#monotonicNow = options.monotonicNow ?? (() => performance.now());
     this.#answerTimeoutMs = options.answerTimeoutMs ?? usualAnswerMs;
   }
 
   /** An order was written now. */
   written(orderId: string): void {
-    this.#writtenAt.set(orderId, performance.now());
+    this.#writtenAt.set(orderId, this.#monotonicNow());
   }
 
   /** The exchange reported about an order, so it has read it. */
@@ -162,7 +166,7 @@ export class Questions {
     this.#doubts.clear();
     this.#lateMs.clear();
     this.#isRefused = false;
-    this.#boundaryAt = performance.now();
+    this.#boundaryAt = this.#monotonicNow();
     const inDoubt = await store.inDoubt(maxAtOnce);
     if (asksMassStatus) await this.#askAboutAll();
     await this.#askEach(inDoubt);
@@ -172,7 +176,7 @@ export class Questions {
   disconnected(): void {
     this.#writtenAt.clear();
     // A message written before is as good as one written now: nobody knows when the exchange reads it.
-    this.#boundaryAt = performance.now();
+    this.#boundaryAt = this.#monotonicNow();
   }
 
   /** Messages of the exchange were passed over. The record knows which orders must be asked about. */
@@ -220,10 +224,10 @@ export class Questions {
   #isDue({ id, receivedAt }: FixOrder): boolean {
     const known = this.#doubts.get(id);
     const isYoung = known === undefined && this.options.now() - receivedAt <= this.#answerTimeoutMs;
-    if (isYoung || (known !== undefined && performance.now() <= known.askAt)) return false;
+    if (isYoung || (known !== undefined && this.#monotonicNow() <= known.askAt)) return false;
     const times = known?.times ?? 0;
     const waitMs = Math.min(this.#answerTimeoutMs * 2 ** Math.min(times, 10), longestDoubtWaitMs);
-    this.#doubts.set(id, { askAt: performance.now() + waitMs, times: times + 1 });
+    this.#doubts.set(id, { askAt: this.#monotonicNow() + waitMs, times: times + 1 });
     return true;
   }
 
@@ -327,7 +331,7 @@ export class Questions {
     // A message written a moment ago may be on its way through the exchange, and so may one written before a
     // disconnection.
     const boundaryAt = this.#boundaryAt;
-    const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? boundaryAt);
+    const writtenForMs = this.#monotonicNow() - (this.#writtenAt.get(order.id) ?? boundaryAt);
     this.#requests.set(order.id, id);
     this.#askedAbout.set(id, order.id);
     const open = this.#open.get(order.id) ?? [];

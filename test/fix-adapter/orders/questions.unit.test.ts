@@ -99,27 +99,64 @@ describe('a question about an order', () => {
     assert.equal(leaves('unknown'), true, 'none is left');
   });
 
-  it('proves nothing by a late answer that does not name it, before the certified time of the first question', async () => {
-    const desk = new Desk({ absenceProofMs: 150 });
-    const order = desk.add('ord_a');
-    desk.questions.written('ord_a');
-    assert.equal(await desk.questions.ask(order), undefined);
-    const second = desk.questions.ask(order);
-    await desk.askedTimes(2);
-    desk.answer('ord_a', '', 'unknown');
-    assert.equal(await second, 'unknown');
-    assert.deepEqual(desk.absent, []);
-  });
+  /** How long after an order was written each question about it is asked; only the last one is answered. */
+  const certified = 60_000;
+  const timesOfQuestions: readonly (readonly number[])[] = [
+    [0],
+    [certified - 1],
+    [certified],
+    [0, certified],
+    [certified - 1, certified],
+    [certified, certified + 1],
+    [0, certified, 2 * certified],
+    [certified, certified + 1, certified + 2],
+  ];
+  for (const isNamed of [true, false]) {
+    for (const times of timesOfQuestions) {
+      // An answer without a name may be the late one to the first question.
+      const provesIt = ((isNamed ? times.at(-1) : times[0]) ?? 0) >= certified;
+      const which = isNamed ? 'that names it' : 'that may be to an earlier one';
+      it(`${provesIt ? 'proves absence' : 'proves nothing'} by an answer ${which}, if asked ${times.join(', ')} ms after the order`, async () => {
+        let clock = 5_000;
+        const desk = new Desk({ absenceProofMs: certified, answerTimeoutMs: 20, monotonicNow: () => clock });
+        const order = desk.add('ord_a');
+        desk.questions.written('ord_a');
+        const ask = async (after: number, count: number) => {
+          clock = 5_000 + after;
+          const asking = desk.questions.ask(order);
+          await desk.askedTimes(count);
+          if (count === times.length) desk.answer('ord_a', isNamed ? `q${count}` : '', 'unknown');
+          return asking;
+        };
+        const answers: (StatusAnswer | undefined)[] = [];
+        for (const [at, time] of times.entries()) answers.push(await ask(time, at + 1));
+        assert.deepEqual(answers, [...times.slice(1).map(() => undefined), 'unknown']);
+        assert.deepEqual(desk.absent, provesIt ? ['ord_a'] : []);
+      });
+    }
+  }
 
-  it('proves absence by an answer that names it, after the certified time', async () => {
-    const desk = new Desk();
+  it('has no late answer over a later connection, and an order of an earlier one counts from its end', async () => {
+    let clock = 0;
+    const desk = new Desk({ absenceProofMs: certified, answerTimeoutMs: 20, monotonicNow: () => clock });
     const order = desk.add('ord_a');
     desk.questions.written('ord_a');
-    assert.equal(await desk.questions.ask(order), undefined);
-    const second = desk.questions.ask(order);
+    await desk.questions.ask(order);
+    clock = certified;
+    desk.questions.disconnected();
+    const connected = desk.questions.connected();
     await desk.askedTimes(2);
     desk.answer('ord_a', 'q2', 'unknown');
-    assert.equal(await second, 'unknown');
+    await connected;
+    assert.deepEqual(desk.absent, []);
+    for (const [at, time] of [2 * certified - 1, 2 * certified].entries()) {
+      assert.deepEqual(desk.absent, [], 'it is not certified yet');
+      clock = time;
+      const asking = desk.questions.ask(order);
+      await desk.askedTimes(3 + at);
+      desk.answer('ord_a', '', 'unknown');
+      await asking;
+    }
     assert.deepEqual(desk.absent, ['ord_a']);
   });
 
