@@ -35,17 +35,17 @@ describe('a call that is passed on to the back office', () => {
   let onward: GrpcClient<typeof Applications>;
   let gateway: GrpcClient<typeof Applications>;
   let adapterAddress: string;
-  /** The calls that are open at the back office. */
-  let open = 0;
-  let seen: (Lookup | Stream)[] = [];
+  /** The calls that a test has made, and how many of them are open, at the back office. */
+  let calls = { seen: [] as (Lookup | Stream)[], open: 0 };
   let onLookup: (call: Lookup, answer: Answer) => void = () => {};
   let onStream: (call: Stream) => void = () => {};
 
   const note = (call: Lookup | Stream) => {
-    seen.push(call);
-    open += 1;
+    const own = calls;
+    own.seen.push(call);
+    own.open += 1;
     call.on('cancelled', () => {
-      open -= 1;
+      own.open -= 1;
     });
   };
 
@@ -73,9 +73,10 @@ describe('a call that is passed on to the back office', () => {
   });
 
   const begin = () => {
-    [open, seen, onLookup, onStream] = [0, [], () => {}, () => {}];
+    [calls, onLookup, onStream] = [{ seen: [], open: 0 }, () => {}, () => {}];
   };
-  const soon = { timeoutMs: 20_000 };
+  /** Longer than a test waits until a call is over. */
+  const soon = { timeoutMs: 200_000 };
   const reports = (lastNumber: bigint) => create(StreamApplicationReportsResponseSchema, { lastNumber });
   /** Reads a stream until it ends. */
   async function numbers(options: { signal?: AbortSignal; timeoutMs?: number } = soon): Promise<bigint[]> {
@@ -85,7 +86,7 @@ describe('a call that is passed on to the back office', () => {
     }
     return got;
   }
-  const isOver = () => eventually(() => assert.equal(open, 0, 'the call is still open at the back office'));
+  const isOver = () => eventually(() => assert.equal(calls.open, 0, 'the call is still open at the back office'));
 
   for (const messages of [0, 1, 3]) {
     it(`is cancelled there when the gateway cancels its stream after ${messages} messages`, async () => {
@@ -99,7 +100,7 @@ describe('a call that is passed on to the back office', () => {
         const stream = gateway.streamApplicationReports({}, { ...soon, signal: stop.signal });
         for await (const { lastNumber } of stream) got.push(lastNumber);
       })();
-      await eventually(() => assert.deepEqual([open, got.length], [1, messages]));
+      await eventually(() => assert.deepEqual([calls.open, got.length], [1, messages]));
       stop.abort();
       await assert.rejects(reading, { code: status.CANCELLED });
       await isOver();
@@ -112,7 +113,7 @@ describe('a call that is passed on to the back office', () => {
     for (let time = 0; time < 5; time += 1) {
       for await (const _ of gateway.streamApplicationReports({}, soon)) break;
     }
-    assert.equal(seen.length, 5);
+    assert.equal(calls.seen.length, 5);
     await isOver();
   });
 
@@ -125,7 +126,7 @@ describe('a call that is passed on to the back office', () => {
     };
     const [reading, looking] = [read(), other.lookUpApplication({}, soon)];
     const lost = [assert.rejects(reading), assert.rejects(looking)];
-    await eventually(() => assert.equal(open, 2));
+    await eventually(() => assert.equal(calls.open, 2));
     line.reset();
     await isOver();
     await Promise.all(lost);
@@ -137,7 +138,7 @@ describe('a call that is passed on to the back office', () => {
     begin();
     const stop = new AbortController();
     const looking = gateway.lookUpApplication({}, { ...soon, signal: stop.signal });
-    await eventually(() => assert.equal(open, 1));
+    await eventually(() => assert.equal(calls.open, 1));
     stop.abort();
     await assert.rejects(looking, { code: status.CANCELLED });
     await isOver();
@@ -151,7 +152,7 @@ describe('a call that is passed on to the back office', () => {
     await gateway.lookUpApplication({}, { timeoutMs: 7_000 });
     await numbers({ timeoutMs: 8_000 });
     await numbers({});
-    const [lookup = 0, stream = 0, without] = seen.map((call) => Number(call.getDeadline()));
+    const [lookup = 0, stream = 0, without] = calls.seen.map((call) => Number(call.getDeadline()));
     const bound = Date.now();
     assert.ok(lookup >= before + 6_900 && lookup <= bound + 7_100, String(lookup - before));
     assert.ok(stream >= before + 7_900 && stream <= bound + 8_100, String(stream - before));
@@ -164,7 +165,7 @@ describe('a call that is passed on to the back office', () => {
     const metadata = new Metadata();
     metadata.set('x-partner', 'par_a');
     const { found } = await gateway.lookUpApplication({ clientApplicationId: 'app_a' }, { ...soon, metadata });
-    const there = seen.map((call) => [
+    const there = calls.seen.map((call) => [
       call.metadata.get('x-partner'),
       (call.request as { clientApplicationId: string }).clientApplicationId,
     ]);
