@@ -10,7 +10,7 @@ import { UnavailableError } from '../../../src/kit/refusal.ts';
 const longestPage = 1_000;
 const now = 50_000;
 
-/** What the back office has listed behind a number, up to another one. */
+/** The list of the back office from one number to another. */
 const theirs = (from: bigint, to: bigint): ListedSubmission[] =>
   Array.from({ length: Number(to - from) + 1 }, (_, at) => ({
     number: from + BigInt(at),
@@ -19,7 +19,7 @@ const theirs = (from: bigint, to: bigint): ListedSubmission[] =>
   }));
 
 describe('the list of submissions', () => {
-  /** Up to which number of the back office the record has taken its list over. */
+  /** The last number of the back office that the record has taken over. */
   let taken: bigint;
   let listed: string[];
   let timeouts: number[];
