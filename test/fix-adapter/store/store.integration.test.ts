@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setRestored, settleFinding, settleOrder } from '../../src/fix-adapter/store/operator-writes.ts';
-import { setNumbers } from '../../src/fix-adapter/store/set-numbers.ts';
-import { FixStore, LeaseLost } from '../../src/fix-adapter/store/store.ts';
-import type { FixOrder, FixReport } from '../../src/fix-adapter/store/table.ts';
-import { connect } from '../../src/gateway/store/data-source.ts';
-import { Database } from '../../src/gateway/store/database.ts';
-import { statement } from '../../src/gateway/store/statement.ts';
-import { createFixDatabase } from '../support/fix/adapter.ts';
-import { fixOrder } from '../support/fix-order.ts';
-import type { TestDatabase } from '../support/servers.ts';
+import { setRestored, settleFinding, settleOrder } from '../../../src/fix-adapter/store/operator-writes.ts';
+import { setNumbers } from '../../../src/fix-adapter/store/set-numbers.ts';
+import { FixStore, type Kept, LeaseLost } from '../../../src/fix-adapter/store/store.ts';
+import type { FixOrder, FixReport } from '../../../src/fix-adapter/store/table.ts';
+import { connect } from '../../../src/gateway/store/data-source.ts';
+import { Database } from '../../../src/gateway/store/database.ts';
+import { statement } from '../../../src/gateway/store/statement.ts';
+import { createFixDatabase } from '../../support/fix/adapter.ts';
+import { fixOrder } from '../../support/fix-order.ts';
+import type { TestDatabase } from '../../support/servers.ts';
 
 describe("the record of an adapter's session", () => {
   let made: TestDatabase;
@@ -103,6 +103,45 @@ describe("the record of an adapter's session", () => {
     assert.equal((await store.order(two.id))?.number, BigInt(at + 2));
     assert.equal(await nextOut(store), at + 3);
   });
+
+  for (const known of [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]) {
+    it(`stores all else of a batch if it has the orders ${known.map((at) => at + 1).join(' and ')} of three`, async () => {
+      const store = await next();
+      const [orders, asked] = [[row(), row(), row()], row()];
+      const had = [asked, ...orders.filter((_, at) => known.includes(at))];
+      const at = await nextOut(store);
+      await store.sending(
+        had.map((order, index) => ({ number: at + index, kept: kept(order) })),
+        at + had.length,
+      );
+      const from = at + had.length;
+      const cancel = { id: `${asked.id}.c1`, orderId: asked.id, requestedAt: 0, startedAt: 0, number: 0n };
+      const cancelled = {
+        kind: 'cancel',
+        row: { ...cancel, state: 'sending', exchangeReason: null, exchangeText: null },
+      };
+      const question = { kind: 'question', orderId: asked.id } as const;
+      const batch = [...orders.map((order) => kept({ ...order, quantity: 99n })), cancelled as Kept, question];
+      const listedBefore = (await store.submissions(0n, 1_000)).length;
+      const refused = await store.sending(
+        batch.map((each, index) => ({ number: from + index, kept: each })),
+        from + batch.length,
+      );
+      assert.deepEqual([...refused].sort(), known.map((each) => orders[each]?.id).sort());
+      for (const [index, { id }] of orders.entries()) {
+        const stored = await store.order(id);
+        if (known.includes(index)) assert.equal(stored?.quantity, 10n, 'as it was stored before');
+        else assert.deepEqual([stored?.quantity, stored?.number], [99n, BigInt(from + index)]);
+      }
+      assert.deepEqual(
+        (await store.cancelsOf(asked.id)).map(({ id, number }) => [id, number]),
+        [[cancel.id, BigInt(from + 3)]],
+      );
+      assert.equal((await store.order(asked.id))?.asked, true);
+      assert.equal((await store.submissions(0n, 1_000)).length, listedBefore + 3 - known.length);
+      assert.equal(await nextOut(store), from + batch.length);
+    });
+  }
 
   it('numbers reports without a gap and once, over processes and whatever was committed without an answer', async () => {
     const store = await next();

@@ -1,12 +1,12 @@
 /** The memory of a FIX session's record between writes, over a database that the test scripts. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { type Changes, FixStore, type Known } from '../../src/fix-adapter/store/store.ts';
-import { type FixNumbers, fixNumbers, fixOrders } from '../../src/fix-adapter/store/table.ts';
-import type { Database } from '../../src/gateway/store/database.ts';
-import type { SqlRow, Statement } from '../../src/gateway/store/statement.ts';
-import { fixOrder } from '../support/fix-order.ts';
-import { storedRow } from '../support/stored-row.ts';
+import { type Changes, FixStore, type Known } from '../../../src/fix-adapter/store/store.ts';
+import { type FixNumbers, fixNumbers, fixOrders } from '../../../src/fix-adapter/store/table.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
+import type { SqlRow, Statement } from '../../../src/gateway/store/statement.ts';
+import { fixOrder } from '../../support/fix-order.ts';
+import { storedRow } from '../../support/stored-row.ts';
 
 const none: Changes = { orders: [], cancels: [], reports: [], tradeChanges: [], findings: [], passedOver: false };
 const about = { orderIds: ['ord_a'], numbers: [] };
