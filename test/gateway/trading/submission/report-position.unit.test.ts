@@ -18,6 +18,8 @@ describe('the position of a stream of reports', () => {
   let wentBack: { readonly mark?: string; readonly objectId?: string }[];
   let objects: Map<string, SqlRow>;
   let written: Statement[];
+  /** Done before the next transaction commits. */
+  let meanwhile: () => void;
   let position: ReportPosition;
   const lease: Lease = { name: 'order-reports', fence: 1n, signal: new AbortController().signal, isHeld: () => true };
 
@@ -29,6 +31,7 @@ describe('the position of a stream of reports', () => {
   };
   const transaction = async (reads: readonly Statement[], decide: Decide) => {
     const { writes, result } = decide(reads.map(rowsOf));
+    meanwhile();
     written.push(...writes);
     const move = writes.find(({ values }) => values.flat(2).includes('order-reports'));
     if (move !== undefined) stored = BigInt(String(move.values.flat(2).at(-1)));
@@ -39,6 +42,7 @@ describe('the position of a stream of reports', () => {
 
   beforeEach(async () => {
     [stored, mark, objects, written, wentBack] = [4n, undefined, new Map(), [], []];
+    meanwhile = () => undefined;
     position = new ReportPosition({
       database: { transaction } as Partial<Database> as Database,
       broker: firstBroker,
@@ -160,6 +164,30 @@ describe('the position of a stream of reports', () => {
     await position.store(lease, true);
     const kept = written.find(({ values }) => values.flat(2).includes('order-reports day 0'));
     assert.deepEqual(kept?.values.flat(2).slice(0, 2), ['order-reports day 0', '4 @0']);
+  });
+
+  it('goes past reports that were applied while it was stored only with the proof of them', async () => {
+    for (const isLost of [false, true]) {
+      stored = 4n;
+      objects.set('one', { id: 'one', last_report: '5', missed_report: '0' });
+      objects.set('two', { id: 'two', last_report: isLost ? '5' : '6', missed_report: '0' });
+      await position.read(lease);
+      position.applied([
+        ['one', 5n],
+        ['two', 5n],
+      ]);
+      position.moveTo(5n);
+      meanwhile = () => {
+        position.applied([['two', 6n]]);
+        meanwhile = () => undefined;
+      };
+      await position.store(lease, true);
+      assert.equal(stored, 5n);
+      position.moveTo(6n);
+      if (isLost) await assert.rejects(position.store(lease, true), DatabaseDiffersError);
+      else await position.store(lease, true);
+      assert.equal(stored, isLost ? 5n : 6n);
+    }
   });
 
   it('has room again for as many objects and findings as before once they are stored', async () => {
