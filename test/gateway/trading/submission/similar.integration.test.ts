@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { isOptimismWrong } from '../../../../src/gateway/store/errors.ts';
 import { existsFact } from '../../../../src/gateway/store/facts.ts';
-import { guard } from '../../../../src/gateway/store/statement.ts';
+import { guard, type SqlRow } from '../../../../src/gateway/store/statement.ts';
 import { similarAllocations } from '../../../../src/gateway/trading/allocations/kind.ts';
 import { allocations, type StoredAllocation } from '../../../../src/gateway/trading/allocations/table.ts';
 import { similarOrders } from '../../../../src/gateway/trading/orders/kind.ts';
@@ -23,7 +23,7 @@ describe('an order like one whose outcome is unknown', () => {
     partnerId = await settling.newPartner();
   });
 
-  /** Returns the answers about a similar order of the two ways in which an order is stored. */
+  /** Returns the answers about a similar order: of a query, of a guard, and of what is read under the lock. */
   async function answers(order: Partial<StoredOrder>, now = settling.clock.realNow()): Promise<string[]> {
     const query = findSimilarUnsettled(similarOrders({ ...plainOrder, partnerId, ...order }), now);
     const found = await settling.database.read(query);
@@ -31,7 +31,12 @@ describe('an order like one whose outcome is unknown', () => {
       () => 'stored',
       (error: unknown) => (isOptimismWrong(error) ? 'refused' : `failed with ${error}`),
     );
-    return [found.length > 0 ? 'refused' : 'stored', refused];
+    const { reads, value } = noSimilar('order', similarOrders({ ...plainOrder, partnerId, ...order }), {
+      ...settling.clock,
+      realNow: () => now,
+    }).fact;
+    const isHeldBack = value((await settling.database.readAll(reads)) as SqlRow[][]);
+    return [found.length > 0 ? 'refused' : 'stored', refused, isHeldBack ? 'refused' : 'stored'];
   }
 
   const limit = {};
@@ -54,17 +59,26 @@ describe('an order like one whose outcome is unknown', () => {
   for (const [name, unknown, asked, answer] of cases) {
     it(name, async () => {
       await settling.storeOrder({ partnerId, ...unknown });
-      assert.deepEqual(await answers(asked), [answer, answer]);
+      assert.deepEqual(await answers(asked), [answer, answer, answer]);
     });
   }
 
   it("is stored for another partner, and while the other's sender may still send it", async () => {
     await settling.storeOrder({ partnerId: await settling.newPartner() });
-    assert.deepEqual(await answers({}), ['stored', 'stored'], "another partner's order is like it");
+    assert.deepEqual(await answers({}), ['stored', 'stored', 'stored'], "another partner's order is like it");
     const { checkAt } = await settling.storeOrder({ partnerId, state: 'sending' });
     assert.ok(checkAt !== null);
-    assert.deepEqual(await answers({}, checkAt - 1), ['stored', 'stored'], 'its sender has 1 ms left');
-    assert.deepEqual(await answers({}, checkAt), ['refused', 'refused'], "its sender's time is over");
+    assert.deepEqual(await answers({}, checkAt - 1), ['stored', 'stored', 'stored'], 'its sender has 1 ms left');
+    assert.deepEqual(await answers({}, checkAt), ['refused', 'refused', 'refused'], "its sender's time is over");
+  });
+
+  it('is refused when the time of the first of two senders is over, whichever of them is stored first', async () => {
+    const { checkAt } = await settling.storeOrder({ partnerId, state: 'sending' });
+    assert.ok(checkAt !== null);
+    await settling.storeOrder({ partnerId, state: 'sending', checkAt: checkAt + 5_000 });
+    await settling.storeOrder({ partnerId, state: 'sending', checkAt: checkAt + 1_000 });
+    assert.deepEqual(await answers({}, checkAt - 1), ['stored', 'stored', 'stored']);
+    assert.deepEqual(await answers({}, checkAt), ['refused', 'refused', 'refused']);
   });
 
   it('is refused by an optimistic transaction that reaches the server after the end of the sender', async () => {
@@ -77,7 +91,7 @@ describe('an order like one whose outcome is unknown', () => {
   it('is refused when the earlier one was stored by a clock that was ahead', async () => {
     const notAfter = settling.clock.realNow() + farAheadMs + 1;
     await settling.storeOrder({ partnerId, state: 'sending', notAfter, checkAt: notAfter - 1 });
-    assert.deepEqual(await answers({}), ['refused', 'refused']);
+    assert.deepEqual(await answers({}), ['refused', 'refused', 'refused']);
   });
 });
 
