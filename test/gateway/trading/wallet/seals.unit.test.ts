@@ -11,7 +11,7 @@ const head: LedgerHead = {
 };
 const sealOf = (changed: Partial<LedgerHead> = {}) => seals.make({ ...head, ...changed });
 
-/** What a seal proves of the end of the ledger. */
+/** The proof that each seal is of the end of the ledger. */
 const proofs = [
   ['its own seal', sealOf(), 'sealed'],
   ['no seal', null, 'unsealed'],
