@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { KeptRequests, type KeptRequestsOptions } from '../../../../src/gateway/edge/kept-requests/kept-requests.ts';
+import type { ProtocolName } from '../../../../src/gateway/edge/request.ts';
 import { CreateApplicationRequestSchema } from '../../../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { ListOrdersRequestSchema, Orders } from '../../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { gatewayOperations } from '../../../../src/site/gateway-contract.ts';
@@ -151,6 +152,30 @@ describe('the requests that a sandbox keeps', () => {
     assert.equal(bad?.requestBody, undefined);
     assert.match(good?.requestBody ?? '', /"symbol":"DANGCEM".*"updated_since":"2026-/);
     assert.deepEqual([good?.protocol, good?.path, good?.status], ['grpc', '/marina.gateway.v1.Orders/ListOrders', 200]);
+  });
+
+  it('have neither a body nor an answer of a confidential operation, in any protocol, and those of all others', () => {
+    for (const operation of gatewayOperations) {
+      const { name, input, output, isConfidential, file } = operation;
+      const forms: readonly (readonly [ProtocolName, object])[] = [
+        ['rest', { body: Buffer.from('{}'), answer: '{"seen":1}' }],
+        ['grpc', { message: create(input), reply: create(output) }],
+        ['connect', { message: create(input), reply: create(output) }],
+      ];
+      for (const [protocol, parts] of forms) {
+        const kept = new KeptRequests({ clock, baseUrl: () => baseUrl });
+        const exchanged = { method: 'POST', path: '/', query: '', isUnlogged: false, ...parts };
+        const caller = { partnerId: 'par_1', keyId: 'key_1' };
+        kept.keep(
+          { exchanged, caller, isIdentified: true, protocol, startedMs: 0, operation } as never,
+          200,
+          undefined,
+        );
+        const [{ requestBody, answerBody } = {}] = own(kept);
+        const shown = [requestBody !== undefined, answerBody !== undefined];
+        assert.deepEqual(shown, [!isConfidential && file === undefined, !isConfidential], `${name} over ${protocol}`);
+      }
+    }
   });
 
   it('have no body of an operation whose fields describe a customer or whose answer is a secret', () => {
