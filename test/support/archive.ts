@@ -10,6 +10,7 @@ import { applications } from '../../src/gateway/trading/applications/table.ts';
 import { orderSteps, orders } from '../../src/gateway/trading/orders/table.ts';
 import { lookUps, objectSteps } from '../../src/gateway/trading/submission/table.ts';
 import { transfers } from '../../src/gateway/trading/wallet/store.ts';
+import { chunksOf } from '../../src/kit/group.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 
 export const dayMs = 86_400_000;
@@ -67,9 +68,17 @@ export class ArchiveRows {
 
   async #object(table: AnyTable, id: string, partnerId: string, state: string, updatedAt: number, steps: number) {
     await this.#insert(table, { partnerId, id, state, updatedAt, createdAt: updatedAt, steps });
-    await this.#insert(objectSteps, ...Array.from({ length: steps }, (_, at) => this.step({ partnerId, id }, at + 1)));
-    await this.#insert(lookUps, { partnerId, objectId: id, lastAt: updatedAt });
+    await this.steps({ partnerId, id }, steps, updatedAt);
     return { partnerId, id };
+  }
+
+  /** The steps of an object, and what was heard of it. */
+  async steps({ partnerId, id }: Stored, count: number, at: number): Promise<void> {
+    await this.#insert(
+      objectSteps,
+      ...Array.from({ length: count }, (_, index) => this.step({ partnerId, id }, index + 1)),
+    );
+    await this.#insert(lookUps, { partnerId, objectId: id, lastAt: at });
   }
 
   step({ partnerId, id }: Stored, sequence: number): Record<string, unknown> {
@@ -91,6 +100,14 @@ export class ArchiveRows {
   async delivery(partnerId: string, version: bigint, at: number): Promise<void> {
     await this.#insert(deliveries, { partnerId, version, occurredAt: at, state: 'delivered', queue: null });
     await this.#insert(attempts, { partnerId, version, number: 1, at }, { partnerId, version, number: 2, at: at + 1 });
+  }
+
+  /** Attempts of an instant: so many of each delivery, whose versions begin at 1. */
+  async attempts(partnerId: string, at: number, counts: readonly number[]): Promise<void> {
+    const made = counts.flatMap((count, index) =>
+      Array.from({ length: count }, (_, each) => ({ partnerId, version: BigInt(index + 1), number: each + 1, at })),
+    );
+    for (const some of chunksOf(made, 500)) await this.#insert(attempts, ...some);
   }
 
   async #insert(table: AnyTable, ...rows: Record<string, unknown>[]): Promise<void> {
