@@ -7,7 +7,6 @@ import { makeKey, parseKey, sameHash } from '../../src/gateway/edge/auth/keys.ts
 import { ApiError, catalogue, invalidParam } from '../../src/gateway/edge/errors.ts';
 import { IdMaker } from '../../src/gateway/edge/ids.ts';
 import { CallerLimits } from '../../src/gateway/edge/limits/caller-limits.ts';
-import { Cursors } from '../../src/gateway/edge/paging.ts';
 import { noFact } from '../../src/gateway/store/facts.ts';
 import { PartnerQueue } from '../../src/gateway/store/group-commit.ts';
 import { checkDayLimit } from '../../src/gateway/trading/submission/rules.ts';
@@ -156,32 +155,6 @@ describe('API keys', () => {
     for (const address of ['192.0.2.8', '198.51.101.0', '2001:db9::', '', 'localhost', '::1']) {
       assert.equal(isRegistered(address, registered), false, address);
     }
-  });
-});
-
-describe('cursors', () => {
-  const cursors = new Cursors(onlyKey(Buffer.alloc(32, 1)));
-
-  it('return the position they were issued with', () => {
-    const cursor = cursors.issue(['orders', 'p', '{}'], 'ord_x');
-    assert.equal(cursors.read(['orders', 'p', '{}'], cursor), 'ord_x');
-    assert.equal(cursors.issue(['orders', 'p', '{}'], 'ord_x'), cursor);
-  });
-
-  it('are refused elsewhere, changed, or made up', () => {
-    const cursor = cursors.issue(['orders', 'p', '{}'], 'ord_x');
-    const isRefused = (issuedFor: string[], text: string) =>
-      assert.throws(
-        () => cursors.read(issuedFor, text),
-        (error) => error instanceof ApiError && error.code === 'invalid_request' && error.param === 'cursor',
-      );
-    isRefused(['orders', 'q', '{}'], cursor);
-    isRefused(['events', 'p', '{}'], cursor);
-    isRefused(['orders', 'p', '{"a":1}'], cursor);
-    for (const text of [`${cursor}A`, `${cursor}=`, cursor.slice(1), 'x', '!!!!', `${cursor} `]) {
-      isRefused(['orders', 'p', '{}'], text);
-    }
-    isRefused(['orders', 'p', '{}'], new Cursors(onlyKey(Buffer.alloc(32, 2))).issue(['orders', 'p', '{}'], 'ord_x'));
   });
 });
 

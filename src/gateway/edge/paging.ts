@@ -22,7 +22,7 @@ export class Cursors {
     const tag = bytes.subarray(0, tagLength);
     const position = bytes.subarray(tagLength);
     const isOurs =
-      bytes.length > tagLength &&
+      bytes.length >= tagLength &&
       bytes.toString('base64url') === cursor &&
       this.keys.all.some(({ key }) => timingSafeEqual(tag, tagOf(key, issuedFor, position)));
     if (isOurs) return position.toString();
