@@ -17,6 +17,43 @@ describe('an operator who watches events', () => {
   });
   after(() => operator.stop());
 
+  const now = async () => Date.parse((await operator.call('Diagnostics.GetStatus')).now);
+
+  it('sees the first events of partners that are created while it watches, and while it is away', async () => {
+    const begin = async (): Promise<string> => {
+      const partner = await gateway.newPartner();
+      const placed = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' });
+      assert.equal(placed.status, 201, placed.text);
+      return `${partner.id} 1`;
+    };
+    const began = new Date((await now()) - 1).toISOString();
+    const watching = new Watcher(client, {});
+    await eventually(() => assert.ok(watching.cursor !== ''));
+    const first = watching.cursor;
+    // Partners are looked for at one moment: at most one of these has no event yet by then.
+    const created = [await begin(), await begin(), await begin()];
+    const has = (watcher: Watcher) =>
+      eventually(() => {
+        for (const name of created) {
+          assert.equal(
+            watcher.seen.filter((each) => each === name).length,
+            1,
+            `${name} of ${watcher.seen} ${watcher.error ?? ''}`,
+          );
+        }
+      }, 20_000);
+    await has(watching);
+    const before = watching.cursor;
+    await watching.leave();
+    created.push(await begin());
+    const resumed = new Watcher(client, { cursor: before });
+    await eventually(() => assert.ok(resumed.seen.includes(created.at(-1) ?? '')));
+    created.push(await begin());
+    const all = [new Watcher(client, { cursor: first }), new Watcher(client, { since: began })];
+    for (const watcher of all) await has(watcher);
+    await Promise.all([resumed, ...all].map((watcher) => watcher.leave()));
+  });
+
   it('sees what happens to all partners, as it happens, and again from any cursor', async () => {
     const [one, two] = [await gateway.newPartner(), await gateway.newPartner()];
     const both = [one.id, two.id];
