@@ -156,6 +156,25 @@ describe('plain text in live', () => {
     assert.deepEqual(problemsOf(collector), [], 'a sandbox may');
   });
 
+  it('is refused for each address of a link alone, though all others are of this machine', () => {
+    const office = { MARINA_BACK_OFFICE_ADDRESS: 'localhost:50061' };
+    assert.deepEqual(problemsOf({ ...live, ...here, ...office }), []);
+    for (const [link, elsewhere] of [
+      ['database', { MARINA_DATABASE_URL: 'mysql://marina@10.0.0.7/marina' }],
+      ['nats', { MARINA_NATS_URL: 'nats://nats:4222,localhost' }],
+      ['nats', { MARINA_NATS_URL: 'nats://localhost:4222,nats' }],
+      ['broker', { MARINA_BROKER_ADDRESS: 'broker:50060' }],
+      ['broker', { MARINA_BACK_OFFICE_ADDRESS: 'office:50061' }],
+      ['broker', { MARINA_BACK_OFFICE_ADDRESS: '[2001:db8::1]:50061' }],
+      ['otlp', { MARINA_OTLP_URL: 'http://collector:4318' }],
+    ] as const) {
+      const said = `${link} ${JSON.stringify(elsewhere)}`;
+      const variables = { ...live, ...here, ...office, ...elsewhere };
+      assert.deepEqual(names(problemsOf(variables)), [link], said);
+      assert.deepEqual(problemsOf({ ...variables, MARINA_PLAINTEXT_LINKS: link }), [], said);
+    }
+  });
+
   it('is said once at the start, with the links that speak it', () => {
     const lines: string[] = [];
     const log = createLogger({ name: 'test', level: 'info', destination: { write: (line) => void lines.push(line) } });

@@ -92,7 +92,7 @@ describe('a run of the archive', () => {
     return Number(row?.count);
   }
 
-  it('that dies at any of its writes can be gone on with, and a month that is lost then is missed if a step has left', async (t) => {
+  it('can be gone on with after it died at any of its writes, and misses a month that is lost if a step of it had left', async (t) => {
     const all = await stored();
     assert.equal(all.length, 5);
     for (const isMade of [false, true]) {
