@@ -179,4 +179,58 @@ describe('the record of the drop copy', () => {
     assert.deepEqual(await store.compareBooked(20n, now), []);
     assert.deepEqual(written, []);
   });
+
+  /** The last moment of a day in Lagos, an hour ahead of UTC. */
+  const lastOfDay = Date.UTC(2026, 6, 6, 22, 59, 59, 999);
+  const known = copy({ exchangeOrderId: 'X1', symbol: 'MTNN.LG', side: '1', at: lastOfDay });
+  /** How many of these trades are stored if they come at a time. */
+  async function stores(at: number, ...trades: readonly Partial<DropCopyTrade>[]): Promise<number> {
+    written = [];
+    const came = trades.map((more) => {
+      const { id: _id, at: _at, compared: _compared, ...trade } = { ...known, ...more };
+      return { ...trade, reportRefId: '' };
+    });
+    await store.received(came, at, 2, false);
+    const inserts = written.filter(({ sql }) => sql.startsWith('INSERT INTO fix_drop_copy '));
+    return inserts.flatMap(({ values }) => values.flat(1)).filter(Array.isArray).length;
+  }
+
+  it('has a trade once, whether it comes again at once, with others or later on the day', async () => {
+    assert.equal(await stores(lastOfDay, {}), 1);
+    assert.equal(await stores(lastOfDay, {}, {}, {}), 1);
+    copies = [known];
+    assert.equal(await stores(lastOfDay, {}), 0);
+    assert.equal(await stores(lastOfDay - 80_000_000, {}), 0, 'earlier on the same day');
+    assert.equal(await stores(lastOfDay, {}, { execId: 'e2' }), 1, 'with a new one');
+  });
+
+  it('takes a trade that differs in any way for another one, and so one of another day with the same ids', async () => {
+    copies = [known];
+    for (const more of [
+      ...[{ named: 'ord_a' }, { exchangeOrderId: 'X2' }, { execId: 'e2' }, { symbol: 'GTCO.LG' }, { side: '2' }],
+      ...[{ quantity: 99n }, { priceKobo: 251n }, { kind: 'cancelled', execRefId: 'e1' } as const],
+    ]) {
+      assert.equal(await stores(lastOfDay, more), 1, JSON.stringify(Object.keys(more)));
+    }
+    assert.equal(await stores(lastOfDay + 1, {}), 1, 'the next day begins');
+    assert.equal(await stores(lastOfDay + 86_400_000, {}), 1);
+    assert.equal(await stores(lastOfDay - 86_400_000, {}), 1, 'the day before');
+  });
+
+  it('tells days by when a trade was made if that is stated, and by when it came otherwise', async () => {
+    const [today, tomorrow] = [lastOfDay, lastOfDay + 1];
+    for (const [storedTrade, storedAt, tradedAt, at, expected] of [
+      [today, tomorrow, today, tomorrow, 0],
+      [today, today, today, tomorrow, 0],
+      [today, today, tomorrow, tomorrow, 1],
+      [tomorrow, tomorrow, today, tomorrow, 1],
+      [null, today, today, tomorrow, 0],
+      [null, today, tomorrow, tomorrow, 1],
+      [today, tomorrow, null, today, 0],
+      [null, today, null, tomorrow, 1],
+    ] as const) {
+      copies = [{ ...known, tradedAt: storedTrade, at: storedAt }];
+      assert.equal(await stores(at, { tradedAt }), expected, JSON.stringify([storedTrade, storedAt, tradedAt, at]));
+    }
+  });
 });
