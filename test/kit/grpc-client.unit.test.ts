@@ -4,10 +4,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { create } from '@bufbuild/protobuf';
-import { connectivityState, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { connectivityState, Server, ServerCredentials, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { proveAccess } from '../../src/gateway/trading/broker/grpc-connection.ts';
 import { ListStatesResponseSchema, Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
-import { createGrpcClient, untilConnected } from '../../src/kit/grpc-client.ts';
+import { createGrpcClient, type GrpcClient, untilConnected } from '../../src/kit/grpc-client.ts';
 import { serviceDefinition } from '../../src/kit/grpc-service.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -17,7 +17,11 @@ describe('a gRPC client that is closed', () => {
   before(async () => {
     const answer = (_call: unknown, done: (error: null, answer: object) => void) =>
       setTimeout(done, 20, null, create(ListStatesResponseSchema));
-    const handlers = Object.fromEntries(Reference.methods.map(({ localName }) => [localName, answer]));
+    const handlers = {
+      ...Object.fromEntries(Reference.methods.map(({ localName }) => [localName, answer])),
+      listLgas: (_call: unknown, done: (error: object) => void) => done({ code: status.NOT_FOUND, details: 'none' }),
+      listInstruments: () => {},
+    };
     server.addService(serviceDefinition(Reference), handlers as UntypedServiceImplementation);
     const port = await promisify(server.bindAsync.bind(server))('127.0.0.1:0', ServerCredentials.createInsecure());
     address = `127.0.0.1:${port}`;
@@ -33,6 +37,51 @@ describe('a gRPC client that is closed', () => {
     await Promise.all([early, late]);
     await assert.rejects(async () => client.listStates({}, { timeoutMs: 5_000 }));
   });
+
+  type Client = GrpcClient<typeof Reference>;
+  const given = { timeoutMs: 60_000 };
+  const ends: readonly (readonly [how: string, call: (client: Client) => Promise<unknown>])[] = [
+    ['was answered', (client) => client.listStates({}, given)],
+    ['failed', (client) => assert.rejects(client.listLgas({}, given), { code: status.NOT_FOUND })],
+    ['was not answered in time', (client) => assert.rejects(client.listInstruments({}, { timeoutMs: 30 }))],
+    [
+      'was cancelled',
+      async (client) => {
+        const stop = new AbortController();
+        const call = client.listInstruments({}, { ...given, signal: stop.signal });
+        stop.abort();
+        await assert.rejects(call, { code: status.CANCELLED });
+      },
+    ],
+    [
+      'was cancelled before it began',
+      (client) => assert.rejects(client.listStates({}, { ...given, signal: AbortSignal.abort() })),
+    ],
+  ];
+  for (const [how, call] of ends) {
+    for (const count of [1, 2]) {
+      it(`has closed its connection after ${count} calls of which each ${how}`, async () => {
+        const client = createGrpcClient(Reference, address);
+        for (let calls = 0; calls < count; calls += 1) await call(client);
+        client.close();
+        const state = () => client.grpcClient.getChannel().getConnectivityState(false);
+        await eventually(() => assert.equal(state(), connectivityState.SHUTDOWN));
+      });
+    }
+
+    it(`waits for another call after one that ${how}, and closes its connection then`, async () => {
+      const client = createGrpcClient(Reference, address);
+      const stop = new AbortController();
+      const other = client.listInstruments({}, { ...given, signal: stop.signal });
+      await call(client);
+      client.close();
+      const state = () => client.grpcClient.getChannel().getConnectivityState(false);
+      assert.notEqual(state(), connectivityState.SHUTDOWN);
+      stop.abort();
+      await assert.rejects(other, { code: status.CANCELLED });
+      await eventually(() => assert.equal(state(), connectivityState.SHUTDOWN));
+    });
+  }
 
   it('ends the waits for its connection, and stays closed', async () => {
     const { grpcClient, close } = createGrpcClient(Reference, '127.0.0.1:1');
