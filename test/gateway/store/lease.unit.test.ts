@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database } from '../../../src/gateway/store/database.ts';
+import { type Lease, underLease } from '../../../src/gateway/store/lease.ts';
+import { startWorker } from '../../support/database.ts';
+import { eventually } from '../../support/eventually.ts';
+
+/** The length of a lease, from when it or its renewal was asked for. */
+const lengthMs = 4_000;
+/** How long the database takes for an answer. */
+const slowMs = 2_500;
+
+/** Waits until an instant of the monotonic clock has passed. */
+const untilPast = (instant: number) => eventually(() => assert.ok(performance.now() > instant), 60_000);
+
+/** Holds a lease of a database that answers slowly, at its taking or at a renewal, and then nothing more. */
+async function hold(slow: 'taking' | 'renewal') {
+  const held: Lease[] = [];
+  const asked: number[] = [];
+  const never = new Promise<never>(() => {});
+  const database: Pick<Database, 'transaction' | 'write'> = {
+    async transaction<T>() {
+      asked.push(performance.now());
+      if (slow === 'taking') await delay(slowMs);
+      return 1n as T;
+    },
+    async write() {
+      if (asked.length === (slow === 'taking' ? 1 : 2)) return never;
+      asked.push(performance.now());
+      await delay(slowMs);
+      return 1;
+    },
+  };
+  const worker = underLease(database as Database, 'job', 'holder', async (lease) => {
+    held.push(lease);
+    await new Promise<void>((resolve) => lease.signal.addEventListener('abort', () => resolve(), { once: true }));
+  });
+  void startWorker(worker);
+  await eventually(() => assert.equal(asked.length, slow === 'taking' ? 1 : 2), 20_000);
+  await eventually(() => assert.equal(held.length, 1), 20_000);
+  return { lease: held[0] as Lease, askedAt: asked.at(-1) ?? 0 };
+}
+
+describe('a lease', () => {
+  for (const slow of ['taking', 'renewal'] as const) {
+    it(`is held for four seconds from when its ${slow} was asked for, however late the answer came`, async () => {
+      const { lease, askedAt } = await hold(slow);
+      if (performance.now() < askedAt + lengthMs - 500) assert.equal(lease.isHeld(), true);
+      await untilPast(askedAt + lengthMs);
+      assert.equal(lease.isHeld(), false, 'another process may have taken it');
+      await eventually(() => assert.equal(lease.signal.aborted, true), slowMs / 2);
+    });
+  }
+});
