@@ -113,14 +113,7 @@ function createNotifications(
   notifications.subscribe('feed', () => feedWatch.wake());
   notifications.subscribe('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
   notifications.subscribe('environment-changed', () => environment.wakeup.wake());
-  /** A change that is applied here at once, and in other processes when they are notified. */
-  const everywhere = (name: string, change: (text: string) => void) => {
-    notifications.subscribe(name, change);
-    return (text = '') => {
-      change(text);
-      notifications.publish(name, text);
-    };
-  };
+  const everywhere = (name: string, change: (text: string) => void) => notifications.everywhere(name, change);
   const forgetContext = everywhere('account-unlinked', (text) => {
     const [partnerId = '', account = ''] = text.split(' ');
     contexts.forget(partnerId, account);

@@ -19,4 +19,13 @@ export class Notifications {
   publish(name: string, text = ''): void {
     this.peers.publish(`${this.prefix}peers.say.${name}`, text);
   }
+
+  /** Makes the function that applies a change here at once, NATS or not, and in other processes when they are notified. */
+  everywhere(name: string, change: (text: string) => void): (text?: string) => void {
+    this.subscribe(name, change);
+    return (text = '') => {
+      change(text);
+      this.publish(name, text);
+    };
+  }
 }
