@@ -59,7 +59,8 @@ export async function listen(settings: ListenSettings, { signal, write }: Surrou
   say('Waiting for events. Ctrl-C ends.');
   let version = begin.version;
   const keep = (cursor: string | undefined) => writeProgress(stateFile, { cursor, version: String(version) });
-  if (begin.skips) keep(feed.cursor);
+  // A run that posts nothing is gone on with, too. A cursor that was given is kept once the gateway has taken it.
+  if (begin.cursor === undefined) keep(feed.cursor);
   for await (const event of feed) {
     if (!canBePosted(event)) {
       const name = typeof event.id === 'string' ? event.id : 'An event without an id';
@@ -68,6 +69,7 @@ export async function listen(settings: ListenSettings, { signal, write }: Surrou
     }
     // A run that was stopped in the middle of a page meets its beginning again.
     if (event.version <= version) continue;
+    if (version === begin.version) keep(feed.cursor);
     await post(event, settings, { signal, secret, say });
     version = event.version;
     keep(feed.cursor);
