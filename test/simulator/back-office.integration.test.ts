@@ -19,7 +19,7 @@ import { Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { ApplicationOutcome, Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { account, cashOf, fails, messagesOf, newAllocation, soon, startTestSimulator } from './fixture.ts';
+import { account, cashOf, customer, fails, messagesOf, newAllocation, soon, startTestSimulator } from './fixture.ts';
 
 const simulator = await startTestSimulator();
 const { applications, allocations, controls, orders } = simulator;
@@ -31,24 +31,6 @@ const documentTypes = [
   DocumentType.SIGNATURE,
 ] as const;
 const { ACCEPTED, OPENED, REJECTED } = ApplicationReportKind;
-
-const customer = {
-  firstName: 'Canary-Ada',
-  lastName: 'Canary-Obi',
-  dateOfBirth: '1990-04-01',
-  gender: 'female',
-  email: 'canary@example.com',
-  phone: '+2348010000000',
-  address: 'Canary-Street 1',
-  city: 'Ikeja',
-  state: 'LAGOS',
-  stateOfOrigin: 'AKWA-IBOM',
-  lgaOfOrigin: 'AKWA-IBOM-UYO',
-  bvn: '22200000001',
-  nextOfKinName: 'Canary-Kin',
-  nextOfKinPhone: '+2348020000000',
-  nextOfKinRelationship: 'brother',
-};
 
 let made = 0;
 

@@ -22,6 +22,25 @@ import { createTestDatabase } from '../support/servers.ts';
 export const soon = { timeoutMs: 10_000 };
 export const account = 'ACC1';
 
+/** The fields of an application that the broker takes. */
+export const customer = {
+  firstName: 'Canary-Ada',
+  lastName: 'Canary-Obi',
+  dateOfBirth: '1990-04-01',
+  gender: 'female',
+  email: 'canary@example.com',
+  phone: '+2348010000000',
+  address: 'Canary-Street 1',
+  city: 'Ikeja',
+  state: 'LAGOS',
+  stateOfOrigin: 'AKWA-IBOM',
+  lgaOfOrigin: 'AKWA-IBOM-UYO',
+  bvn: '22200000001',
+  nextOfKinName: 'Canary-Kin',
+  nextOfKinPhone: '+2348020000000',
+  nextOfKinRelationship: 'brother',
+};
+
 /** The clients by which a test calls a simulator. */
 export interface Clients {
   readonly orders: GrpcClient<typeof Orders>;
