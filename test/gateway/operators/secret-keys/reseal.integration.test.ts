@@ -23,6 +23,7 @@ import { verify, WebhookReceiver } from '../../../support/webhook-receiver.ts';
 
 /** Enough for several batches. */
 const furtherEndpoints = 900;
+const rotatedEach = 100;
 
 describe('keys reseal', () => {
   const next = randomBytes(32).toString('hex');
@@ -46,7 +47,11 @@ describe('keys reseal', () => {
     const rows = Array.from({ length: furtherEndpoints }, (_, at) => {
       const partnerId = `par_${String(at).padStart(20, '0')}`;
       const secret = seal.seal(partnerId, makeSecret());
-      return newEndpoint({ partnerId, url: 'https://example.com', secret, afterVersion: 0n, registeredAt: Date.now() });
+      const made = { partnerId, url: 'https://example.com', secret, afterVersion: 0n, registeredAt: Date.now() };
+      // Some of them are being rotated: events are signed with both secrets.
+      if (at % rotatedEach > 0) return newEndpoint(made);
+      const oldSecret = seal.seal(partnerId, makeSecret());
+      return { ...newEndpoint(made), oldSecret, oldSecretUntil: Date.now() + 86_400_000 };
     });
     await gateway.database.write(endpoints.insert(...rows));
   });
@@ -71,6 +76,20 @@ describe('keys reseal', () => {
       }
     }
     return counts;
+  }
+
+  /** Checks that each secret in the rows, also that from before a rotation, opens with some keys. */
+  async function assertEachOpens(keys: KeyRing): Promise<void> {
+    const rows = await gateway.database.read(statement('SELECT partner_id, secret, old_secret FROM webhook_endpoints'));
+    const seal = webhookSeal(keys);
+    let rotated = 0;
+    for (const { partner_id: partnerId, secret, old_secret: former } of rows) {
+      for (const bytes of former === null ? [secret] : [secret, former]) {
+        assert.doesNotThrow(() => seal.open(String(partnerId), bytes as Buffer), String(partnerId));
+      }
+      if (former !== null) rotated += 1;
+    }
+    assert.ok(rotated >= furtherEndpoints / rotatedEach, 'some are being rotated');
   }
 
   const place = (idempotencyKey?: string) =>
@@ -109,6 +128,7 @@ describe('keys reseal', () => {
     const whole = command('reseal');
     assert.equal(await whole.ended, 0, whole.printed());
     assert.deepEqual(Object.keys(await countUnder(ring)), [currentId]);
+    await assertEachOpens(alone);
     assert.match(whole.printed(), new RegExp(`key ${currentId}: current\\n {2}has \\d+ webhook secrets\\n`));
     assert.match(
       whole.printed(),
