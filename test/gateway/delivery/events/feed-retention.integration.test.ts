@@ -105,4 +105,34 @@ describe('the removal of events after 30 days', () => {
     await run(2, Date.now());
     assert.deepEqual(await versions(partnerId), [1], 'it is gone before anybody could read it');
   });
+
+  /** Each of the two writes of a removal, and the row by which a trigger refuses it. */
+  const writes = [
+    ['its note', 'INSERT ON feed_purges', 'NEW'],
+    ['the removal itself', 'DELETE ON feed_events', 'OLD'],
+  ] as const;
+  for (const [what, write, row] of writes) {
+    it(`has noted exactly what is gone, also if the database refuses ${what}`, async () => {
+      for (const table of ['feed_events', 'feed_purges']) await database.write(statement(`DELETE FROM ${table}`));
+      await hold('par_refused', [40, 31, 29, 1]);
+      await database.write(
+        statement(
+          `CREATE TRIGGER refused BEFORE ${write} FOR EACH ROW IF ${row}.partner_id = 'par_refused'
+            THEN SIGNAL SQLSTATE '45000'; END IF`,
+        ),
+      );
+      await assert.rejects(feedRetention(database, async () => now, 'test').run(AbortSignal.timeout(60_000)));
+      const noted = async () => {
+        const [purge] = await database.read(
+          statement("SELECT purged_version AS version FROM feed_purges WHERE partner_id = 'par_refused'"),
+        );
+        return Number(purge?.version ?? 0);
+      };
+      const found = await versions('par_refused');
+      await database.write(statement('DROP TRIGGER refused'));
+      assert.deepEqual([found, await noted()], [[1, 2, 3, 4], 0], 'one of two writes is there');
+      await run(1, now, async () => assert.deepEqual(await versions('par_refused'), [3, 4]));
+      assert.equal(await noted(), 2);
+    });
+  }
 });
