@@ -15,13 +15,16 @@ const others = new Set([
   ...['applications', 'allocations'].map((kind) => `/v1/${kind}/{id}/events`),
 ]);
 
-const lists = Object.entries(openapi.paths)
-  .filter(([, operations]) => {
+/** The paths whose GET has a parameter. */
+function pathsWith(parameter: string): string[] {
+  const has = (operations: object) => {
     const { get } = operations as { get?: { parameters?: readonly { name?: string }[] } };
-    return get?.parameters?.some(({ name }) => name === 'cursor') ?? false;
-  })
-  .map(([path]) => path)
-  .filter((path) => !others.has(path));
+    return get?.parameters?.some(({ name }) => name === parameter) ?? false;
+  };
+  return Object.entries(openapi.paths)
+    .filter(([path, operations]) => has(operations) && !others.has(path))
+    .map(([path]) => path);
+}
 
 describe('lists whose rows are all of one instant', () => {
   const suite = useGateway(undefined, { accounts: rows });
@@ -58,29 +61,47 @@ describe('lists whose rows are all of one instant', () => {
     }
   });
 
-  for (const path of lists) {
-    it(`${path} shows each row once in pages of one row, and in the same order`, async () => {
-      const { gateway, partner } = suite;
-      const kind = path.split('/')[2] ?? '';
-      const url = path.replace('{id}', first[kind] ?? '').replace('{account}', partner.account);
-      const read = async (query: string) => {
-        const answer = await gateway.rest('GET', `${url}?${query}`, { key: partner.key });
-        assert.equal(answer.status, 200, answer.text);
-        // Each request is one more use of the key.
-        return JSON.parse(answer.text, (name, value) => (name === 'last_used_at' ? null : value));
-      };
-      const { data: whole, has_more: isMore } = await read('limit=100');
-      assert.equal(isMore, false);
-      assert.ok(whole.length > 1, `there are ${whole.length} rows`);
-      const seen: unknown[] = [];
-      for (let cursor = ''; ; ) {
-        const page = await read(`limit=1${cursor}`);
-        seen.push(...page.data);
-        assert.ok(seen.length <= whole.length, 'the pages end');
-        if (!page.has_more) break;
-        cursor = `&cursor=${page.next_cursor}`;
-      }
-      assert.deepEqual(seen, whole);
-    });
+  async function checkPages(path: string, filter = ''): Promise<void> {
+    const { gateway, partner } = suite;
+    const kind = path.split('/')[2] ?? '';
+    const url = path.replace('{id}', first[kind] ?? '').replace('{account}', partner.account);
+    const read = async (query: string) => {
+      const answer = await gateway.rest('GET', `${url}?${query}${filter}`, { key: partner.key });
+      assert.equal(answer.status, 200, answer.text);
+      // Each request is one more use of the key.
+      return JSON.parse(answer.text, (name, value) => (name === 'last_used_at' ? null : value));
+    };
+    const { data: whole, has_more: isMore } = await read('limit=100');
+    assert.equal(isMore, false);
+    assert.ok(whole.length > 1, `there are ${whole.length} rows`);
+    const seen: unknown[] = [];
+    for (let cursor = ''; ; ) {
+      const page = await read(`limit=1${cursor}`);
+      seen.push(...page.data);
+      assert.ok(seen.length <= whole.length, 'the pages end');
+      if (!page.has_more) break;
+      cursor = `&cursor=${page.next_cursor}`;
+    }
+    assert.deepEqual(seen, whole);
+  }
+
+  for (const path of pathsWith('cursor')) {
+    it(`${path} shows each row once in pages of one row, and in the same order`, () => checkPages(path));
+  }
+
+  for (const path of pathsWith('updated_since')) {
+    for (const [name, changedAt] of [
+      ['after it', "'2027-03-02 09:00:00'"],
+      ['after it and at it', "IF(RIGHT(id, 1) < 'm', '2027-03-02 09:00:00', '2027-01-01 00:00:00')"],
+    ] as const) {
+      it(`${path} shows each row once in pages of one row when all were made before updated_since, and changed ${name}`, async () => {
+        const table = path.split('/')[2];
+        const { gateway, partner } = suite;
+        await gateway.database.write(
+          statement(`UPDATE ${table} SET updated_at = ${changedAt} WHERE partner_id = ?`, partner.id),
+        );
+        await checkPages(path, '&updated_since=2027-01-01T00:00:00Z');
+      });
+    }
   }
 });
