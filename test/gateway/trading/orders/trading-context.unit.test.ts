@@ -29,6 +29,19 @@ describe('the trading context of an account', () => {
     assert.equal(contexts.cached('par_a', 'A1', 'SIM-REST'), undefined, 'the account is locked out');
   });
 
+  it('a context whose read began before the account was forgotten is used once, and not remembered', async () => {
+    const asked: ((answer: GetTradingContextResponse) => void)[] = [];
+    const contexts = new TradingContexts({ tradingContext: () => new Promise((resolve) => asked.push(resolve)) });
+    const answer = create(GetTradingContextResponseSchema, { accountStatus: AccountStatus.ACTIVE, instrument });
+    for (const forgets of [true, false]) {
+      const found = contexts.instrument(origin, 'A1', 'SIM-REST');
+      if (forgets) contexts.forget('par_a', 'A1');
+      asked.pop()?.(answer);
+      assert.equal(await found, answer.instrument);
+      assert.equal(contexts.cached('par_a', 'A1', 'SIM-REST'), forgets ? undefined : answer.instrument);
+    }
+  });
+
   it('is read for each partner by itself, also of the same account', async () => {
     const askedFor: string[] = [];
     const contexts = new TradingContexts({
