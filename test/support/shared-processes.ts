@@ -7,8 +7,9 @@ import { kindOf, type TestKind } from './test-files.ts';
 /** How many files of a kind run in one process, one after the other: to load the gateway takes longer than most tests. */
 const filesPerProcess: Partial<Record<TestKind, number>> = { unit: 12, integration: 5, e2e: 3 };
 
-/** A file that has hooks for all of its process, or changes the process, has a process of its own. */
-const needsOwn = /^(?:before|after)(?:Each)?\(|process\.(?:on|once|exit)\(|process\.env\.\w+ =|\bmock\./m;
+/** A file that has hooks for all of its process, changes the process, or loads a module itself has a process of its own. */
+const needsOwn =
+  /^(?:before|after)(?:Each)?\(|process\.(?:on|once|exit)\(|process\.env\.\w+ =|\bmock\.|^const .* = await import\(/m;
 
 /** Files that run in one process, by the file that loads them. */
 export type SharedProcesses = ReadonlyMap<string, readonly string[]>;
