@@ -7,12 +7,12 @@ export class Rests {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** How many failed when they were last tried. */
+  /** The number of those that failed when they were last tried. */
   get size(): number {
     return this.#until.size;
   }
 
-  /** Those that failed when they were last tried. */
+  /** The ids that failed when they were last tried. */
   get failed(): readonly string[] {
     return [...this.#until.keys()];
   }

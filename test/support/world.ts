@@ -23,6 +23,7 @@ import { assertNothingInUse } from './metrics.ts';
  */
 const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, exchange };
 export type WorldPart = keyof typeof parts;
+/** For a test at whose end nothing is left to look at. */
 export const allParts = Object.keys(parts) as readonly WorldPart[];
 
 /** Gateways at the end of a test, with their database and the simulator that is their broker. */

@@ -113,17 +113,16 @@ function createNotifications(
   notifications.subscribe('feed', () => feedWatch.wake());
   notifications.subscribe('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
   notifications.subscribe('environment-changed', () => environment.wakeup.wake());
-  const everywhere = (name: string, change: (text: string) => void) => notifications.everywhere(name, change);
-  const forgetContext = everywhere('account-unlinked', (text) => {
+  const forgetContext = notifications.everywhere('account-unlinked', (text) => {
     const [partnerId = '', account = ''] = text.split(' ');
     contexts.forget(partnerId, account);
   });
   return {
     environmentChanged: () => notifications.publish('environment-changed'),
-    endpointsChanged: everywhere('webhooks-changed', () => dispatcher.changed()),
-    keyEnded: everywhere('key-revoked', (keyId) => authenticator.forget(keyId)),
-    partnerChanged: everywhere('partner-changed', (partnerId) => authenticator.forgetPartner(partnerId)),
-    dayWanted: everywhere('reconciliation', () => reconciliation.wake()),
+    endpointsChanged: notifications.everywhere('webhooks-changed', () => dispatcher.changed()),
+    keyEnded: notifications.everywhere('key-revoked', (keyId) => authenticator.forget(keyId)),
+    partnerChanged: notifications.everywhere('partner-changed', (partnerId) => authenticator.forgetPartner(partnerId)),
+    dayWanted: notifications.everywhere('reconciliation', () => reconciliation.wake()),
     accountUnlinked: (partnerId: string, account: string) => forgetContext(`${partnerId} ${account}`),
   };
 }
