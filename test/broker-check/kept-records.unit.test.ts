@@ -48,7 +48,7 @@ describe('an order that was refused for good', () => {
         const where = [...(isFound ? ['the record'] : []), ...(streamed.includes('ord_1') ? ['the stream'] : [])];
         const isBreach = code === status.FAILED_PRECONDITION && where.length > 0;
         const answered = `${status[code]}, ${streamed.length} streamed`;
-        it(`is ${isBreach ? 'a breach' : 'no breach'} if ${where.join(' and ') || 'nothing'} has it after ${answered}`, async () => {
+        it(`an order that was refused for good is ${isBreach ? 'a breach' : 'no breach'} if ${where.join(' and ') || 'nothing'} has it after ${answered}`, async () => {
           const checked = held(code, isFound, streamed);
           await (isBreach ? assert.rejects(checked, Breach) : checked);
         });
@@ -77,7 +77,7 @@ describe('a record that was answered', () => {
     return recordsKept(session as unknown as CheckSession);
   }
 
-  it('is kept if the look-up has it, and is not looked for if there was no answer', async () => {
+  it('a record is kept if the look-up has it, and is not looked for if there was no answer', async () => {
     await kept(booked, { record: create(AllocationRecordSchema, booked) });
     await kept(undefined, {});
   });
@@ -90,13 +90,13 @@ describe('a record that was answered', () => {
     ['no time', { at: undefined }],
     ['another id', { clientAllocationId: 'alc_2' }],
   ] as const) {
-    it(`is broken if the look-up has ${what}`, async () => {
+    it(`a record is broken if the look-up has ${what}`, async () => {
       const record = create(AllocationRecordSchema, { ...booked, ...more } as never);
       await assert.rejects(kept(booked, { record }), Breach);
     });
   }
 
-  it('is broken if the look-up has none, and not seen if the look-up has no answer', async () => {
+  it('a record is broken if the look-up has none, and not seen if the look-up has no answer', async () => {
     await assert.rejects(kept(booked, {}), Breach);
     await assert.rejects(kept(booked, undefined), NotRun);
   });
@@ -109,7 +109,7 @@ describe('a record that was answered', () => {
     ['has another number of the exchange', [report({ exchangeOrderId: 'X2' })], false],
     ['has another time', [report({ at: timestampFromMs(1_001) })], false],
   ] as const) {
-    it(`is ${isKept ? 'kept' : 'broken'} if the record of an order ${what}`, async () => {
+    it(`a record is ${isKept ? 'kept' : 'broken'} if the record of an order ${what}`, async () => {
       const session = { recorded: async () => ({ found: true, reports, exchanges: [] }) };
       const sent = [{ id: 'ord_1', outcome: { answer: { report: report() }, exchange } }];
       const checked = answersKept(session as never, sent as never);

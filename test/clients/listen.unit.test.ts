@@ -113,7 +113,7 @@ describe('marina-listen after it was stopped', () => {
     for (let stopAt = 1; stopAt <= count; stopAt += 1) {
       for (const answer of [200, 500, undefined]) {
         const when = answer === undefined ? 'while it waits for an answer' : `when the answer is ${answer}`;
-        it(`goes on at event ${stopAt} if it began at the ${from} and was stopped at it ${when}`, async (context) => {
+        it(`marina-listen goes on at event ${stopAt} if it began at the ${from} and was stopped at it ${when}`, async (context) => {
           let stop = new AbortController();
           let isStopped = false;
           /** The events that there are: none before the first run has begun, if it begins at those to come. */
@@ -152,7 +152,7 @@ describe('marina-listen after it was stopped', () => {
     }
   }
 
-  it('begins at the oldest event again if it was stopped before there was any', async (context) => {
+  it('marina-listen begins at the oldest event again if it was stopped before there was any', async (context) => {
     let there = 0;
     let stop = new AbortController();
     const gateway = await serve(context, (request, response) => {

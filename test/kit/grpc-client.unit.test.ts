@@ -60,7 +60,7 @@ describe('a gRPC client that is closed', () => {
   ];
   for (const [how, call] of ends) {
     for (const count of [1, 2]) {
-      it(`has closed its connection after ${count} calls of which each ${how}`, async () => {
+      it(`a client has closed its connection after ${count} calls of which each ${how}`, async () => {
         const client = createGrpcClient(Reference, address);
         for (let calls = 0; calls < count; calls += 1) await call(client);
         client.close();
@@ -69,7 +69,7 @@ describe('a gRPC client that is closed', () => {
       });
     }
 
-    it(`waits for another call after one that ${how}, and closes its connection then`, async () => {
+    it(`a client waits for another call after one that ${how}, and closes its connection then`, async () => {
       const client = createGrpcClient(Reference, address);
       const stop = new AbortController();
       const other = client.listInstruments({}, { ...given, signal: stop.signal });

@@ -33,7 +33,7 @@ for (const [what, isRead] of Object.entries(ways)) {
   describe(`${what} under a key of a ring`, () => {
     for (let length = 1; length <= names.length; length += 1) {
       for (let at = 0; at < length; at += 1) {
-        it(`is right if its key is number ${at + 1} of ${length}, and only with the same content`, () => {
+        it(`${what} is right if its key is number ${at + 1} of ${length}, and only with the same content`, () => {
           const ring = names.slice(0, length);
           const [maker, reader] = [keysOf(ring[at] ?? ''), keysOf(...ring)];
           assert.equal(isRead(maker, reader, 'content', 'content'), true);
@@ -41,12 +41,12 @@ for (const [what, isRead] of Object.entries(ways)) {
         });
       }
 
-      it(`is wrong if its key is none of ${length}`, () => {
+      it(`${what} is wrong if its key is none of ${length}`, () => {
         assert.equal(isRead(keysOf('66'), keysOf(...names.slice(0, length)), 'content', 'content'), false);
       });
     }
 
-    it('is made under the first key', () => {
+    it(`${what} is made under the first key`, () => {
       assert.equal(isRead(keysOf('11', '22'), keysOf('11'), 'content', 'content'), true);
       assert.equal(isRead(keysOf('11', '22'), keysOf('22'), 'content', 'content'), false);
     });

@@ -6,7 +6,7 @@ describe('rests after failures', () => {
   let now = 0;
   const restMs = 10;
 
-  it('leave alone what failed until its time is up, after each failure anew', () => {
+  it('rests leave alone what failed until its time is up, after each failure anew', () => {
     now = 1_000;
     const rests = new Rests(restMs, () => now);
     assert.equal(rests.isResting('a'), false);
@@ -28,7 +28,7 @@ describe('rests after failures', () => {
     }
   });
 
-  it('end for what did not fail, and for nothing else', () => {
+  it('rests end for what did not fail, and for nothing else', () => {
     now = 1_000;
     const rests = new Rests(restMs, () => now);
     rests.rest('a');

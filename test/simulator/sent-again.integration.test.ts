@@ -46,7 +46,7 @@ for (const [kind, make] of Object.entries(kinds)) {
       ['too late', late],
       ['without a time', () => ({})],
     ] as const) {
-      it(`is one that it has, if it was taken and comes again ${when}`, async () => {
+      it(`${kind} is one that the broker has, if it was taken and comes again ${when}`, async () => {
         const { send, has } = make();
         await send(inTime());
         for (let times = 0; times < 2; times += 1) {
@@ -56,7 +56,7 @@ for (const [kind, make] of Object.entries(kinds)) {
       });
     }
 
-    it('is refused if it is too late, and is never taken then, whenever it comes again', async () => {
+    it(`${kind} is refused if it is too late, and is never taken then, whenever it comes again`, async () => {
       const { send, has } = make();
       await assert.rejects(send(late()), fails(status.FAILED_PRECONDITION));
       for (const again of [late(), inTime(), {}]) {
@@ -68,7 +68,7 @@ for (const [kind, make] of Object.entries(kinds)) {
 }
 
 describe('the money of an allocation that is sent to the broker again', () => {
-  it('is on the account once, whenever it comes', async () => {
+  it('an allocation is on the account once, whenever it comes', async () => {
     const before = (await cashOf(simulator, account)) ?? 0n;
     const allocation = newAllocation(11n);
     await allocations.submitAllocation({ ...allocation, ...inTime() }, soon);

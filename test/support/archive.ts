@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { attempts, deliveries } from '../../src/gateway/delivery/webhooks/table.ts';
-import type { Database } from '../../src/gateway/store/database.ts';
+import { type Database, openDatabase, openForReading } from '../../src/gateway/store/database.ts';
+import { migrate } from '../../src/gateway/store/migrate.ts';
 import type { Table } from '../../src/gateway/store/table.ts';
 import { allocations } from '../../src/gateway/trading/allocations/table.ts';
 import { applications } from '../../src/gateway/trading/applications/table.ts';
@@ -12,6 +13,7 @@ import { lookUps, objectSteps } from '../../src/gateway/trading/submission/table
 import { transfers } from '../../src/gateway/trading/wallet/store.ts';
 import { chunksOf } from '../../src/kit/group.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
+import { createTestDatabase } from './servers.ts';
 
 export const dayMs = 86_400_000;
 
@@ -39,6 +41,21 @@ function row(table: AnyTable, fields: Record<string, unknown>): Record<string, u
 export interface Stored {
   readonly partnerId: string;
   readonly id: string;
+}
+
+/** A migrated database with the archive's own rights to it, and rows to put into it. */
+export async function openArchiveDatabase() {
+  const made = await createTestDatabase();
+  await migrate(made.url);
+  const database = await openDatabase({ url: made.url, environment: 'sandbox', poolSize: 2 });
+  const archiveUrl = await made.grantArchive();
+  const own = await openForReading({ url: archiveUrl });
+  const close = async () => {
+    await own.close();
+    await database.close();
+    await made.drop();
+  };
+  return { database, own, archiveUrl, rows: new ArchiveRows(database), close };
 }
 
 /** Puts objects with their histories, entries and deliveries into the tables. */

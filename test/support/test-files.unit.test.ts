@@ -5,7 +5,7 @@ import { chosenFiles } from './test-files.ts';
 
 describe('the files of a run of tests', () => {
   for (const folder of ['clients', 'docs', 'kit', 'fix-adapter/orders']) {
-    it(`are those of test/${folder} if ${folder} is named, whatever else has that name`, () => {
+    it(`the files are those of test/${folder} if ${folder} is named, whatever else has that name`, () => {
       const files = chosenFiles(['unit', folder]);
       assert.ok(files.length > 0);
       for (const file of files) assert.match(file, new RegExp(`^test/${folder}/.+\\.unit\\.test\\.ts$`));
@@ -13,12 +13,12 @@ describe('the files of a run of tests', () => {
     });
   }
 
-  it('are one file if a file is named, with its folder in test/ or without', () => {
+  it('the files are one file if a file is named, with its folder in test/ or without', () => {
     const file = 'test/kit/worker.unit.test.ts';
     assert.deepEqual([chosenFiles(['kit/worker.unit.test.ts']), chosenFiles([file])], [[file], [file]]);
   });
 
-  it('are refused if nothing has the name', () => {
+  it('files are refused if nothing has the name', () => {
     assert.throws(() => chosenFiles(['unit', 'nowhere']), /There is no nowhere in test/);
   });
 });

@@ -195,7 +195,7 @@ describe('the record of the drop copy', () => {
     return inserts.flatMap(({ values }) => values.flat(1)).filter(Array.isArray).length;
   }
 
-  it('has a trade once, whether it comes again at once, with others or later on the day', async () => {
+  it('the drop copy has a trade once, whether it comes again at once, with others or later on the day', async () => {
     assert.equal(await stores(lastOfDay, {}), 1);
     assert.equal(await stores(lastOfDay, {}, {}, {}), 1);
     copies = [known];
@@ -204,7 +204,7 @@ describe('the record of the drop copy', () => {
     assert.equal(await stores(lastOfDay, {}, { execId: 'e2' }), 1, 'with a new one');
   });
 
-  it('takes a trade that differs in any way for another one, and so one of another day with the same ids', async () => {
+  it('the drop copy takes a trade that differs in any way for another one, and so one of another day with the same ids', async () => {
     copies = [known];
     for (const more of [
       ...[{ named: 'ord_a' }, { exchangeOrderId: 'X2' }, { execId: 'e2' }, { symbol: 'GTCO.LG' }, { side: '2' }],
@@ -217,7 +217,7 @@ describe('the record of the drop copy', () => {
     assert.equal(await stores(lastOfDay - 86_400_000, {}), 1, 'the day before');
   });
 
-  it('tells days by when a trade was made if that is stated, and by when it came otherwise', async () => {
+  it('the drop copy tells days by when a trade was made if that is stated, and by when it came otherwise', async () => {
     const [today, tomorrow] = [lastOfDay, lastOfDay + 1];
     for (const [storedTrade, storedAt, tradedAt, at, expected] of [
       [today, tomorrow, today, tomorrow, 0],

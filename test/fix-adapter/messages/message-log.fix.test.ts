@@ -10,7 +10,7 @@ import { connect } from '../../../src/gateway/store/data-source.ts';
 import { Database } from '../../../src/gateway/store/database.ts';
 import { statement } from '../../../src/gateway/store/statement.ts';
 import { createLogger } from '../../../src/kit/log.ts';
-import { createFixDatabase } from '../../support/fix/adapter.ts';
+import { openFixDatabase } from '../../support/fix/adapter.ts';
 
 const day = 86_400_000;
 const began = Date.UTC(2026, 10, 23, 8);
@@ -21,7 +21,8 @@ function message(number: number, more: Partial<TappedMessage> = {}): TappedMessa
 }
 
 describe('the message log of FIX', () => {
-  let made: Awaited<ReturnType<typeof createFixDatabase>>;
+  let opened: Awaited<ReturnType<typeof openFixDatabase>>;
+  let made: typeof opened.made;
   let database: Database;
   let fence = 0n;
   const logged: string[] = [];
@@ -32,13 +33,10 @@ describe('the message log of FIX', () => {
   });
 
   before(async () => {
-    made = await createFixDatabase();
-    database = new Database(await connect({ url: made.url, poolSize: 4 }), 'live', 4);
+    opened = await openFixDatabase(4);
+    ({ made, database } = opened);
   });
-  after(async () => {
-    await database.close();
-    await made.drop();
-  });
+  after(() => opened.close());
 
   /** A log of a holder of the lease of its own, which works until `stop`. */
   function start(more: Partial<MessageLogOptions> = {}) {

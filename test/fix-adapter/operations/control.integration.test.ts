@@ -3,12 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { SessionControl } from '../../../src/fix-adapter/operations/control.ts';
 import { fixSession, type SessionRow } from '../../../src/fix-adapter/operations/table.ts';
-import { connect } from '../../../src/gateway/store/data-source.ts';
-import { Database } from '../../../src/gateway/store/database.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
 import { createLogger } from '../../../src/kit/log.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createFixDatabase } from '../../support/fix/adapter.ts';
-import type { TestDatabase } from '../../support/servers.ts';
+import { openFixDatabase } from '../../support/fix/adapter.ts';
 
 /** A process that has, or had, the session. */
 class Holder {
@@ -68,18 +66,15 @@ class Holder {
 }
 
 describe('what is written down of the session for operators', () => {
-  let made: TestDatabase;
+  let opened: Awaited<ReturnType<typeof openFixDatabase>>;
   let database: Database;
   let fence = 10n;
   let holders: Holder[] = [];
   before(async () => {
-    made = await createFixDatabase();
-    database = new Database(await connect({ url: made.url, poolSize: 4 }), 'live', 4);
+    opened = await openFixDatabase(4);
+    ({ database } = opened);
   });
-  after(async () => {
-    await database.close();
-    await made.drop();
-  });
+  after(() => opened.close());
   beforeEach(async (context) => {
     fence += 10n;
     holders = [];
@@ -111,7 +106,7 @@ describe('what is written down of the session for operators', () => {
     ['the same holder', 0n, true],
     ['an earlier holder', -1n, true],
   ] as const) {
-    it(`is ${counts ? 'what a process says' : 'not what a process says'} after ${who} has said something`, async () => {
+    it(`the state for operators is ${counts ? 'what a process says' : 'not what a process says'} after ${who} has said something`, async () => {
       const process = await begin(fence);
       await process.says('connecting', 'the line is down');
       const said = { fence: fence + behind, state: 'up', reason: '', obeyed: 0n, since: 5 };
@@ -131,7 +126,7 @@ describe('what is written down of the session for operators', () => {
     });
   }
 
-  it('names the later of two holders, whichever of them writes last', async () => {
+  it('the state for operators names the later of two holders, whichever of them writes last', async () => {
     const former = await begin(fence);
     const latter = await begin(fence + 1n);
     await former.says('closed', 'another process has it');
@@ -140,7 +135,7 @@ describe('what is written down of the session for operators', () => {
     assert.deepEqual([(await row()).fence, (await row()).state], [fence + 1n, 'waiting']);
   });
 
-  it('counts as carried out when the session has ended, and a former holder takes that back no more', async () => {
+  it('an operator’s wish counts as carried out when the session has ended, and a former holder takes that back no more', async () => {
     const [former, latter] = [await begin(fence), await begin(fence + 1n)];
     const request = await wish('out');
     await eventually(async () =>
@@ -153,7 +148,7 @@ describe('what is written down of the session for operators', () => {
     assert.deepEqual([(await row()).state, (await row()).obeyed, (await row()).fence], ['up', again, fence + 1n]);
   });
 
-  it('is as old as the state, whatever the reasons for it are', async () => {
+  it('the state for operators says how old it is, whatever the reasons for it are', async () => {
     const process = await begin(fence);
     await process.says('waiting', 'the exchange is silent');
     const { since } = await row();

@@ -116,7 +116,7 @@ describe('a question about an order', () => {
       // An answer without a name may be the late one to the first question.
       const provesIt = ((isNamed ? times.at(-1) : times[0]) ?? 0) >= certified;
       const which = isNamed ? 'that names it' : 'that may be to an earlier one';
-      it(`${provesIt ? 'proves absence' : 'proves nothing'} by an answer ${which}, if asked ${times.join(', ')} ms after the order`, async () => {
+      it(`an order is ${provesIt ? 'proven absent' : 'not proven absent'} by an answer ${which}, if asked ${times.join(', ')} ms after the order`, async () => {
         let clock = 5_000;
         const desk = new Desk({ absenceProofMs: certified, answerTimeoutMs: 20, monotonicNow: () => clock });
         const order = desk.add('ord_a');
@@ -136,7 +136,7 @@ describe('a question about an order', () => {
     }
   }
 
-  it('has no late answer over a later connection, and an order of an earlier one counts from its end', async () => {
+  it('a question has no late answer over a later connection, and an order of an earlier one counts from its end', async () => {
     let clock = 0;
     const desk = new Desk({ absenceProofMs: certified, answerTimeoutMs: 20, monotonicNow: () => clock });
     const order = desk.add('ord_a');

@@ -2,30 +2,25 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { PasswordChange } from '../../../src/fix-adapter/password/change.ts';
-import { connect } from '../../../src/gateway/store/data-source.ts';
-import { Database } from '../../../src/gateway/store/database.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
 import { statement } from '../../../src/gateway/store/statement.ts';
 import { createLogger } from '../../../src/kit/log.ts';
-import { createFixDatabase } from '../../support/fix/adapter.ts';
-import type { TestDatabase } from '../../support/servers.ts';
+import { openFixDatabase } from '../../support/fix/adapter.ts';
 
 const former = 'the former word';
 
 describe("the password of a session's Logons", () => {
-  let made: TestDatabase;
+  let opened: Awaited<ReturnType<typeof openFixDatabase>>;
   let database: Database;
   let count = 0;
   before(async () => {
-    made = await createFixDatabase();
-    database = new Database(await connect({ url: made.url, poolSize: 2 }), 'live', 2);
+    opened = await openFixDatabase(2);
+    ({ database } = opened);
     await database.write(
       statement("INSERT INTO leases (name, holder, fence, expires_at) VALUES ('s', 'a', 4, NOW(3) + INTERVAL 1 HOUR)"),
     );
   });
-  after(async () => {
-    await database.close();
-    await made.drop();
-  });
+  after(() => opened.close());
 
   /** A process with the setting of a new password, and a database whose next writes and reads may fail. */
   function begin(wanted: string, fence = 4n) {
@@ -82,7 +77,7 @@ describe("the password of a session's Logons", () => {
     ['left open', { isAccepted: true, sessionStatus: undefined }, false],
   ] as const) {
     for (const failures of [0, 1]) {
-      it(`is ${isChanged ? 'the new one' : 'the former one'} once it is ${what}, if ${failures} writes of that fail`, async () => {
+      it(`the password is ${isChanged ? 'the new one' : 'the former one'} once it is ${what}, if ${failures} writes of that fail`, async () => {
         const wanted = fresh();
         const { change, failing, logon } = begin(wanted);
         assert.deepEqual(await logon(), [former, wanted]);
@@ -106,7 +101,7 @@ describe("the password of a session's Logons", () => {
   }
 
   for (const kind of ['reads', 'writes'] as const) {
-    it(`is asked to change by no Logon before it is stored that it is, if ${kind} fail`, async () => {
+    it(`no Logon asks for a new password before it is stored that it does, if ${kind} fail`, async () => {
       const wanted = fresh();
       const { failing, logon } = begin(wanted);
       failing[kind] = 2;
@@ -115,13 +110,13 @@ describe("the password of a session's Logons", () => {
     });
   }
 
-  it('is asked to change by no process that has lost the lease', async () => {
+  it('no Logon asks for a new password of a process that has lost the lease', async () => {
     const wanted = fresh();
     await assert.rejects(begin(wanted, 3n).logon(), /another process has the session/);
     assert.deepEqual(await begin(wanted).logon(), [former, wanted]);
   });
 
-  it('is the setting alone while there is no new one, and when both are the same', async () => {
+  it('the password is the setting alone while there is no new one, and when both are the same', async () => {
     const wanted = fresh();
     const { change, logon, settings } = begin(wanted);
     settings.former = wanted;

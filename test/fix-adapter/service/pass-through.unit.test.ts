@@ -89,7 +89,7 @@ describe('a call that is passed on to the back office', () => {
   const isOver = () => eventually(() => assert.equal(calls.open, 0, 'the call is still open at the back office'));
 
   for (const messages of [0, 1, 3]) {
-    it(`is cancelled there when the gateway cancels its stream after ${messages} messages`, async () => {
+    it(`a stream is cancelled at the back office when the gateway cancels it after ${messages} messages`, async () => {
       begin();
       onStream = (call) => {
         for (let number = 1; number <= messages; number += 1) call.write(reports(BigInt(number)));
@@ -107,7 +107,7 @@ describe('a call that is passed on to the back office', () => {
     });
   }
 
-  it('leaves nothing open there, however often a gateway opens its stream again', async () => {
+  it('a stream leaves nothing open at the back office, however often a gateway opens its stream again', async () => {
     begin();
     onStream = (call) => void call.write(reports(1n));
     for (let time = 0; time < 5; time += 1) {
@@ -117,7 +117,7 @@ describe('a call that is passed on to the back office', () => {
     await isOver();
   });
 
-  it('is cancelled there when the connection of the gateway is lost', async () => {
+  it('a call is cancelled at the back office when the connection of the gateway is lost', async () => {
     begin();
     const line = await FaultProxy.start(adapterAddress);
     const other = createGrpcClient(Applications, line.address);
@@ -134,7 +134,7 @@ describe('a call that is passed on to the back office', () => {
     await line.close();
   });
 
-  it('is cancelled there when the gateway cancels a call with one answer', async () => {
+  it('a call is cancelled at the back office when the gateway cancels a call with one answer', async () => {
     begin();
     const stop = new AbortController();
     const looking = gateway.lookUpApplication({}, { ...soon, signal: stop.signal });
@@ -144,7 +144,7 @@ describe('a call that is passed on to the back office', () => {
     await isOver();
   });
 
-  it('has the deadline of the gateway there, and a stream without one has none', async () => {
+  it('a call has the deadline of the gateway at the back office, and a stream without one has none', async () => {
     begin();
     onLookup = (_, answer) => answer(null, create(LookUpApplicationResponseSchema, { found: true }));
     onStream = (call) => call.end();
@@ -159,7 +159,7 @@ describe('a call that is passed on to the back office', () => {
     assert.equal(without, Number.POSITIVE_INFINITY);
   });
 
-  it('has the metadata of the gateway there, and its message', async () => {
+  it('a call has the metadata of the gateway at the back office, and its message', async () => {
     begin();
     onLookup = (_, answer) => answer(null, create(LookUpApplicationResponseSchema, { found: true }));
     const metadata = new Metadata();
@@ -173,7 +173,7 @@ describe('a call that is passed on to the back office', () => {
   });
 
   for (const code of [status.FAILED_PRECONDITION, status.RESOURCE_EXHAUSTED, status.UNAVAILABLE] as const) {
-    it(`has the status of the back office, ${status[code]}, at once and after messages`, async () => {
+    it(`a call has the status of the back office, ${status[code]}, at once and after messages`, async () => {
       begin();
       const error = { code, details: 'its words' };
       onLookup = (_, answer) => answer(error);
@@ -188,7 +188,7 @@ describe('a call that is passed on to the back office', () => {
     });
   }
 
-  it('brings every message of a long stream, in its order, also to a gateway that reads slowly', async () => {
+  it('a stream brings every message of a long stream, in its order, also to a gateway that reads slowly', async () => {
     begin();
     const sent = Array.from({ length: 3_000 }, (_, at) => BigInt(at + 1));
     onStream = (call) => {

@@ -64,7 +64,7 @@ describe('the list of submissions', () => {
   };
   const unavailable = (error: unknown) => error instanceof RpcError && error.code === status.UNAVAILABLE;
 
-  it('has the orders, then what the back office has listed since the last time', async () => {
+  it('the list has the orders, then what the back office has listed since the last time', async () => {
     answer = (after) => (after === 0n ? theirs(1n, 2n) : []);
     assert.deepEqual(await list(), ['ord_a', 'alc_1', 'alc_2']);
     answer = (after) => (after === 2n ? theirs(3n, 3n) : []);
@@ -73,7 +73,7 @@ describe('the list of submissions', () => {
 
   const codes = Object.values(status).filter((code): code is status => typeof code === 'number' && code !== status.OK);
   for (const code of codes.filter((each) => each !== status.UNIMPLEMENTED)) {
-    it(`is not answered while the back office answers ${status[code]}, on the first page and on a later one`, async () => {
+    it(`the list is not answered while the back office answers ${status[code]}, on the first page and on a later one`, async () => {
       answer = () => fails(code);
       await assert.rejects(list(), unavailable);
       answer = (after) => (after === 0n ? theirs(1n, BigInt(longestPage)) : fails(code));
@@ -81,12 +81,12 @@ describe('the list of submissions', () => {
     });
   }
 
-  it('is that of the orders if the back office has no such list', async () => {
+  it('the list is that of the orders if the back office has no such list', async () => {
     answer = () => fails(status.UNIMPLEMENTED);
     assert.deepEqual(await list(), ['ord_a']);
   });
 
-  it('is not answered while the database cannot serve, or after a defect', async () => {
+  it('the list is not answered while the database cannot serve, or after a defect', async () => {
     answer = () => {
       throw new UnavailableError();
     };
@@ -104,7 +104,7 @@ describe('the list of submissions', () => {
     [longestPage + 1, 2],
     [2 * longestPage, 3],
   ] as const) {
-    it(`is complete when the back office has listed ${length} more, after ${questions} questions`, async () => {
+    it(`the list is complete when the back office has listed ${length} more, after ${questions} questions`, async () => {
       const all = theirs(1n, BigInt(length));
       answer = (after) => all.slice(Number(after), Number(after) + longestPage);
       await list();
@@ -117,20 +117,20 @@ describe('the list of submissions', () => {
     ['in its middle', [...theirs(1n, 2n), ...theirs(4n, 4n)]],
     ['because a number comes twice', [...theirs(1n, 1n), ...theirs(1n, 1n)]],
   ] as const) {
-    it(`is not answered if that of the back office has a gap ${where}, and nothing of it is taken`, async () => {
+    it(`the list is not answered if that of the back office has a gap ${where}, and nothing of it is taken`, async () => {
       answer = () => [...rows];
       await assert.rejects(list(), unavailable);
       assert.deepEqual([taken, listed], [0n, ['ord_a']]);
     });
   }
 
-  it('asks the back office within what is left of the deadline, and for a moment if nothing is', async () => {
+  it('the adapter asks the back office within what is left of the deadline, and for a moment if nothing is', async () => {
     await list(0n, 1, now + 700);
     await list(0n, 1, now - 5);
     assert.deepEqual(timeouts, [700, 1]);
   });
 
-  it('is refused for a number below 0 and a length outside 1 to 1,000', async () => {
+  it('the list is refused for a number below 0 and a length outside 1 to 1,000', async () => {
     const refused = (error: unknown) => error instanceof RpcError && error.code === status.INVALID_ARGUMENT;
     for (const [after, limit] of [
       [-1n, 1],

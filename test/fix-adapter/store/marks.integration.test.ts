@@ -3,12 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { markMisnamed, markPassedOver, markUnmatched } from '../../../src/fix-adapter/store/marks.ts';
 import { type FixOrder, fixOrders } from '../../../src/fix-adapter/store/table.ts';
-import { connect } from '../../../src/gateway/store/data-source.ts';
-import { Database } from '../../../src/gateway/store/database.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
 import type { Statement } from '../../../src/gateway/store/statement.ts';
-import { createFixDatabase } from '../../support/fix/adapter.ts';
+import { openFixDatabase } from '../../support/fix/adapter.ts';
 import { fixOrder } from '../../support/fix-order.ts';
-import type { TestDatabase } from '../../support/servers.ts';
 
 type Marks = Pick<FixOrder, 'mustAsk' | 'passedOver'>;
 
@@ -38,16 +36,13 @@ const rows: readonly FixOrder[] = states.flatMap((state) =>
 );
 
 describe('the marks of orders of which a report may be lost', () => {
-  let made: TestDatabase;
+  let opened: Awaited<ReturnType<typeof openFixDatabase>>;
   let database: Database;
   before(async () => {
-    made = await createFixDatabase();
-    database = new Database(await connect({ url: made.url, poolSize: 2 }), 'live', 2);
+    opened = await openFixDatabase(2);
+    ({ database } = opened);
   });
-  after(async () => {
-    await database.close();
-    await made.drop();
-  });
+  after(() => opened.close());
   /** The rows of one test, beside those of the tests before it. */
   let own: FixOrder[] = [];
   let count = 0;
@@ -68,7 +63,7 @@ describe('the marks of orders of which a report may be lost', () => {
   const inDoubt = ({ state }: FixOrder) => state === 'sending';
   const lives = ({ state }: FixOrder) => state === 'sending' || state === 'open';
 
-  it('are on each order that lives when messages were passed over, and absence proves nothing of those in doubt', async () => {
+  it('marks are on each order that lives when messages were passed over, and absence proves nothing of those in doubt', async () => {
     await marks(markPassedOver, (order) => {
       if (inDoubt(order)) return { mustAsk: true, passedOver: true };
       return lives(order) ? { mustAsk: true } : {};
@@ -92,11 +87,11 @@ describe('the marks of orders of which a report may be lost', () => {
         ({ account = order.account, side = order.side }) => account === order.account && side === order.side,
       );
 
-    it(`are on orders in doubt that may be meant, after ${what} that names no order of ours`, async () => {
+    it(`marks are on orders in doubt that may be meant, after ${what} that names no order of ours`, async () => {
       await marks(markUnmatched(reports), (order) => (inDoubt(order) && isMeant(order) ? { passedOver: true } : {}));
     });
 
-    it(`are on orders that live and may be meant, after ${what} that names another one`, async () => {
+    it(`marks are on orders that live and may be meant, after ${what} that names another one`, async () => {
       await marks(markMisnamed(reports), (order) => (lives(order) && isMeant(order) ? { mustAsk: true } : {}));
     });
   }

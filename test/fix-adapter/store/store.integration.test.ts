@@ -4,30 +4,25 @@ import { setRestored, settleFinding, settleOrder } from '../../../src/fix-adapte
 import { setNumbers } from '../../../src/fix-adapter/store/set-numbers.ts';
 import { FixStore, type Kept, LeaseLost } from '../../../src/fix-adapter/store/store.ts';
 import type { FixOrder, FixReport } from '../../../src/fix-adapter/store/table.ts';
-import { connect } from '../../../src/gateway/store/data-source.ts';
-import { Database } from '../../../src/gateway/store/database.ts';
+import type { Database } from '../../../src/gateway/store/database.ts';
 import { statement } from '../../../src/gateway/store/statement.ts';
-import { createFixDatabase } from '../../support/fix/adapter.ts';
+import { openFixDatabase } from '../../support/fix/adapter.ts';
 import { fixOrder } from '../../support/fix-order.ts';
-import type { TestDatabase } from '../../support/servers.ts';
 
 describe("the record of an adapter's session", () => {
-  let made: TestDatabase;
+  let opened: Awaited<ReturnType<typeof openFixDatabase>>;
   let database: Database;
   let fence = 0n;
   before(async () => {
-    made = await createFixDatabase();
-    database = new Database(await connect({ url: made.url, poolSize: 4 }), 'live', 4);
+    opened = await openFixDatabase(4);
+    ({ database } = opened);
     await database.write(
       statement(
         "INSERT INTO leases (name, holder, fence, expires_at) VALUES ('s', 'a', 0, NOW(3)), ('fix-session', 'a', 0, NOW(3))",
       ),
     );
   });
-  after(async () => {
-    await database.close();
-    await made.drop();
-  });
+  after(() => opened.close());
 
   /** A record of the next holder of the lease. */
   async function next(): Promise<FixStore> {
@@ -105,7 +100,7 @@ describe("the record of an adapter's session", () => {
   });
 
   for (const known of [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]) {
-    it(`stores all else of a batch if it has the orders ${known.map((at) => at + 1).join(' and ')} of three`, async () => {
+    it(`the record stores all else of a batch if it has the orders ${known.map((at) => at + 1).join(' and ')} of three`, async () => {
       const store = await next();
       const [orders, asked] = [[row(), row(), row()], row()];
       const had = [asked, ...orders.filter((_, at) => known.includes(at))];

@@ -12,7 +12,7 @@ const keys = { account: 'NG-1', partner: 'par_a', symbol: 'MTNN' } as const;
 describe('a message with values of a lookup file', () => {
   for (const use of ['order', 'cancel', 'status'] as const) {
     for (const by of ['account', 'partner', 'symbol'] as const) {
-      it(`has those of the file as it is now, in the message "${use}" and by ${by}`, () => {
+      it(`the values of a message are those of the file as it is now, in the message "${use}" and by ${by}`, () => {
         let lookups = noLookups;
         let reads = 0;
         const more = renderer(

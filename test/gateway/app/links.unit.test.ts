@@ -156,7 +156,7 @@ describe('plain text in live', () => {
     assert.deepEqual(problemsOf(collector), [], 'a sandbox may');
   });
 
-  it('is refused for each address of a link alone, though all others are of this machine', () => {
+  it('plain text is refused for each address of a link alone, though all others are of this machine', () => {
     const office = { MARINA_BACK_OFFICE_ADDRESS: 'localhost:50061' };
     assert.deepEqual(problemsOf({ ...live, ...here, ...office }), []);
     for (const [link, elsewhere] of [

@@ -37,7 +37,7 @@ describe('a change that counts in all processes', () => {
     return { carrier, applied, changed };
   }
 
-  it('counts at once in the process that made it, and in the others once they are notified', () => {
+  it('a change counts at once in the process that made it, and in the others once they are notified', () => {
     const { carrier, applied, changed } = twoProcesses();
     changed('key_1');
     assert.deepEqual(applied, { here: ['key_1'], there: [] });
@@ -47,7 +47,7 @@ describe('a change that counts in all processes', () => {
     assert.equal(applied.here.at(-1), '');
   });
 
-  it('counts in the process that made it also while NATS is away', () => {
+  it('a change counts in the process that made it also while NATS is away', () => {
     const { carrier, applied, changed } = twoProcesses();
     carrier.hasNats = false;
     changed('key_1');
@@ -56,7 +56,7 @@ describe('a change that counts in all processes', () => {
     assert.deepEqual(applied, { here: ['key_1', 'key_2'], there: [] });
   });
 
-  it('is told only after it counts here, and told also if it is only heard of again', () => {
+  it('a change is told only after it counts here, and told also if it is only heard of again', () => {
     const order: string[] = [];
     const peers: Pick<PeerMessages, 'subscribe' | 'publish'> = {
       subscribe: () => {},

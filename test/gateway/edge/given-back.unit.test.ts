@@ -188,7 +188,7 @@ describe('all that a request takes is given back if it', () => {
     });
   }
 
-  it('has a key whose read takes longer than two seconds, once, whenever the read ends', async (context) => {
+  it('a request gives back all that it takes if it has a key whose read takes longer than two seconds, once, whenever the read ends', async (context) => {
     const room = new OneRoom();
     for (const which of ['first', 'second']) {
       const late = gate();

@@ -19,7 +19,7 @@ function assertRefused(cursors: Cursors, context: readonly string[], text: strin
 describe('cursors', () => {
   const cursors = new Cursors(onlyKey(Buffer.alloc(32, 1)));
 
-  it('return any position they were issued with, also that before anything', () => {
+  it('cursors return any position they were issued with, also that before anything', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 60 });
     fc.assert(
       fc.property(fc.array(text, { maxLength: 4 }), text, (context, position) => {
@@ -30,7 +30,7 @@ describe('cursors', () => {
     assert.equal(cursors.issue(issuedFor, 'ord_x'), cursors.issue(issuedFor, 'ord_x'), 'the same is the same');
   });
 
-  it('are refused elsewhere, changed, or made up', () => {
+  it('cursors are refused elsewhere, changed, or made up', () => {
     for (const position of ['ord_x', '']) {
       const cursor = cursors.issue(issuedFor, position);
       for (const other of [['orders', 'q', '{}'], ['events', 'p', '{}'], ['orders', 'p', '{"a":1}'], []]) {
@@ -47,7 +47,7 @@ describe('cursors', () => {
     }
   });
 
-  it('are believed under each secret of the ring, wherever it stands there, and under no other', () => {
+  it('cursors are believed under each secret of the ring, wherever it stands there, and under no other', () => {
     const secrets = ['11', '22', '33'].map((pair) => pair.repeat(32));
     const under = (ring: readonly string[]) => new Cursors(keysFor(fixed(parseKeyRing(ring.join('\n'))), 'a use'));
     for (const issuing of secrets) {

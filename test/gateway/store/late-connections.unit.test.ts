@@ -23,7 +23,7 @@ function connection() {
 const query = statement('SELECT 1');
 
 describe('a caller that waits for a database connection', () => {
-  it('is answered after five seconds, and what comes for it later is given back once, each time', async (t) => {
+  it('a caller without a connection is answered after five seconds, and what comes for it later is given back once, each time', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { database, waiting } = withoutConnections();
     for (const which of ['first', 'second', 'third']) {
@@ -45,7 +45,7 @@ describe('a caller that waits for a database connection', () => {
     }
   });
 
-  it('is told at once why there is none, and waits no more', async () => {
+  it('a caller is told at once why there is none, and waits no more', async () => {
     const { database, waiting } = withoutConnections();
     const answer = database.readOfServer(query);
     waiting[0]?.(new Error('the host is away'));

@@ -44,7 +44,7 @@ async function hold(slow: 'taking' | 'renewal') {
 
 describe('a lease', () => {
   for (const slow of ['taking', 'renewal'] as const) {
-    it(`is held for four seconds from when its ${slow} was asked for, however late the answer came`, async () => {
+    it(`a lease is held for four seconds from when its ${slow} was asked for, however late the answer came`, async () => {
       const { lease, askedAt } = await hold(slow);
       if (performance.now() < askedAt + lengthMs - 500) assert.equal(lease.isHeld(), true);
       await untilPast(askedAt + lengthMs);

@@ -109,7 +109,7 @@ for (const [name, { states, outcomes, problem, settled }] of Object.entries(kind
   describe(`${name} that an operator settles by evidence`, () => {
     for (const state of states) {
       const allowed = settled[state] ?? [];
-      it(`is settled as ${allowed.join(', ') || 'nothing'} when it is ${state}`, () => {
+      it(`${name} is settled as ${allowed.join(', ') || 'nothing'} when it is ${state}`, () => {
         for (const outcome of outcomes) {
           const found = problem(state, outcome);
           assert.equal(found === undefined, allowed.includes(outcome), `${outcome}: ${found}`);

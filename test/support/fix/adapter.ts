@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { fixMigrations } from '../../../migrations/fix/index.ts';
 import { type FixAdapter, startFixAdapter } from '../../../src/fix-adapter/adapter.ts';
 import { readFixConfig } from '../../../src/fix-adapter/config.ts';
+import { connect } from '../../../src/gateway/store/data-source.ts';
+import { Database } from '../../../src/gateway/store/database.ts';
 import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Submissions } from '../../../src/gen/marina/broker/v1/submissions_pb.ts';
@@ -19,6 +21,17 @@ export async function createFixDatabase(): Promise<TestDatabase & { readonly own
   const database = await createTestDatabase();
   await migrate(database.url, fixMigrations);
   return { ...database, url: await database.grantFix(), ownerUrl: database.url };
+}
+
+/** The same, opened with these rights. */
+export async function openFixDatabase(poolSize: number) {
+  const made = await createFixDatabase();
+  const database = new Database(await connect({ url: made.url, poolSize }), 'live', poolSize);
+  const close = async () => {
+    await database.close();
+    await made.drop();
+  };
+  return { made, database, close };
 }
 
 /** The settings of every test's adapter. */

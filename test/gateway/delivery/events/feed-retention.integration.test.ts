@@ -112,7 +112,7 @@ describe('the removal of events after 30 days', () => {
     ['the removal itself', 'DELETE ON feed_events', 'OLD'],
   ] as const;
   for (const [what, write, row] of writes) {
-    it(`has noted exactly what is gone, also if the database refuses ${what}`, async () => {
+    it(`the removal has noted exactly what is gone, also if the database refuses ${what}`, async () => {
       for (const table of ['feed_events', 'feed_purges']) await database.write(statement(`DELETE FROM ${table}`));
       await hold('par_refused', [40, 31, 29, 1]);
       await database.write(

@@ -154,7 +154,7 @@ describe('the requests that a sandbox keeps', () => {
     assert.deepEqual([good?.protocol, good?.path, good?.status], ['grpc', '/marina.gateway.v1.Orders/ListOrders', 200]);
   });
 
-  it('have neither a body nor an answer of a confidential operation, in any protocol, and those of all others', () => {
+  it('the requests kept have neither a body nor an answer of a confidential operation, in any protocol, and those of all others', () => {
     for (const operation of gatewayOperations) {
       const { name, input, output, isConfidential, file } = operation;
       const forms: readonly (readonly [ProtocolName, object])[] = [

@@ -5,16 +5,14 @@ import { dirname, join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { archive } from '../../../../src/gateway/operators/archive/archive.ts';
 import { verify } from '../../../../src/gateway/operators/archive/folder.ts';
-import { type Database, openDatabase, openForReading } from '../../../../src/gateway/store/database.ts';
-import { migrate } from '../../../../src/gateway/store/migrate.ts';
+import { type Database, openForReading } from '../../../../src/gateway/store/database.ts';
 import { type Statement, statement } from '../../../../src/gateway/store/statement.ts';
-import { ArchiveRows, archivedRows, dayMs } from '../../../support/archive.ts';
+import { type ArchiveRows, archivedRows, dayMs, openArchiveDatabase } from '../../../support/archive.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { temporaryFolder } from '../../../support/folders.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/servers.ts';
 
 describe('the archive', () => {
-  let made: TestDatabase;
+  let opened: Awaited<ReturnType<typeof openArchiveDatabase>>;
   let database: Database;
   /** With the archive's own rights. */
   let own: Database;
@@ -26,18 +24,10 @@ describe('the archive', () => {
   const now = Date.now();
   const old = now - 500 * dayMs;
   before(async () => {
-    made = await createTestDatabase();
-    await migrate(made.url);
-    database = await openDatabase({ url: made.url, environment: 'sandbox', poolSize: 2 });
-    archiveUrl = await made.grantArchive();
-    own = await openForReading({ url: archiveUrl });
-    rows = new ArchiveRows(database);
+    opened = await openArchiveDatabase();
+    ({ database, own, archiveUrl, rows } = opened);
   });
-  after(async () => {
-    await own.close();
-    await database.close();
-    await made.drop();
-  });
+  after(() => opened.close());
   beforeEach(async () => {
     for (const table of [
       'partners',

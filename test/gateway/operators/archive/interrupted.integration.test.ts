@@ -3,12 +3,10 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { archive } from '../../../../src/gateway/operators/archive/archive.ts';
-import { type Database, openDatabase, openForReading } from '../../../../src/gateway/store/database.ts';
-import { migrate } from '../../../../src/gateway/store/migrate.ts';
+import type { Database } from '../../../../src/gateway/store/database.ts';
 import { type Statement, statement } from '../../../../src/gateway/store/statement.ts';
-import { ArchiveRows, archivedRows, dayMs, type Stored } from '../../../support/archive.ts';
+import { type ArchiveRows, archivedRows, dayMs, openArchiveDatabase, type Stored } from '../../../support/archive.ts';
 import { temporaryFolder } from '../../../support/folders.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/servers.ts';
 
 /** In the last month that is due. */
 const old = Date.now() - 440 * dayMs;
@@ -18,24 +16,17 @@ const month = new Date(old).toISOString().slice(0, 7);
 class Killed extends Error {}
 
 describe('a run of the archive', () => {
-  let made: TestDatabase;
+  let opened: Awaited<ReturnType<typeof openArchiveDatabase>>;
   let database: Database;
   let own: Database;
   let rows: ArchiveRows;
   let folder: string;
   let objects: Stored[];
   before(async () => {
-    made = await createTestDatabase();
-    await migrate(made.url);
-    database = await openDatabase({ url: made.url, environment: 'sandbox', poolSize: 2 });
-    own = await openForReading({ url: await made.grantArchive() });
-    rows = new ArchiveRows(database);
+    opened = await openArchiveDatabase();
+    ({ database, own, rows } = opened);
   });
-  after(async () => {
-    await own.close();
-    await database.close();
-    await made.drop();
-  });
+  after(() => opened.close());
   beforeEach(async () => {
     const tables = ['partners', 'applications', 'allocations', 'object_steps', 'look_ups', 'archive_state'];
     for (const table of tables) await database.write(statement(`DELETE FROM ${table}`));
@@ -92,7 +83,7 @@ describe('a run of the archive', () => {
     return Number(row?.count);
   }
 
-  it('can be gone on with after it died at any of its writes, and misses a month that is lost if a step of it had left', async (t) => {
+  it('an archive run can be gone on with after it died at any of its writes, and misses a month that is lost if a step of it had left', async (t) => {
     const all = await stored();
     assert.equal(all.length, 5);
     for (const isMade of [false, true]) {
@@ -121,7 +112,7 @@ describe('a run of the archive', () => {
     }
   });
 
-  it('removes nothing while any file of the period is damaged, whichever it is', async (t) => {
+  it('an archive run removes nothing while any file of the period is damaged, whichever it is', async (t) => {
     await runUntil(t, ({ sql }) => sql.startsWith('DELETE'), false);
     const before = await stored();
     const path = join(folder, month);
@@ -142,13 +133,9 @@ describe('a run of the archive', () => {
 });
 
 describe('the archive of a day', () => {
-  it('has each attempt once, wherever a read of 2,000 rows ends within the attempts of a delivery', async () => {
-    const made = await createTestDatabase();
-    await migrate(made.url);
-    const database = await openDatabase({ url: made.url, environment: 'sandbox', poolSize: 2 });
-    const own = await openForReading({ url: await made.grantArchive() });
+  it('an archive has each attempt once, wherever a read of 2,000 rows ends within the attempts of a delivery', async () => {
+    const { database, own, rows, close } = await openArchiveDatabase();
     try {
-      const rows = new ArchiveRows(database);
       const at = Date.now() - 10 * dayMs;
       const counts: readonly (readonly number[])[] = [
         [...Array(400).fill(5)],
@@ -173,9 +160,7 @@ describe('the archive of a day', () => {
       );
       assert.deepEqual(found.sort(), expected.sort());
     } finally {
-      await own.close();
-      await database.close();
-      await made.drop();
+      await close();
     }
   });
 });

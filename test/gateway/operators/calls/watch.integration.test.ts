@@ -19,7 +19,7 @@ describe('an operator who watches events', () => {
 
   const now = async () => Date.parse((await operator.call('Diagnostics.GetStatus')).now);
 
-  it('sees the first events of partners that are created while it watches, and while it is away', async () => {
+  it('a watcher sees the first events of partners that are created while it watches, and while it is away', async () => {
     const begin = async (): Promise<string> => {
       const partner = await gateway.newPartner();
       const placed = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' });

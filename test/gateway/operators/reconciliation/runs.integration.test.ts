@@ -50,7 +50,7 @@ describe('the runs of a day', () => {
     return newest();
   }
 
-  it('have a note of each operator who starts one or goes on with it, and none of a call that does nothing', async () => {
+  it('runs have a note of each operator who starts one or goes on with it, and none of a call that does nothing', async () => {
     const ask = (note: string, onlyFirst = false) =>
       startRun(database, { day }, { startedBy: note, now, onlyFirst }, [
         statement('INSERT INTO noted (note) VALUES (?)', note),
@@ -113,7 +113,7 @@ describe('the runs of a day', () => {
   }
 
   for (const step of ['fetch', 'statement'] as const) {
-    it(`begin again if the process dies at any moment of a try that fails at the step ${step}`, async () => {
+    it(`runs begin again if the process dies at any moment of a try that fails at the step ${step}`, async () => {
       for (let transactions = 1; ; transactions += 1) {
         for (const table of ['reconciliation_runs', 'reconciliation_items', 'leases']) {
           await database.write(statement(`DELETE FROM ${table}`));

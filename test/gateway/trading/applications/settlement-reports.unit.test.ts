@@ -44,7 +44,7 @@ describe('an application that an operator ended, and of which the broker reports
 
     for (const text of reports) {
       const isSame = same.includes(text);
-      it(`stays ${settlement.state}, and ${isSame ? 'is confirmed by' : 'contradicts'} the report ${text}, which is seen once`, () => {
+      it(`an application stays ${settlement.state}, and ${isSame ? 'is confirmed by' : 'contradicts'} the report ${text}, which is seen once`, () => {
         const applied = applyReport(settled, reportOf(text, 4n), now + 1_000);
         assert.ok(applied !== undefined);
         assert.equal(applied.row.state, settled.state);

@@ -1,31 +1,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type ServerHttp2Stream } from 'node:http2';
-import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { it } from 'node:test';
+import { status } from '@grpc/grpc-js';
 import { type BrokerAccess, BrokerConnection } from '../../../../src/gateway/trading/broker/grpc-connection.ts';
 import { Orders } from '../../../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { Live } from '../../../../src/kit/watched-files.ts';
 import { eventually } from '../../../support/eventually.ts';
-
-/** A broker that refuses every call, with its open connections. */
-async function startBroker(port: number) {
-  const open = new Set<Socket>();
-  const server = createServer();
-  server.on('connection', (socket: Socket) => {
-    open.add(socket);
-    socket.on('close', () => open.delete(socket));
-  });
-  server.on('stream', (stream: ServerHttp2Stream) => {
-    const headers = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' };
-    stream.respond(headers, { endStream: true });
-  });
-  await once(server.listen(port, '127.0.0.1'), 'listening');
-  return { open, stop: () => server.close() };
-}
+import { refuseCall, startRawBroker } from '../../../support/raw-broker.ts';
 
 async function freePort(): Promise<number> {
-  const server = createSocketServer().listen(0, '127.0.0.1');
+  const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await once(server.close(), 'close');
@@ -46,7 +31,7 @@ it('an order that waits for the broker while certificates change twice is sent, 
     await new Promise(setImmediate);
     for (const listener of listeners) listener();
   }
-  const broker = await startBroker(port);
+  const broker = await startRawBroker((stream) => refuseCall(stream, status.UNIMPLEMENTED), port);
   try {
     assert.deepEqual(await sent, { outcome: 'unclear', evidence: 'no answer: unimplemented' });
     await eventually(() => assert.equal(broker.open.size, 1));

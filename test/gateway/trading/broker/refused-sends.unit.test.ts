@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { grpcAllocations, grpcApplications } from '../../../../src/gateway/trading/broker/grpc-back-office.ts';
-import type { BrokerOptions } from '../../../../src/gateway/trading/broker/grpc-connection.ts';
 import { grpcOrders } from '../../../../src/gateway/trading/broker/grpc-orders.ts';
+import { refuseCall, startRawBroker } from '../../../support/raw-broker.ts';
 
 const origin = { partnerId: 'par_a', requestId: null, traceParent: null };
 const note = Buffer.from('a note');
@@ -29,25 +26,15 @@ const sends = {
 
 describe('a status that the broker refuses something with', () => {
   let refusedWith: number = status.UNKNOWN;
-  let options: BrokerOptions;
-  const server = createServer();
+  let raw: Awaited<ReturnType<typeof startRawBroker>>;
   before(async () => {
-    server.on('stream', (stream: ServerHttp2Stream) => {
-      const headers = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': String(refusedWith) };
-      stream.respond(headers, { endStream: true });
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    options = {
-      address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-      access: { current: { tls: undefined }, onChange: () => undefined },
-      ...{ submitTimeoutMs: 5_000, readTimeoutMs: 5_000 },
-    };
+    raw = await startRawBroker((stream) => refuseCall(stream, refusedWith));
   });
-  after(() => server.close());
+  after(() => raw.stop());
 
   for (const [name, [connect, method, what, tooLateProves]] of Object.entries(sends)) {
-    it(`proves ${tooLateProves ? 'that it was too late only by FAILED_PRECONDITION' : 'nothing'} about ${name}`, async () => {
-      const broker = connect(options);
+    it(`a status proves ${tooLateProves ? 'that it was too late only by FAILED_PRECONDITION' : 'nothing'} about ${name}`, async () => {
+      const broker = connect(raw.options);
       const send = (broker as unknown as Record<string, Send>)[method];
       try {
         for (const [code, number] of Object.entries(status)) {

@@ -42,7 +42,7 @@ describe('the trading context of an account', () => {
     }
   });
 
-  it('is read for each partner by itself, also of the same account', async () => {
+  it('a context is read for each partner by itself, also of the same account', async () => {
     const askedFor: string[] = [];
     const contexts = new TradingContexts({
       tradingContext: async (_account, _symbol, { partnerId }) => {

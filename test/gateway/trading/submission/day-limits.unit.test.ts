@@ -46,7 +46,7 @@ describe('a daily limit', () => {
 });
 
 describe('the day that an object counts for', () => {
-  it('is the one of its creation in Lagos, whenever it changes and by whatever clock', () => {
+  it('the day of an object is the one of its creation in Lagos, whenever it changes and by whatever clock', () => {
     const { dayLimit: limit } = orderKind;
     assert.ok(limit !== undefined);
     const counted = { ...plainOrder, countedDay: '2026-03-01' };

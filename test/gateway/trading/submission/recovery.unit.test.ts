@@ -54,7 +54,7 @@ function begin(lacked: ReadonlySet<string>, from = 0n) {
 }
 
 describe('the position of what the broker was given', () => {
-  it('is the end of the list when all of it is stored', async () => {
+  it('the position is the end of the list when all of it is stored', async () => {
     const { recovery, gate, position } = begin(new Set());
     await recovery.findLost();
     assert.equal(position(), BigInt(listed.length));
@@ -62,7 +62,7 @@ describe('the position of what the broker was given', () => {
   });
 
   for (const number of [1, page - 1, page, page + 1, 2 * page, listed.length]) {
-    it(`stays before the object ${number} that cannot be restored, however many pages follow, in each run`, async () => {
+    it(`the position stays before the object ${number} that cannot be restored, however many pages follow, in each run`, async () => {
       const lacked = new Set([`ord_${number}`]);
       const { recovery, gate, position } = begin(lacked);
       for (let run = 0; run < 2; run += 1) {

@@ -166,7 +166,7 @@ describe('the position of a stream of reports', () => {
     assert.deepEqual(kept?.values.flat(2).slice(0, 2), ['order-reports day 0', '4 @0']);
   });
 
-  it('goes past reports that were applied while it was stored only with the proof of them', async () => {
+  it('a position goes past reports that were applied while it was stored only with the proof of them', async () => {
     for (const isLost of [false, true]) {
       stored = 4n;
       objects.set('one', { id: 'one', last_report: '5', missed_report: '0' });

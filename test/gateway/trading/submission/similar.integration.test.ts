@@ -32,7 +32,6 @@ describe('an order like one whose outcome is unknown', () => {
       (error: unknown) => (isOptimismWrong(error) ? 'refused' : `failed with ${error}`),
     );
     const { reads, value } = noSimilar('order', similarOrders({ ...plainOrder, partnerId, ...order }), {
-      ...settling.clock,
       realNow: () => now,
     }).fact;
     const isHeldBack = value((await settling.database.readAll(reads)) as SqlRow[][]);
@@ -72,7 +71,7 @@ describe('an order like one whose outcome is unknown', () => {
     assert.deepEqual(await answers({}, checkAt), ['refused', 'refused', 'refused'], "its sender's time is over");
   });
 
-  it('is refused when the time of the first of two senders is over, whichever of them is stored first', async () => {
+  it('a similar order is refused when the time of the first of two senders is over, whichever of them is stored first', async () => {
     const { checkAt } = await settling.storeOrder({ partnerId, state: 'sending' });
     assert.ok(checkAt !== null);
     await settling.storeOrder({ partnerId, state: 'sending', checkAt: checkAt + 5_000 });

@@ -88,7 +88,7 @@ const steps: Readonly<Record<string, (served: Served) => void>> = {
 };
 
 describe('the health of an endpoint', () => {
-  it('is that of its row once all attempts are recorded, whatever came before, and an operator’s change counts', () => {
+  it('the health of an endpoint is that of its row once all attempts are recorded, whatever came before, and an operator’s change counts', () => {
     const step = fc.constantFrom(...Object.keys(steps));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (names) => {

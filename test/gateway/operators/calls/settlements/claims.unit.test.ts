@@ -16,7 +16,7 @@ const order = (change: Partial<Namesake> = {}): Namesake => ({
 });
 
 describe("the exchange's id of an order", () => {
-  it('is taken by a like order of the same day in Lagos, and by no other', () => {
+  it('the id of an order is taken by a like order of the same day in Lagos, and by no other', () => {
     const cases: readonly [string, Partial<Namesake>, boolean][] = [
       ['a like order of the same instant', {}, true],
       ['one of the last instant of the day', { createdAt: midnight + dayMs - 1 }, true],
@@ -37,7 +37,7 @@ describe("the exchange's id of an order", () => {
     }
   });
 
-  it('is compared with each order that has it, not only with the newest', () => {
+  it('the id of an order is compared with each order that has it, not only with the newest', () => {
     const old = order({ id: 'ord_old', createdAt: midnight - dayMs });
     const like = order({ id: 'ord_like' });
     for (const namesakes of [
@@ -57,7 +57,7 @@ describe('a trade of a settlement', () => {
     { exchangeTradeId: 'T-1', proposal: 'prp_1' },
     { exchangeTradeId: 'T-2', proposal: 'prp_2' },
   ];
-  it('was entered before if its id was and it names no step of the history', () => {
+  it('a trade was entered before if its id was and it names no step of the history', () => {
     const problem = (...trades: [step: number, id: string][]) =>
       enteredBefore(
         trades.map(([step, exchangeTradeId]) => ({ step, exchangeTradeId })),
