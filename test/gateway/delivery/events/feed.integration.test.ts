@@ -290,7 +290,7 @@ describe('the event feed over time', () => {
     }
   });
 
-  it('idempotency keys are kept 30 days and as long as an order is not final, then are free', async () => {
+  it('idempotency keys are kept 30 days and as long as their object is not final, then are free', async () => {
     const gateway = await startGateway();
     const admin = adminClient(gateway.app.adminPort);
     try {
@@ -302,10 +302,15 @@ describe('the event feed over time', () => {
         assert.equal(body.state, 'filled');
       });
       assert.equal((await gateway.place(partner, { symbol: 'SIM-FILL' }, 'filled')).body.id, done.body.id);
+      await gateway.fund(partner, 10_000n);
+      const allocate = async () => (await gateway.allocate(partner, { amount_kobo: 1_000 }, 'booked')).body.id;
+      const booked = await allocate();
+      assert.equal(await allocate(), booked);
       await admin.clock.advanceClock({ by: { seconds: BigInt(31 * 86_400) } }, admin.options);
       await eventually(async () => {
         const again = await gateway.place(partner, { symbol: 'SIM-FILL' }, 'filled');
         assert.notEqual(again.body.id, done.body.id);
+        assert.notEqual(await allocate(), booked);
       }, 15_000);
       const replay = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' }, 'resting');
       assert.equal(replay.body.id, rested.body.id, 'the order still lives, and so does its key');

@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import type { StoredOrder } from '../../../../src/gateway/trading/orders/table.ts';
 import { keyRetention } from '../../../../src/gateway/trading/submission/key-retention.ts';
+import { ArchiveRows } from '../../../support/archive.ts';
 import { startWorker } from '../../../support/database.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openSettling, type Settling } from '../../../support/settling.ts';
@@ -91,5 +92,44 @@ describe('idempotency keys', () => {
       settling.order.begin(row).move('cancelled', 'The order was cancelled.'),
     );
     assert.deepEqual(await keys(), ['young']);
+  });
+
+  it('are free after 30 days for applications, allocations and orders alike, but for what is not final', async () => {
+    const { database, clock, order, application, allocation } = settling;
+    const rows = new ArchiveRows(database);
+    const at = clock.now() - 31 * dayMs;
+    const stored = [
+      await rows.application(partnerId, 'opened', at),
+      await rows.application(partnerId, 'submitted', at),
+      await rows.allocation(partnerId, 'booked', at),
+      await rows.allocation(partnerId, 'uncertain', at),
+      await rows.order(partnerId, 'filled', at),
+      await rows.order(partnerId, 'pending', at),
+    ];
+    const kinds = [application, allocation, order];
+    for (const { table } of kinds) {
+      await database.write(statement(`UPDATE ${table.name} SET idempotency_key = id WHERE partner_id = ?`, partnerId));
+    }
+    const workers = kinds.map((kind) => startWorker(keyRetention(database, async () => clock.now(), 'test', kind)));
+    stop = async () => {
+      await Promise.all(workers.map((stopWorker) => stopWorker()));
+    };
+    await eventually(async () => {
+      const kept = await Promise.all(
+        kinds.map(({ table }) =>
+          database.read(
+            statement(
+              `SELECT idempotency_key FROM ${table.name} WHERE partner_id = ?
+              AND idempotency_key IS NOT NULL`,
+              partnerId,
+            ),
+          ),
+        ),
+      );
+      assert.deepEqual(
+        kept.flat().map(({ idempotency_key: key }) => String(key)),
+        stored.filter((_, place) => place % 2 === 1).map(({ id }) => id),
+      );
+    });
   });
 });
