@@ -302,10 +302,15 @@ describe('the event feed over time', () => {
         assert.equal(body.state, 'filled');
       });
       assert.equal((await gateway.place(partner, { symbol: 'SIM-FILL' }, 'filled')).body.id, done.body.id);
-      await gateway.fund(partner, 10_000n);
+      await gateway.fund(partner, 2_000_000n);
       const allocate = async () => (await gateway.allocate(partner, { amount_kobo: 1_000 }, 'booked')).body.id;
       const booked = await allocate();
       assert.equal(await allocate(), booked);
+      const hanging = gateway.allocate(partner, { amount_kobo: 999_005 }, 'hanging');
+      await eventually(async () => {
+        const { body } = await gateway.rest('GET', '/v1/allocations?state=sending', { key: partner.key });
+        assert.equal(body.data.length, 1);
+      });
       await admin.clock.advanceClock({ by: { seconds: BigInt(31 * 86_400) } }, admin.options);
       await eventually(async () => {
         const again = await gateway.place(partner, { symbol: 'SIM-FILL' }, 'filled');
@@ -318,6 +323,11 @@ describe('the event feed over time', () => {
       const free = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' }, 'resting');
       assert.equal(free.status, 201);
       assert.notEqual(free.body.id, rested.body.id);
+      const unanswered = (await hanging).body.id;
+      await eventually(async () => {
+        const again = await gateway.allocate(partner, { amount_kobo: 999_005 }, 'hanging');
+        assert.notEqual(again.body.id, unanswered, again.text);
+      }, 15_000);
     } finally {
       admin.close();
       await gateway.stop();
