@@ -38,10 +38,9 @@ import type { Table } from '../store/table.ts';
 import { WriterNode } from '../store/writer.ts';
 import { writer, writerBeats } from '../store/writer-table.ts';
 import { accounts } from '../trading/accounts/store.ts';
-import { allocations } from '../trading/allocations/table.ts';
 import { documents } from '../trading/applications/documents/store.ts';
-import { applications } from '../trading/applications/table.ts';
-import { openCancels, orderSteps, orders } from '../trading/orders/table.ts';
+import { storedKinds } from '../trading/kinds.ts';
+import { openCancels, orderSteps } from '../trading/orders/table.ts';
 import { usageDays } from '../trading/submission/day-limit.ts';
 import { EnvironmentState, environments } from '../trading/submission/environment.ts';
 import { positions } from '../trading/submission/positions.ts';
@@ -152,12 +151,10 @@ async function openTracer(
 
 // biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
 const described: readonly Table<any>[] = [
-  orders,
+  ...storedKinds.map(({ table }) => table),
   orderSteps,
   openCancels,
-  applications,
   documents,
-  allocations,
   objectSteps,
   lookUps,
   usageDays,

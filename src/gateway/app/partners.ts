@@ -32,6 +32,7 @@ import { webhookToolHandlers } from '../partners/sandbox/webhooks.ts';
 import { accountHandlers } from '../trading/accounts/handlers.ts';
 import { allocationHandlers } from '../trading/allocations/handlers.ts';
 import { applicationHandlers } from '../trading/applications/handlers.ts';
+import { kindTables } from '../trading/kinds.ts';
 import { orderHandlers } from '../trading/orders/handlers.ts';
 import { walletHandlers } from '../trading/wallet/handlers.ts';
 import type { Base } from './base.ts';
@@ -62,14 +63,7 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
       Reference,
       referenceHandlers({ records, reads, cursors, clock, readTimeoutMs, environment, instruments }),
     ),
-    ...defineOperations(
-      EventsService,
-      eventHandlers(database, cursors, parts.events.feedWatch, {
-        order: kinds.order.table,
-        application: kinds.application.table,
-        allocation: kinds.allocation.table,
-      }),
-    ),
+    ...defineOperations(EventsService, eventHandlers(database, cursors, parts.events.feedWatch, kindTables)),
     ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
     ...defineOperations(
       Keys,

@@ -16,7 +16,7 @@ import type { Database } from '../../store/database.ts';
 import { type Statement, toBigInt } from '../../store/statement.ts';
 import { FeedReader, type FeedWatch, objectEvents } from './feed.ts';
 
-type ObjectKind = 'order' | 'application' | 'allocation';
+type ObjectKind = NonNullable<Event['data']['case']>;
 
 /** The table of a kind of objects, for events about one of them. */
 interface ObjectTable {

@@ -2,12 +2,8 @@ import { groupBy } from '../../../kit/group.ts';
 import { attempts, deliveries } from '../../delivery/webhooks/table.ts';
 import { joined, type SqlValue, type Statement, sql, statement, toBigInt } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
-import { allocationStates } from '../../trading/allocations/rules.ts';
-import { allocations } from '../../trading/allocations/table.ts';
-import { applicationStates } from '../../trading/applications/rules.ts';
-import { applications } from '../../trading/applications/table.ts';
-import { orderStates } from '../../trading/orders/rules.ts';
-import { orderSteps, orders } from '../../trading/orders/table.ts';
+import { type StoredKind, storedKinds } from '../../trading/kinds.ts';
+import { orderSteps } from '../../trading/orders/table.ts';
 import { lookUps, objectSteps } from '../../trading/submission/table.ts';
 import { transfers } from '../../trading/wallet/store.ts';
 
@@ -63,9 +59,7 @@ const evidence: Attached = {
  * another step, belongs to a later month then.
  */
 const monthly: readonly ArchivedSet[] = [
-  finalObjects(orders, orderStates, orderHistory),
-  finalObjects(applications, applicationStates, objectHistory),
-  finalObjects(allocations, allocationStates, objectHistory),
+  ...storedKinds.map(finalObjects),
   {
     ...{ name: 'wallet-transfers', table: transfers, keyColumn: 'sequence', attached: [] },
     isOf: (from, to) => sql`created_at >= ${from} AND created_at < ${to}`,
@@ -73,11 +67,8 @@ const monthly: readonly ArchivedSet[] = [
 ];
 
 /** The objects of a kind that are final, each with its history and what the reconciler heard of it. */
-function finalObjects(
-  table: AnyTable,
-  { final }: { readonly final: readonly string[] },
-  history: Attached,
-): ArchivedSet {
+function finalObjects({ name, table, states: { final } }: StoredKind): ArchivedSet {
+  const history = name === 'order' ? orderHistory : objectHistory;
   return {
     ...{ name: table.name, table, keyColumn: 'id', attached: [history, evidence] },
     isOf: (from, to, late) =>

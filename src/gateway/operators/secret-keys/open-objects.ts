@@ -1,12 +1,11 @@
 import type { Database } from '../../store/database.ts';
 import { type Statement, statement } from '../../store/statement.ts';
-import { allocationStates } from '../../trading/allocations/rules.ts';
 import { applicationStates } from '../../trading/applications/rules.ts';
-import { orderStates } from '../../trading/orders/rules.ts';
+import { type StoredKind, storedKinds } from '../../trading/kinds.ts';
 
 /** What is compared with digests for longer than 30 days. */
 interface OpenObjects {
-  /** Orders, applications and allocations that are not final and have an Idempotency-Key. */
+  /** Objects that are not final and have an Idempotency-Key. */
   readonly objects: number;
   /** Applications that are not decided and have documents. */
   readonly applications: number;
@@ -31,9 +30,9 @@ export async function countOpenObjects(database: Database, until: number): Promi
 }
 
 function openOf(partnerId: string, until: Date): Statement[] {
-  const open = (table: string, index: string, states: { readonly final: readonly string[] }) =>
+  const open = ({ table: { name }, states }: StoredKind) =>
     statement(
-      `SELECT COUNT(*) AS found FROM ${table} FORCE INDEX (${index})
+      `SELECT COUNT(*) AS found FROM ${name} FORCE INDEX (${name}_state)
         WHERE partner_id = ? AND ${isOpen('state', states)} AND created_at <= ? AND idempotency_key IS NOT NULL`,
       partnerId,
       until,
@@ -46,9 +45,7 @@ function openOf(partnerId: string, until: Date): Statement[] {
       partnerId,
       until,
     ),
-    open('applications', 'PRIMARY', applicationStates),
-    open('orders', 'orders_state', orderStates),
-    open('allocations', 'allocations_state', allocationStates),
+    ...storedKinds.map(open),
   ];
 }
 

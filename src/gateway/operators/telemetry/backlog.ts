@@ -5,6 +5,7 @@ import { keptEvents } from '../../delivery/events/retention.ts';
 import { keptWebhooks } from '../../delivery/webhooks/record/delivery-store.ts';
 import type { Database } from '../../store/database.ts';
 import { hasNotRunOut, type SqlRow, type Statement, statement } from '../../store/statement.ts';
+import { storedKinds } from '../../trading/kinds.ts';
 import { keptKeys } from '../../trading/submission/key-retention.ts';
 import { keptUnclaimed } from '../../trading/submission/unclaimed-retention.ts';
 import { overdueProposals } from '../calls/proposals/table.ts';
@@ -15,14 +16,12 @@ export type BacklogFigures = Awaited<ReturnType<typeof readBacklog>>;
 export const maxCounted = 10_000;
 const maxLeases = 1_000;
 
-const tables = { order: 'orders', application: 'applications', allocation: 'allocations' } as const;
-const kinds = Object.keys(tables) as (keyof typeof tables)[];
 const removed = [
   keptEvents,
   ...keptWebhooks,
   keptUnclaimed,
   overdueProposals,
-  ...kinds.map((kind) => keptKeys(kind, tables[kind])),
+  ...storedKinds.map(({ name, table }) => keptKeys(name, table.name)),
 ];
 const states = ['sending', 'uncertain', 'other'] as const;
 
@@ -38,16 +37,16 @@ export async function readBacklog(database: Database, clock: Clock) {
   const [waiting = [], leases = [], ...others] = await database.readAll([
     countWaiting(maxCounted),
     statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${maxLeases}`),
-    ...kinds.map((kind) => countUnsettled(tables[kind])),
+    ...storedKinds.map(({ table }) => countUnsettled(table.name)),
     ...removed.map(({ oldest }) => oldest),
   ]);
-  const [unsettled, oldest] = [others.slice(0, kinds.length), others.slice(kinds.length)];
+  const [unsettled, oldest] = [others.slice(0, storedKinds.length), others.slice(storedKinds.length)];
   const [now, realNow] = [clock.now(), clock.realNow()];
   const overdue = removed.map(({ name, keptMs, isReal = false }, at) => {
     return { worker: name, ms: figureOf(oldest[at]?.[0], (isReal ? realNow : now) - keptMs).oldestMs };
   });
   return {
-    unsettled: kinds.flatMap((kind, at) =>
+    unsettled: storedKinds.flatMap(({ name: kind }, at) =>
       states.map((state) => {
         const row = unsettled[at]?.find((one) => one.shown_state === state);
         return { kind, state, ...figureOf(row, state === 'other' ? realNow : now) };

@@ -1,4 +1,5 @@
 import type { Message } from '@bufbuild/protobuf';
+import type { Event } from '../../../gen/marina/gateway/v1/events_pb.ts';
 import { lagosDay } from '../../../kit/clock.ts';
 import type { ApiError } from '../../edge/errors.ts';
 import { type IdPrefix, isObjectId } from '../../edge/ids.ts';
@@ -33,6 +34,9 @@ export function preparedAs<Row extends Submission>(draft: Draft<Row>): Prepared<
   return { draft, reads: [], prepare: async () => draft };
 }
 
+/** The name of a kind: that of its object in events. */
+export type KindName = NonNullable<Event['data']['case']>;
+
 /** A fact that an object needs to be stored, and the error otherwise. */
 export interface Precondition {
   readonly fact: Fact<boolean>;
@@ -46,7 +50,7 @@ export interface Precondition {
  */
 export interface Kind<Row extends Submission, Report> {
   /** Names the kind in paths, error codes, crash points, metrics and logs. */
-  readonly name: 'order' | 'application' | 'allocation';
+  readonly name: KindName;
   /** The prefix of the kind's ids. */
   readonly prefix: IdPrefix;
   /**

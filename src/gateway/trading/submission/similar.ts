@@ -3,7 +3,7 @@ import { ApiError } from '../../edge/errors.ts';
 import { existsFact } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
-import type { Precondition } from './kind.ts';
+import type { KindName, Precondition } from './kind.ts';
 import { farAheadMs, isHeldBack, type SimilarObjects } from './rules.ts';
 import type { Submission } from './table.ts';
 
@@ -14,7 +14,7 @@ import type { Submission } from './table.ts';
  * transaction is made, and also with the server's when it runs, because the transaction may wait for its connection.
  */
 export function noSimilar<Row extends Submission>(
-  kind: 'order' | 'allocation',
+  kind: Exclude<KindName, 'application'>,
   similar: SimilarTo<Row>,
   clock: Pick<Clock, 'realNow'>,
 ): Precondition {

@@ -5,14 +5,15 @@ import type { Logger } from '../../../../kit/log.ts';
 import { asApiError } from '../../../edge/errors.ts';
 import type { Database } from '../../../store/database.ts';
 import { statement } from '../../../store/statement.ts';
+import { storedKindOf } from '../../../trading/kinds.ts';
 import type { Canceller } from '../../../trading/orders/cancel.ts';
+import type { KindName } from '../../../trading/submission/kind.ts';
 import type { Reconciled } from '../../../trading/submission/reconcile.ts';
 import { lookUps } from '../../../trading/submission/table.ts';
 import { audit } from '../audit.ts';
 import { type AdminCall, requirePartner } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
-import { shownKindOf } from './objects.ts';
-import type { UnsettledPages, UnsettledWord } from './unsettled.ts';
+import { type UnsettledPages, type UnsettledWord, unsettledKinds } from './unsettled.ts';
 
 interface Facts {
   readonly state: string;
@@ -23,7 +24,7 @@ interface Reconciling {
   reconcileNow(partnerId: string, id: string): Promise<Reconciled<Facts>>;
 }
 
-interface ReconcileParts extends Record<'order' | 'application' | 'allocation', Reconciling> {
+interface ReconcileParts extends Record<KindName, Reconciling> {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
@@ -32,8 +33,8 @@ interface ReconcileParts extends Record<'order' | 'application' | 'allocation', 
 }
 
 /** Kinds that can be reconciled. A document is settled by the partner's next send or `Documents.ReleaseDocument`. */
-const askedKinds = ['order', 'cancel', 'application', 'allocation'] as const satisfies readonly UnsettledWord[];
-type AskedKind = (typeof askedKinds)[number];
+const askedKinds = unsettledKinds.filter((kind): kind is AskedKind => kind !== 'document');
+type AskedKind = Exclude<UnsettledWord, 'document'>;
 
 const maxObjects = 100;
 const atOnce = 8;
@@ -145,7 +146,7 @@ export function reconcileCalls(parts: ReconcileParts) {
 
 /** The kind of an object. The proto permits no other id. */
 function objectsOf(id: string) {
-  const kind = shownKindOf(id);
+  const kind = storedKindOf(id);
   if (kind === undefined) throw new Error(`${id} is no object's id`);
   return kind;
 }

@@ -10,6 +10,7 @@ import { type Attempt, attempts as attemptTable } from '../../../delivery/webhoo
 import { keyChanges } from '../../../edge/auth/key-store.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../../store/statement.ts';
+import { storedKindOf } from '../../../trading/kinds.ts';
 import type { Kinds } from '../../../trading/submission/kind.ts';
 import { type History, lookUps } from '../../../trading/submission/table.ts';
 import { transfers } from '../../../trading/wallet/store.ts';
@@ -17,7 +18,7 @@ import type { AnswerOf } from '../answer.ts';
 import { auditEntries } from '../audit.ts';
 import { AdminError } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
-import { findTransfers, shownKindOf } from './objects.ts';
+import { findTransfers } from './objects.ts';
 
 type Entry = AnswerOf<TimelineEntry> & { readonly at: number };
 
@@ -106,7 +107,7 @@ export function timelineCalls(database: Database, kinds: Kinds, clock: Clock) {
       id,
       partnerId,
       state: String(found.state),
-      object: shownKindOf(id)?.show(found),
+      object: storedKindOf(id)?.show(found),
       entries: inOrder([...whole, ...(page?.entries ?? [])]),
       lastStep: page?.lastStep,
       hasMore: page?.hasMore,

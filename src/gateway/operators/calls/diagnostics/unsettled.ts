@@ -9,13 +9,18 @@ import { groupBy } from '../../../../kit/group.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { joined, milliseconds, type SqlRow, type Statement, statement } from '../../../store/statement.ts';
+import { type StoredKind, storedKindOf, storedKinds } from '../../../trading/kinds.ts';
+import type { KindName } from '../../../trading/submission/kind.ts';
 import { type AdminCalls, usuallyListed } from '../call.ts';
 import { readOpenProposals } from '../proposals/service.ts';
-import { shownKindOf } from './objects.ts';
 
-/** Kinds that can be unsettled, in the order of the list. */
-const unsettledKinds = ['order', 'cancel', 'application', 'document', 'allocation'] as const;
-export type UnsettledWord = (typeof unsettledKinds)[number];
+export type UnsettledWord = KindName | 'cancel' | 'document';
+
+/** Kinds that can be unsettled, in the order of the list: each of the objects, then what belongs to it. */
+export const unsettledKinds: readonly UnsettledWord[] = storedKinds.flatMap(({ name }) => {
+  const belonging = { order: ['cancel'], application: ['document'] } as Partial<Record<KindName, UnsettledWord[]>>;
+  return [name, ...(belonging[name] ?? [])];
+});
 
 const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
 
@@ -43,7 +48,7 @@ interface Source {
  * partner and state. Without a hint a server may walk all ids, because the result is ordered by them.
  */
 const sources: Record<UnsettledWord, Source> = {
-  order: submissions('orders', lastStep),
+  ...(Object.fromEntries(storedKinds.map((kind) => [kind.name, submissions(kind)])) as Record<KindName, Source>),
   cancel: {
     sql: `SELECT o.partner_id, o.id, o.id AS position, c.sent_at AS created_at, o.cancel_until AS until_at,
       ${lastStep} AS evidence
@@ -53,7 +58,6 @@ const sources: Record<UnsettledWord, Source> = {
     createdAt: 'c.sent_at',
     position: 'o.id',
   },
-  application: submissions('applications', 'o.evidence'),
   document: {
     sql: `SELECT d.partner_id, d.application_id AS id, d.type, CONCAT(d.application_id, ' ', d.type) AS position, d.state,
       d.created_at, d.lease_until AS until_at, d.attempt AS sends
@@ -64,11 +68,11 @@ const sources: Record<UnsettledWord, Source> = {
     createdAt: 'd.created_at',
     position: "CONCAT(d.application_id, ' ', d.type)",
   },
-  allocation: submissions('allocations', 'o.evidence'),
 };
 
 /** A table of objects that are stored before they are sent, and reconciled. */
-function submissions(table: string, evidence: string): Source {
+function submissions({ name, table: { name: table } }: StoredKind): Source {
+  const evidence = name === 'order' ? lastStep : 'o.evidence';
   return {
     sql: `SELECT o.partner_id, o.id, o.id AS position, o.state, o.created_at, o.not_after AS until_at, o.check_at,
       l.asked, l.last_at, l.outcome, l.error_class, ${evidence} AS evidence
@@ -158,7 +162,7 @@ export function unsettledCalls(
 /** The objects as their partners see them now, by their ids. */
 async function readShown(database: Database, data: readonly { readonly row: SqlRow }[]) {
   const ids = [...new Set(data.map(({ row }) => String(row.id)))];
-  const some = [...groupBy(ids, shownKindOf)].flatMap(([kind, id]) => (kind === undefined ? [] : [{ kind, id }]));
+  const some = [...groupBy(ids, storedKindOf)].flatMap(([kind, id]) => (kind === undefined ? [] : [{ kind, id }]));
   const answers = await database.readAll(
     some.map(({ kind: { table, selection }, id }) => table.find({ id }, selection, undefined, `${table.name}_id`)),
   );
