@@ -10,7 +10,6 @@ import { adminClient } from '../../../support/admin.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FaultProxy } from '../../../support/fault-proxy.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../../../support/gateway.ts';
-import { patient } from '../../../support/patience.ts';
 import { type Received, WebhookReceiver } from '../../../support/webhook-receiver.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
@@ -173,26 +172,5 @@ describe("an operator's change of an endpoint", () => {
       assert.ok(receiver.at('/deaf/rotated').some((each) => signatures(each) === 2));
       assert.ok(receiver.at('/deaf/moved').length > 0);
     });
-  });
-
-  it('is answered at once where no process sends to the endpoint', async () => {
-    const partner = await register('/idle');
-    const startedAt = performance.now();
-    await unheardAdmin.webhooks.rotateSecret({ partnerId: partner.id }, unheardAdmin.options);
-    assert.ok(performance.now() - startedAt < patient(1_000));
-  });
-
-  it('is answered within four seconds where the process that sends is gone', async () => {
-    const partner = await register('/orphaned');
-    await gateway.database.write(
-      statement(
-        "UPDATE webhook_endpoints SET lease_name = 'webhooks-gone', lease_fence = 1 WHERE partner_id = ?",
-        partner.id,
-      ),
-    );
-    const startedAt = performance.now();
-    await unheardAdmin.webhooks.rotateSecret({ partnerId: partner.id }, unheardAdmin.options);
-    const tookMs = performance.now() - startedAt;
-    assert.ok(tookMs > 2_900 && tookMs < patient(4_500), `it took ${tookMs} ms`);
   });
 });
