@@ -10,6 +10,7 @@ import {
   webhookSeal,
 } from '../../../../src/gateway/operators/secret-keys/sealed-endpoints.ts';
 import { type SqlValue, statement } from '../../../../src/gateway/store/statement.ts';
+import { Scope } from '../../../../src/gen/marina/options/v1/options_pb.ts';
 import { type KeyRing, parseKeyRing } from '../../../../src/kit/key-ring.ts';
 import { adminClient } from '../../../support/admin.ts';
 import { apply } from '../../../support/applications.ts';
@@ -17,7 +18,7 @@ import { overRest } from '../../../support/documents.ts';
 import { eventually, ready } from '../../../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../../../support/gateway.ts';
 import { noisePng } from '../../../support/images.ts';
-import { secretKey as old } from '../../../support/keys.ts';
+import { createKey, createOldKey, secretKey as old } from '../../../support/keys.ts';
 import { runCommand, SecretFile } from '../../../support/secret-files.ts';
 import { verify, WebhookReceiver } from '../../../support/webhook-receiver.ts';
 
@@ -92,6 +93,24 @@ describe('keys reseal', () => {
     assert.ok(rotated >= furtherEndpoints / rotatedEach, 'some are being rotated');
   }
 
+  /** API keys as earlier versions stored them: without a MAC, and with one of a secret that the row does not name. */
+  async function keysOfEarlierVersions(): Promise<Record<string, string>> {
+    const unnamed = await createKey(gateway.database, { partnerId: partner.id, scopes: [Scope.READ] });
+    await gateway.database.write(statement('UPDATE api_keys SET mac_key = NULL, seal = NULL WHERE id = ?', unnamed.id));
+    const without = await createOldKey(gateway.database, { partnerId: partner.id, scopes: 'read' });
+    return { 'without a MAC': without.key, 'secret not named': unnamed.key };
+  }
+
+  /** Checks that API keys work, as soon as the gateway has read the list of those without a MAC again. */
+  async function assertWork(keys: Record<string, string>): Promise<void> {
+    for (const [version, key] of Object.entries(keys)) {
+      await eventually(async () => {
+        const { status, text } = await gateway.rest('GET', '/v1/orders', { key });
+        assert.equal(status, 200, `${version}: ${text}`);
+      });
+    }
+  }
+
   const place = (idempotencyKey?: string) =>
     gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' }, idempotencyKey);
 
@@ -108,10 +127,19 @@ describe('keys reseal', () => {
     assert.equal(await gateway.database.write(sealAgain(seal, stale, stale.opened.text)), 0);
   });
 
+  it('leaves API keys as they are while there has been one secret only', async () => {
+    const keys = await keysOfEarlierVersions();
+    const first = command('reseal');
+    assert.equal(await first.ended, 0, first.printed());
+    assert.match(first.printed(), /^API keys: 0 listed as keys without a MAC$/m);
+    await assertWork(keys);
+  });
+
   it('goes on after SIGKILL; then the former key can be removed, and API keys and webhooks still work', async () => {
     const repeated = randomUUID();
     const first = await place(repeated);
     assert.equal(first.status, 201, first.text);
+    const before = await keysOfEarlierVersions();
     await file.change([old, next], gateway.logged);
     await file.change([next, old], gateway.logged);
     const [{ id: formerId }, { id: currentId }] = [formerRing[0], ring[0]];
@@ -140,8 +168,11 @@ describe('keys reseal', () => {
 
     await file.change([next], gateway.logged);
     assert.deepEqual(await countUnder(alone), await countUnder(ring));
-    const { status, text } = await gateway.rest('GET', '/v1/orders', { key: partner.key });
-    assert.equal(status, 200, text);
+    await assertWork({ ...before, sealed: partner.key });
+    const forgotten = await keysOfEarlierVersions();
+    const late = command('reseal');
+    assert.equal(await late.ended, 0, late.printed());
+    await assertWork(forgotten);
     const { status: refused, body } = await place(repeated);
     assert.deepEqual([refused, body.error?.code ?? body.code], [409, 'duplicate_order'], 'never a second order');
     const { body: last } = await place();
