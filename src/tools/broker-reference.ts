@@ -12,12 +12,14 @@ import { file_marina_broker_v1_orders } from '../gen/marina/broker/v1/orders_pb.
 import { file_marina_broker_v1_reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { file_marina_broker_v1_statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { file_marina_broker_v1_submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import { file_marina_broker_v1_withdrawals } from '../gen/marina/broker/v1/withdrawals_pb.ts';
 import { type Comments, commentOf, readComments } from '../site/comments.ts';
 
 const files: readonly DescFile[] = [
   file_marina_broker_v1_orders,
   file_marina_broker_v1_submissions,
   file_marina_broker_v1_allocations,
+  file_marina_broker_v1_withdrawals,
   file_marina_broker_v1_applications,
   file_marina_broker_v1_accounts,
   file_marina_broker_v1_reference,
