@@ -17,11 +17,17 @@ class Desk {
   readonly absent: string[] = [];
   readonly orders = new Map<string, FixOrder>();
   isUp = true;
+  isRecordAway = false;
+  /** Called for each question that was written. */
+  onAsked: (orderId: string, requestId: string) => void = () => {};
   readonly questions: Questions;
   #ids = 0;
 
   constructor(more: Partial<QuestionsOptions> = {}) {
-    const list = (holds: (order: FixOrder) => boolean) => async () => [...this.orders.values()].filter(holds);
+    const list = (holds: (order: FixOrder) => boolean) => async () => {
+      if (this.isRecordAway) throw new Error('the record is away');
+      return [...this.orders.values()].filter(holds);
+    };
     const store = {
       inDoubt: list(({ state }) => state === 'sending'),
       mustAsk: list(({ mustAsk }) => mustAsk),
@@ -33,10 +39,10 @@ class Desk {
     };
     const send = (message: OwnMessage) => {
       const field = (tag: number) => message.fields.find(([each]) => each === tag)?.[1] ?? '';
-      if (message.type === messageTypes.OrderStatusRequest) {
-        this.asked.push({ id: field(tags.OrdStatusReqID), orderId: field(tags.ClOrdID) });
-      }
+      const [id, orderId] = [field(tags.OrdStatusReqID), field(tags.ClOrdID)];
+      if (message.type === messageTypes.OrderStatusRequest) this.asked.push({ id, orderId });
       message.settled(this.isUp ? 'written' : 'unrecorded');
+      this.onAsked(orderId, id);
     };
     const desk = this;
     this.questions = new Questions({
@@ -262,6 +268,45 @@ describe('a question about an order', () => {
     assert.equal(desk.asked[0]?.orderId, 'ord_new');
     await asking;
   });
+
+  const rounds = {
+    'orders in doubt': [{ state: 'sending' }, 'askAboutDoubts'],
+    'orders of which a report may be lost': [
+      { state: 'open', mustAsk: true, timeInForce: 'gtc' },
+      'askAboutPassedOver',
+    ],
+    'orders whose day is over': [{ state: 'open', receivedAt: 100 }, 'askAboutEnded'],
+  } as const;
+  /** What ends a round before each order was asked about. */
+  const endings: Record<string, (desk: Desk) => void> = {
+    'its connection ended': (desk) => {
+      desk.onAsked = () => {
+        desk.isUp = false;
+      };
+    },
+    'nothing was answered': () => {},
+    'the record was away': (desk) => {
+      desk.isRecordAway = true;
+    },
+  };
+  for (const [what, [more, round]] of Object.entries(rounds)) {
+    for (const [ending, end] of Object.entries(endings)) {
+      it(`is asked about all ${what} over the next connection if ${ending} in an earlier round`, async () => {
+        const desk = new Desk({ answerTimeoutMs: 5 });
+        const ids = ['ord_a', 'ord_b', 'ord_c', 'ord_d', 'ord_e'];
+        for (const id of ids) desk.add(id, more);
+        end(desk);
+        await desk.questions[round]().catch(() => {});
+        desk.questions.disconnected();
+        Object.assign(desk, { isUp: true, isRecordAway: false });
+        desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'known');
+        await desk.questions.connected();
+        desk.asked.length = 0;
+        await desk.questions[round]();
+        assert.deepEqual(desk.asked.map(({ orderId }) => orderId).toSorted(), ids);
+      });
+    }
+  }
 
   it('is found once it proves nothing, and not while the exchange may still come to know of the order', async () => {
     const found = async (absenceProofMs: number) => {

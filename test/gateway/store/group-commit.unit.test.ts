@@ -65,32 +65,47 @@ describe('transactions that are committed together', () => {
     assert.equal(rejected, 1);
   });
 
-  it('go alone when they have waited half a second for those before them', async (context) => {
-    context.mock.timers.enable({ apis: ['setTimeout'] });
-    let [together, alone] = [0, 0];
-    const commits = new GroupCommit(
-      async () => {
-        alone += 1;
-      },
-      () => {
-        together += 1;
-        return new Promise(() => {});
-      },
-    );
-    let done = 0;
-    const commit = () =>
-      commits.commit({ locks: [], guards: [], writes: [statement('update')] }, true).then(() => {
-        done += 1;
-      });
-    for (let count = 0; count < 40; count += 1) void commit();
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.deepEqual([together, alone, commits.waiting], [2, 0, 8]);
-    const now = performance.now();
-    context.mock.method(performance, 'now', () => now + 500);
-    context.mock.timers.tick(500);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.deepEqual([together, alone, commits.waiting, done], [2, 8, 0, 8]);
-  });
+  for (const [earlier, when] of [
+    [0, ''],
+    [1, ', also after half a second in which none had to wait'],
+    [2, ', also after two such half seconds'],
+  ] as const) {
+    it(`go alone when they have waited half a second for those before them${when}`, async (context) => {
+      context.mock.timers.enable({ apis: ['setTimeout'] });
+      let now = 1_000;
+      context.mock.method(performance, 'now', () => now);
+      let [together, alone] = [0, 0];
+      const commits = new GroupCommit(
+        async () => {
+          alone += 1;
+        },
+        () => {
+          together += 1;
+          return new Promise(() => {});
+        },
+      );
+      let done = 0;
+      const commit = () =>
+        commits.commit({ locks: [], guards: [], writes: [statement('update')] }, true).then(() => {
+          done += 1;
+        });
+      const passHalfASecond = async () => {
+        now += 500;
+        context.mock.timers.tick(500);
+        await new Promise((resolve) => setImmediate(resolve));
+      };
+      for (let count = 0; count < earlier; count += 1) {
+        await commit();
+        await passHalfASecond();
+      }
+      [alone, done] = [0, 0];
+      for (let count = 0; count < 40; count += 1) void commit();
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual([together, alone, commits.waiting], [2, 0, 8]);
+      await passHalfASecond();
+      assert.deepEqual([together, alone, commits.waiting, done], [2, 8, 0, 8]);
+    });
+  }
 
   it('go alone if they are likely to fail the others', async () => {
     const sizes: number[] = [];
