@@ -1,6 +1,7 @@
 /** The reports of an adapter's processes about its session, for operators. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { wishSession } from '../../../src/fix-adapter/operations/changes.ts';
 import { SessionControl } from '../../../src/fix-adapter/operations/control.ts';
 import { fixSession, type SessionRow } from '../../../src/fix-adapter/operations/table.ts';
 import type { Database } from '../../../src/gateway/store/database.ts';
@@ -147,6 +148,25 @@ describe('what is written down of the session for operators', () => {
     await former.says('closed', 'it woke');
     assert.deepEqual([(await row()).state, (await row()).obeyed, (await row()).fence], ['up', again, fence + 1n]);
   });
+
+  for (const [now, wanted, isRequest] of [
+    ['on', 'out', true],
+    ['out', 'on', true],
+    // It also ends the wait after refused Logons.
+    ['on', 'on', true],
+    ['out', 'out', false],
+  ] as const) {
+    it(`an operator's wish that the session be ${wanted} is ${isRequest ? 'a' : 'no'} request when it was ${now}`, async () => {
+      await database.write(fixSession.set({ id: 1n }, { wish: now }));
+      const process = await begin(fence);
+      const before = await row();
+      const call = { operator: 'ada', action: 'Session.Change', reason: 'agreed with the desk', at: 5 };
+      const { changed, request } = await wishSession(database, wanted, call as never);
+      assert.deepEqual([changed, request], [now !== wanted, before.request + (isRequest ? 1n : 0n)]);
+      await eventually(async () => assert.equal((await row()).obeyed, request));
+      assert.equal(process.resumed, wanted === 'on' ? 1 : 0);
+    });
+  }
 
   it('the state for operators says how old it is, whatever the reasons for it are', async () => {
     const process = await begin(fence);
