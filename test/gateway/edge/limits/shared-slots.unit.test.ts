@@ -125,4 +125,25 @@ describe('slots that replicas share', () => {
       assert.notEqual(await next, undefined, `seed ${seed}`);
     }
   });
+
+  it('are given out by the limit of each request, however many a replica had reserved under an earlier limit', async () => {
+    for (const seed of seeds) {
+      const world = await World.of(seed, 1);
+      const [replica] = world.replicas;
+      assert.ok(replica !== undefined);
+      const inUse: { release(): void }[] = [];
+      for (let step = 0; step < 60; step += 1) {
+        // An operator changes the limit, and a few requests end and begin.
+        const limit = 1 + Math.floor(world.random() * 10);
+        for (const slot of inUse.splice(0, Math.floor(world.random() * 6))) slot.release();
+        for (let request = 0; request < 4; request += 1) {
+          const asking = replica.slots.acquire(name, limit);
+          await world.run(world.now + 20);
+          const slot = await asking;
+          assert.equal(slot !== undefined, inUse.length < limit, `${inUse.length} of ${limit} in use, seed ${seed}`);
+          if (slot !== undefined) inUse.push(slot);
+        }
+      }
+    }
+  });
 });
