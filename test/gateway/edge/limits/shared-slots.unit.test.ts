@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Slot } from '../../../../src/gateway/edge/limits/shared-slots.ts';
 import { type Replica, World } from '../../../support/limits-model.ts';
 
 const name = 'requests.p';
@@ -131,13 +132,13 @@ describe('slots that replicas share', () => {
       const world = await World.of(seed, 1);
       const [replica] = world.replicas;
       assert.ok(replica !== undefined);
-      const inUse: { release(): void }[] = [];
+      const inUse: Slot[] = [];
       for (let step = 0; step < 60; step += 1) {
         // An operator changes the limit, and a few requests end and begin.
         const limit = 1 + Math.floor(world.random() * 10);
         for (const slot of inUse.splice(0, Math.floor(world.random() * 6))) slot.release();
         for (let request = 0; request < 4; request += 1) {
-          const asking = replica.slots.acquire(name, limit);
+          const asking: Promise<Slot | undefined> = replica.slots.acquire(name, limit);
           await world.run(world.now + 20);
           const slot = await asking;
           assert.equal(slot !== undefined, inUse.length < limit, `${inUse.length} of ${limit} in use, seed ${seed}`);
