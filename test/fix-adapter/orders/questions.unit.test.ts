@@ -277,7 +277,7 @@ describe('a question about an order', () => {
     ],
     'orders whose day is over': [{ state: 'open', receivedAt: 100 }, 'askAboutEnded'],
   } as const;
-  /** What ends a round before each order was asked about. */
+  /** Troubles that end a round before each order was asked about. */
   const endings: Record<string, (desk: Desk) => void> = {
     'its connection ended': (desk) => {
       desk.onAsked = () => {
