@@ -12,6 +12,11 @@ import {
   WireFault,
 } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { type BackOfficeControlsContext, backOfficeControls } from './back-office/controls.ts';
+import {
+  setDestinations,
+  type WithdrawalControlsContext,
+  withdrawalControls,
+} from './back-office/withdrawal-controls.ts';
 import { type ClearingControlsContext, clearingControls } from './clearing/controls.ts';
 import { type Changed, end, fill } from './exchange/exchange.ts';
 import { instrumentMessage, reportMessage } from './exchange/messages.ts';
@@ -36,9 +41,14 @@ interface Disturbable {
 }
 
 /** The parts that the controls need. */
-export interface ControlsContext extends BackOfficeControlsContext, ClearingControlsContext, MarketControlsContext {
+export interface ControlsContext
+  extends BackOfficeControlsContext,
+    WithdrawalControlsContext,
+    ClearingControlsContext,
+    MarketControlsContext {
   readonly streams: Disturbable & MarketControlsContext['streams'];
   readonly applicationStreams: Disturbable;
+  readonly withdrawalStreams: Disturbable;
   readonly clockMoved: () => void;
   readonly lies: Lies;
 }
@@ -48,6 +58,7 @@ export function controlsService(context: ControlsContext): SimulatorHandlers<typ
   const { world, writer, records, directives } = context;
   return {
     ...backOfficeControls(context),
+    ...withdrawalControls(context),
     ...clearingControls(context),
     ...marketControls(context),
     ...lieControls(world, context.lies),
@@ -100,7 +111,9 @@ export function controlsService(context: ControlsContext): SimulatorHandlers<typ
     disturbReports: async (request) => {
       checkDisturbance(request);
       const { repeat, swap, omit } = request;
-      const streams = request.applications ? context.applicationStreams : context.streams;
+      check(!(request.applications && request.withdrawals), 'withdrawals');
+      const others = request.applications ? context.applicationStreams : context.streams;
+      const streams = request.withdrawals ? context.withdrawalStreams : others;
       if (repeat + swap + omit > 0) streams.disturb({ repeat, swap, omit });
       if (request.breakStreams) streams.breakAll();
       return {};
@@ -118,8 +131,13 @@ export function controlsService(context: ControlsContext): SimulatorHandlers<typ
       await writer.run([], (unit) => unit.setInstrument(changedInstrument(unit.world, request)));
       return {};
     },
-    setCapabilities: async ({ honoursNotAfter }) => {
-      await writer.run([], (unit) => unit.setHonoursNotAfter(honoursNotAfter));
+    setCapabilities: async ({ honoursNotAfter, ...request }) => {
+      await writer.run([], (unit) => {
+        unit.setHonoursNotAfter(honoursNotAfter);
+        setDestinations(unit, request);
+      });
+      // A broker that takes none has no stream of them.
+      if (world.withdrawals.destinations.length === 0) context.withdrawalStreams.breakAll();
       return {};
     },
     listMessages: async (request) => {

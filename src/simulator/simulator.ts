@@ -7,6 +7,7 @@ import { Orders, StreamReportsResponseSchema } from '../gen/marina/broker/v1/ord
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import { StreamWithdrawalReportsResponseSchema, Withdrawals } from '../gen/marina/broker/v1/withdrawals_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { addReflection } from '../kit/grpc-reflection.ts';
 import { type GrpcImplementation, serviceDefinition, type TypedService } from '../kit/grpc-service.ts';
@@ -20,6 +21,9 @@ import { createBackOfficeNonsense } from './back-office/nonsense.ts';
 import { decideIfDue } from './back-office/operations.ts';
 import { BackOfficeRecords } from './back-office/records.ts';
 import { referenceService } from './back-office/reference-service.ts';
+import { WithdrawalRecords, withdrawalReportMessage } from './back-office/withdrawal-records.ts';
+import { decideWithdrawalIfDue } from './back-office/withdrawals.ts';
+import { checkOffered, withdrawalsService } from './back-office/withdrawals-service.ts';
 import { accountsService } from './clearing/accounts-service.ts';
 import type { FundsSettings } from './clearing/funds.ts';
 import { clearingNonsense } from './clearing/nonsense.ts';
@@ -108,19 +112,27 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const backOffice = new BackOfficeRecords(database, world.funds.startCashKobo);
   const feed = new ReportFeed((...place) => records.reportsAfter(...place));
   const applicationFeed = new ReportFeed((...place) => backOffice.reportsAfter(...place));
+  const withdrawals = new WithdrawalRecords(database);
+  const withdrawalFeed = new ReportFeed((...place) => withdrawals.reportsAfter(...place));
   const writer: SimulatorWriter = new SimulatorWriter(database, world, log, {
     committed: (unit) => {
       feed.publish(unit.reports);
       applicationFeed.publish(unit.backOffice.reports);
+      withdrawalFeed.publish(unit.withdrawals.reports);
       for (const { clientOrderId, planAtMs } of unit.changedOrders) orderPlans.follow(clientOrderId, planAtMs);
       for (const { clientApplicationId, decideAtMs } of unit.backOffice.changedApplications) {
         decisions.follow(clientApplicationId, decideAtMs);
+      }
+      for (const { clientWithdrawalId, decideAtMs } of unit.withdrawals.changed) {
+        payments.follow(clientWithdrawalId, decideAtMs);
       }
     },
     reloaded: () => {
       feed.restart(world.lastReport);
       applicationFeed.restart(world.lastApplicationReport);
+      withdrawalFeed.restart(world.withdrawals.lastReport);
       decisions.reload();
+      payments.reload();
       orderPlans.reload();
     },
   });
@@ -132,6 +144,10 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const applicationColumns = { table: 'applications', id: 'client_application_id', at: 'decide_at_ms' };
   const decisions = new Plans(database, world, log, applicationColumns, (id) =>
     writer.runOn({ applications: [id] }, (unit) => decideIfDue(unit, id)),
+  );
+  const withdrawalColumns = { table: 'withdrawals', id: 'client_withdrawal_id', at: 'decide_at_ms' };
+  const payments = new Plans(database, world, log, withdrawalColumns, (id) =>
+    writer.runOn({ withdrawals: [id] }, (unit) => decideWithdrawalIfDue(unit, id)),
   );
   const streams = new SimulatorStreams(
     feed,
@@ -153,6 +169,17 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
       }),
     log,
   );
+  const withdrawalStreams = new SimulatorStreams(
+    withdrawalFeed,
+    (reports, lastNumber) =>
+      create(StreamWithdrawalReportsResponseSchema, {
+        reports: reports.map(withdrawalReportMessage),
+        lastNumber,
+        brokerTime: brokerTime(),
+      }),
+    log,
+    () => checkOffered(world),
+  );
   const directives = new Directives(() => world.clock.realNow());
   const { certificate, key, authorities } = config.tls ?? {};
   const identity = await openIdentity('simulator', { certificate, key, authorities }, log);
@@ -168,6 +195,8 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const streamReports: GrpcImplementation<typeof Orders>['streamReports'] = (call) => streams.serve(call);
   const streamApplicationReports: GrpcImplementation<typeof Applications>['streamApplicationReports'] = (call) =>
     applicationStreams.serve(call);
+  const streamWithdrawalReports: GrpcImplementation<typeof Withdrawals>['streamWithdrawalReports'] = (call) =>
+    withdrawalStreams.serve(call);
   const backOfficeContext = {
     world,
     writer,
@@ -196,6 +225,8 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     reads,
     streams,
     applicationStreams,
+    withdrawals,
+    withdrawalStreams,
     dropOthers: (peer) => front.resetOthers(peer),
     clockMoved: () => maintenance.sweep(),
   });
@@ -207,12 +238,19 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     streamApplicationReports,
   });
   grpc.addService(serviceDefinition(Allocations), served(Allocations, allocationsService(backOfficeContext)));
+  grpc.addService(serviceDefinition(Withdrawals), {
+    ...served(Withdrawals, withdrawalsService({ ...backOfficeContext, withdrawals })),
+    streamWithdrawalReports,
+  });
   grpc.addService(serviceDefinition(Accounts), served(Accounts, accountsService(accountsContext)));
   grpc.addService(serviceDefinition(Reference), served(Reference, referenceService({ ...backOfficeContext, reads })));
   grpc.addService(serviceDefinition(Submissions), served(Submissions, submissionsService(writer, records)));
   grpc.addService(serviceDefinition(Statements), served(Statements, statements));
   grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
-  addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Submissions, Statements, Controls]);
+  addReflection(grpc, [
+    ...[Orders, Applications, Allocations, Withdrawals, Accounts],
+    ...[Reference, Submissions, Statements, Controls],
+  ]);
 
   let closed: Promise<void> | undefined;
   const close = async () => {
@@ -220,6 +258,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     front.stopListening();
     streams.breakAll();
     applicationStreams.breakAll();
+    withdrawalStreams.breakAll();
     await Promise.all([within(graceMs, shutDown(grpc)), within(drainMs, stopWriting())]);
     front.destroyConnections();
     grpc.forceShutdown();
@@ -228,7 +267,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     await supervisor.stop(graceMs);
   };
   const stopWriting = async () => {
-    await Promise.all([maintenance.close(), orderPlans.close(), decisions.close()]);
+    await Promise.all([maintenance.close(), orderPlans.close(), decisions.close(), payments.close()]);
     await writer.close();
   };
 
@@ -237,6 +276,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     maintenance.start();
     orderPlans.start();
     decisions.start();
+    payments.start();
     const port = await front.listen(config.host ?? '127.0.0.1', config.port ?? 50_060);
     log.info({ port }, 'the simulator is ready');
     return { port, close: () => (closed ??= close()) };

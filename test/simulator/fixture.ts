@@ -13,6 +13,7 @@ import {
   Side,
   TimeInForce,
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { WithdrawalDestination, Withdrawals } from '../../src/gen/marina/broker/v1/withdrawals_pb.ts';
 import { Controls, type ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
 import { type SimulatorConfig, startSimulator } from '../../src/simulator/simulator.ts';
@@ -46,6 +47,7 @@ export interface Clients {
   readonly orders: GrpcClient<typeof Orders>;
   readonly applications: GrpcClient<typeof Applications>;
   readonly allocations: GrpcClient<typeof Allocations>;
+  readonly withdrawals: GrpcClient<typeof Withdrawals>;
   readonly controls: GrpcClient<typeof Controls>;
 }
 
@@ -86,14 +88,16 @@ export function connect(port: number): Clients {
   const orders = createGrpcClient(Orders, address);
   const applications = createGrpcClient(Applications, address);
   const allocations = createGrpcClient(Allocations, address);
+  const withdrawals = createGrpcClient(Withdrawals, address);
   const controls = createGrpcClient(Controls, address);
   after(() => {
     orders.close();
     applications.close();
     allocations.close();
+    withdrawals.close();
     controls.close();
   });
-  return { orders, applications, allocations, controls };
+  return { orders, applications, allocations, withdrawals, controls };
 }
 
 /** An order a test submits. */
@@ -171,6 +175,16 @@ function namesOf(reports: readonly { kind: ReportKind }[]): string[] {
 export function newAllocation(amountKobo = 5_000n, to = account) {
   made += 1;
   return { clientAllocationId: `alc_${made}`, account: to, amountKobo };
+}
+
+/** A withdrawal to submit, to the wallet unless said otherwise. */
+export function newWithdrawal(
+  amountKobo = 5_000n,
+  destination: WithdrawalDestination = WithdrawalDestination.WALLET,
+  from = account,
+) {
+  made += 1;
+  return { clientWithdrawalId: `wdr_${made}`, account: from, amountKobo, destination };
 }
 
 /** The cash of an account. */

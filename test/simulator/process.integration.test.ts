@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { ApplicationReportKind, DocumentType } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { AccountStatus, type Report, ReportKind, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { WithdrawalDestination, WithdrawalReportKind } from '../../src/gen/marina/broker/v1/withdrawals_pb.ts';
 import type { BrokerApplication } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
@@ -229,6 +230,55 @@ describe("the simulator's process", () => {
     assert.equal((await stop(second, () => second.child.kill('SIGTERM'))).code, 0);
   });
 
+  it('keeps every withdrawal it answered through its own SIGKILL, and pays what it had accepted', async () => {
+    const first = run({ MARINA_SIMULATOR_FUNDS: 'checked' });
+    const before = await ready(first);
+    const owner = 'WITHDRAWS';
+    await before.controls.setAccount({ account: owner, status: AccountStatus.ACTIVE }, soon);
+    await before.controls.setCash({ account: owner, cashKobo: 1_000_000n }, soon);
+    const answered = new Map<string, WithdrawalReportKind | undefined>();
+    let killed = false;
+    const load = Array.from({ length: 12 }, async (_, index) => {
+      for (let count = 0; !killed; count += 1) {
+        const destination = count % 2 === 0 ? WithdrawalDestination.WALLET : WithdrawalDestination.BANK_ACCOUNT;
+        const withdrawal = { clientWithdrawalId: `wdr_${index}_${count}`, account: owner, amountKobo: 1n, destination };
+        const { report } = await before.withdrawals.submitWithdrawal(withdrawal, soon);
+        answered.set(withdrawal.clientWithdrawalId, report?.kind);
+      }
+    });
+    await eventually(() => assert.equal(answered.size > 200, true));
+    first.child.kill('SIGKILL');
+    killed = true;
+    await Promise.allSettled([...load, first.exited]);
+
+    const second = run({ MARINA_SIMULATOR_FUNDS: 'checked' });
+    const clients = await ready(second);
+    const { PAID } = WithdrawalReportKind;
+    for (const [clientWithdrawalId, kind] of answered) {
+      const { reports } = await clients.withdrawals.lookUpWithdrawal({ clientWithdrawalId }, soon);
+      assert.equal(reports[0]?.kind, kind, clientWithdrawalId);
+    }
+    const { withdrawals, hasMore } = await eventually(async () => {
+      const listed = await clients.controls.listWithdrawals({}, soon);
+      assert.deepEqual([...new Set(listed.withdrawals.map(({ state }) => state))], [PAID]);
+      return listed;
+    });
+    const { accounts } = await clients.controls.listAccounts({}, soon);
+    const left = accounts.find((each) => each.account === owner)?.cashKobo;
+    assert.equal(hasMore, false);
+    assert.equal(left, 1_000_000n - BigInt(withdrawals.length));
+    const numbers: number[] = [];
+    for await (const { reports, lastNumber } of clients.withdrawals.streamWithdrawalReports({}, soon)) {
+      numbers.push(...reports.map((report) => Number(report.number)));
+      if (numbers.length > 0 && numbers.length >= Number(lastNumber) && reports.length === 0) break;
+    }
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => index + 1),
+    );
+    assert.equal((await stop(second, () => second.child.kill('SIGTERM'))).code, 0);
+  });
+
   it('answers only what it wrote when its database drops the connection under load, and goes on', async () => {
     const running = run();
     const clients = await ready(running);
@@ -354,6 +404,7 @@ describe('a simulator in the process of a test', () => {
         'marina.broker.v1.Reference',
         'marina.broker.v1.Statements',
         'marina.broker.v1.Submissions',
+        'marina.broker.v1.Withdrawals',
         'marina.simulator.v1.Controls',
       ]);
       for (const version of ['grpc-v1', 'grpc-v1alpha']) {

@@ -8,6 +8,7 @@ import { ApiError, catalogue, docUrl, type ErrorCode } from '../../src/gateway/e
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
 import { rpcStatus } from '../../src/gateway/edge/rpc.ts';
 import { magicAmounts, magicFirstNames, magicLastNames } from '../../src/simulator/back-office/magic.ts';
+import { magicWithdrawals } from '../../src/simulator/back-office/withdrawal-magic.ts';
 import { magicSymbols } from '../../src/simulator/magic.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -185,13 +186,14 @@ function anchorsOf(page: string): ReadonlySet<string> {
 
 describe('docs/SANDBOX.md', () => {
   it('has every magic symbol, name and amount with what it does', () => {
-    const told = rowsOf('docs/SANDBOX.md', /^`(SIM-|…999)/);
+    const told = rowsOf('docs/SANDBOX.md', /^`(SIM-|…99[89])/);
     const row = (value: string, does: string) => [`\`${value}\``, does];
     assert.deepEqual(told, [
       ...magicSymbols.map(({ symbol, does }) => row(symbol, does)),
       ...magicLastNames.map(({ lastName, does }) => row(lastName, does)),
       ...magicFirstNames.map(({ firstName, does }) => row(firstName, does)),
       ...magicAmounts.map(({ endsIn, does }) => row(`…${endsIn}`, does)),
+      ...magicWithdrawals.map(({ endsIn, does }) => row(`…${endsIn}`, does)),
     ]);
   });
 });

@@ -18,7 +18,8 @@ export interface AllocationBehaviour {
   readonly rejectReason?: AllocationRejectReason;
 }
 
-interface Magic {
+/** The effect of a magic value. */
+export interface Magic {
   /** A sentence for the documentation. */
   readonly does: string;
   readonly wire?: WireFault;

@@ -1,5 +1,6 @@
 import { flag, reportColumns, SimulatorTable } from '../store/table.ts';
 import type { Allocation, Application, ApplicationEvent, CashEntry, DocumentFile } from './model.ts';
+import { withdrawalReports, withdrawals } from './withdrawal-tables.ts';
 
 export const applications = new SimulatorTable<Application>(
   'applications',
@@ -84,6 +85,7 @@ export const cashEntries = new SimulatorTable<CashEntry>(
 );
 
 /** Creates the back office's tables if they are missing. */
-export const backOfficeTables = [applications, applicationReports, documents, allocations, cash, cashEntries].map(
-  ({ definition }) => definition,
-);
+export const backOfficeTables = [
+  ...[applications, applicationReports, documents, allocations, cash, cashEntries],
+  ...[withdrawals, withdrawalReports],
+].map(({ definition }) => definition);

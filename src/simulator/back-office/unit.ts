@@ -15,6 +15,7 @@ import type {
   DocumentFile,
 } from './model.ts';
 import { allocations, applicationReports, applications, cash, cashEntries, documents } from './tables.ts';
+import type { Withdrawal } from './withdrawal-model.ts';
 
 /** The applications and allocations loaded for a change. */
 export interface HeldByBackOffice {
@@ -149,6 +150,12 @@ export class BackOfficeUnit {
   setCash(account: string, balanceKobo: number): void {
     const startKobo = Number(this.world.funds.startCashKobo);
     this.#enter(account, balanceKobo - startKobo - (this.world.cash.get(account) ?? 0), '');
+  }
+
+  /** Takes a withdrawal's amount, gives it back, or takes its duty. */
+  bookWithdrawal({ account, amountKobo, dutyKobo }: Withdrawal, what: 'taken' | 'given_back' | 'duty'): void {
+    const changeKobo = { taken: -amountKobo, given_back: amountKobo, duty: -dutyKobo }[what];
+    if (changeKobo !== 0) this.#enter(account, changeKobo, '');
   }
 
   statements(): string[] {

@@ -122,6 +122,21 @@ export class AccountFunds {
     return this.#accounts.get(account)?.promisedKobo ?? 0n;
   }
 
+  /** Sets money of an account aside, as if a waiting order might cost it. A negative amount makes it free again. */
+  setAside(account: string, kobo: bigint): void {
+    if (this.settings !== undefined && kobo !== 0n) this.#of(account).promisedKobo += kobo;
+  }
+
+  /**
+   * Returns the money of an account that can be withdrawn: settled, without buys that settle later, and without what waiting orders
+   * may cost. Undefined if money is not counted.
+   */
+  withdrawableKobo(account: string, today: string): bigint | undefined {
+    if (this.settings === undefined) return undefined;
+    const [free] = this.#money(account, today);
+    return free > 0n ? free : 0n;
+  }
+
   /** Whether an account owes money for trades that have settled. It cannot trade until money comes. */
   isInDebt(account: string, today: string): boolean {
     return this.settings !== undefined && this.#settledKobo(account, today) < 0n;

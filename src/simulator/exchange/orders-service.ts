@@ -42,7 +42,10 @@ export interface OrdersContext {
 export function ordersService(context: OrdersContext): SimulatorHandlers<typeof Orders> {
   const { world, wire, nonsense } = context;
   return {
-    getCapabilities: async () => ({ honoursNotAfter: world.honoursNotAfter }),
+    getCapabilities: async () => ({
+      honoursNotAfter: world.honoursNotAfter,
+      withdrawalDestinations: [...world.withdrawals.destinations],
+    }),
     getTradingContext: (request, call) =>
       wire.carry<MessageInitShape<typeof GetTradingContextResponseSchema>>(call, {
         ...unrecorded(Call.GET_TRADING_CONTEXT, request.account),

@@ -10,9 +10,14 @@ import {
   StatementOrderState,
   type StatementPositionSchema,
   type StatementTradeSchema,
+  type StatementWithdrawalSchema,
+  StatementWithdrawalState,
 } from '../../gen/marina/broker/v1/statements_pb.ts';
+import { WithdrawalDestination, WithdrawalReportKind } from '../../gen/marina/broker/v1/withdrawals_pb.ts';
 import { StatementLie } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { allocations } from '../back-office/tables.ts';
+import type { WithdrawalEvent } from '../back-office/withdrawal-model.ts';
+import { withdrawalReports, withdrawals } from '../back-office/withdrawal-tables.ts';
 import type { Deal } from '../clearing/deals.ts';
 import { deals } from '../clearing/tables.ts';
 import type { Order, OrderReport } from '../model.ts';
@@ -37,6 +42,7 @@ type StatedOrder = MessageInitShape<typeof StatementOrderSchema>;
 type StatedTrade = MessageInitShape<typeof StatementTradeSchema>;
 type StatedAllocation = MessageInitShape<typeof StatementAllocationSchema>;
 type StatedPosition = MessageInitShape<typeof StatementPositionSchema>;
+type StatedWithdrawal = MessageInitShape<typeof StatementWithdrawalSchema>;
 type StatedCash = MessageInitShape<typeof StatementCashSchema>;
 
 const tradeLies = [
@@ -119,6 +125,46 @@ export class StatementRecords {
       return [id, { clientAllocationId: id, ...terms, at: timestampFromMs(toMs - 1) }] as const;
     });
     return pageOf(stated, extra, after, rows.length > limit ? shown.at(-1)?.clientAllocationId : undefined);
+  }
+
+  /** The withdrawals with a report of the day, in their state at its end. */
+  async withdrawals({ day, fromMs, toMs }: Day, after: string, limit: number): Promise<Page<StatedWithdrawal>> {
+    const found = await this.database.read<RowDataPacket & { client_withdrawal_id: string }>(
+      `SELECT DISTINCT client_withdrawal_id FROM withdrawal_reports
+        WHERE at_ms >= ? AND at_ms < ? AND client_withdrawal_id > ? ORDER BY client_withdrawal_id LIMIT ?`,
+      [fromMs, toMs, after, limit + 1],
+    );
+    const ids = found.slice(0, limit).map((row) => row.client_withdrawal_id);
+    const rows =
+      ids.length === 0 ? [] : await this.database.read(byClientId(withdrawals, 'client_withdrawal_id'), [ids]);
+    const last = await this.#lastReportsOf(ids, toMs);
+    const stated = rows.map(withdrawals.fromRow).flatMap((withdrawal) => {
+      const { clientWithdrawalId: id, account, amountKobo, destination, brokerReference } = withdrawal;
+      const report = last.get(id);
+      if (report === undefined || this.lies.has(day, StatementLie.WITHDRAWAL_MISSING, id)) return [];
+      const more = this.lies.has(day, StatementLie.WITHDRAWAL_AMOUNT, id) ? 1n : 0n;
+      const terms = { account, amountKobo: BigInt(amountKobo) + more, destination, brokerReference };
+      const right = withdrawalStates[report.kind];
+      const state = this.lies.has(day, StatementLie.WITHDRAWAL_STATE, id) ? otherStateThan(right) : right;
+      return [[id, { clientWithdrawalId: id, ...terms, state, at: timestampFromMs(report.atMs) }] as const];
+    });
+    const extra = this.lies.of(day, StatementLie.WITHDRAWAL_EXTRA).map(({ account }) => {
+      const id = `wdr_${nobodys}`;
+      const terms = { account, amountKobo: extraKobo, destination: WithdrawalDestination.WALLET };
+      const end = { state: StatementWithdrawalState.PAID, brokerReference: 'WDLNOBODY', at: timestampFromMs(toMs - 1) };
+      return [id, { clientWithdrawalId: id, ...terms, ...end }] as const;
+    });
+    return pageOf(stated, extra, after, found.length > limit ? ids.at(-1) : undefined);
+  }
+
+  /** Returns the last report before an instant of each withdrawal. */
+  async #lastReportsOf(ids: readonly string[], beforeMs: number): Promise<ReadonlyMap<string, WithdrawalEvent>> {
+    if (ids.length === 0) return new Map();
+    const rows = await this.database.read(
+      `${byClientId(withdrawalReports, 'client_withdrawal_id')} AND at_ms < ? ORDER BY number`,
+      [ids, beforeMs],
+    );
+    return new Map(rows.map(withdrawalReports.fromRow).map((report) => [report.clientWithdrawalId, report]));
   }
 
   async positions({ day }: Day, after: string, limit: number): Promise<Page<StatedPosition>> {
@@ -229,6 +275,19 @@ export class StatementRecords {
       ...(isOtherFill ? { filledQuantity: filledQuantity + (filledQuantity < quantity ? 1n : -1n) } : {}),
     };
   }
+}
+
+const withdrawalStates: Readonly<Record<WithdrawalReportKind, StatementWithdrawalState>> = {
+  [WithdrawalReportKind.UNSPECIFIED]: StatementWithdrawalState.UNSPECIFIED,
+  [WithdrawalReportKind.ACCEPTED]: StatementWithdrawalState.ACCEPTED,
+  [WithdrawalReportKind.PAID]: StatementWithdrawalState.PAID,
+  [WithdrawalReportKind.REJECTED]: StatementWithdrawalState.REJECTED,
+  [WithdrawalReportKind.RETURNED]: StatementWithdrawalState.RETURNED,
+};
+
+function otherStateThan(state: StatementWithdrawalState): StatementWithdrawalState {
+  const { PAID, REJECTED } = StatementWithdrawalState;
+  return state === REJECTED ? PAID : REJECTED;
 }
 
 /** A trade that a lie is about. */

@@ -80,6 +80,8 @@ export function statementsService({
         return shown(await records.trades(period, after, limit), (trades) => ({ trades }));
       case StatementSection.ALLOCATIONS:
         return shown(await records.allocations(period, after, limit), (allocations) => ({ allocations }));
+      case StatementSection.WITHDRAWALS:
+        return shown(await records.withdrawals(period, after, limit), (withdrawals) => ({ withdrawals }));
       case StatementSection.POSITIONS:
         return shown(await records.positions(period, after, limit), (positions) => ({
           positions: positions.filter(({ quantity }) => quantity !== 0n),

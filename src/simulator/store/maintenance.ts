@@ -1,16 +1,17 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../../kit/log.ts';
+import { returnWithdrawalIfDue } from '../back-office/withdrawals.ts';
 import { advanceMarket, end } from '../exchange/exchange.ts';
 import type { World } from '../world.ts';
 import type { SimulatorDatabase } from './database.ts';
 import type { SimulatorWriter } from './writer.ts';
 
-/** How often the market advances and expired day orders end. A moved clock does both at once. */
+/** How often the market advances, expired day orders end and withdrawals return. A moved clock does all at once. */
 const sweepEveryMs = 500;
 const maxPerSweep = 1_000;
 
-/** The exchange's own work: it advances the market and ends day orders. */
+/** The work that the business clock brings: the market advances, day orders end, and banks return withdrawals. */
 export class Maintenance {
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
@@ -29,12 +30,12 @@ export class Maintenance {
     this.sweep();
   }
 
-  /** Ends the day orders that are expired by the business clock. */
+  /** Does the work that is due by the business clock. */
   sweep(): void {
     if (this.#closed) return;
     this.#sweepAgain = true;
     this.#sweeping ??= this.#sweep()
-      .catch((error: unknown) => this.log.warn({ err: error }, 'expired day orders could not be ended'))
+      .catch((error: unknown) => this.log.warn({ err: error }, 'what is due could not be done'))
       .finally(() => {
         this.#sweeping = undefined;
       });
@@ -56,8 +57,17 @@ export class Maintenance {
         [now, maxPerSweep],
       );
       await Promise.all(rows.map((row) => this.#expire(row.client_order_id)));
-      if (rows.length === maxPerSweep) this.#sweepAgain = true;
+      const returning = await this.database.read<ReturningRow>(
+        'SELECT client_withdrawal_id FROM withdrawals WHERE return_at_ms <= ? ORDER BY return_at_ms, sequence LIMIT ?',
+        [now, maxPerSweep],
+      );
+      await Promise.all(returning.map((row) => this.#return(row.client_withdrawal_id)));
+      if (rows.length === maxPerSweep || returning.length === maxPerSweep) this.#sweepAgain = true;
     }
+  }
+
+  async #return(id: string): Promise<void> {
+    await this.writer.runOn({ withdrawals: [id] }, (unit) => returnWithdrawalIfDue(unit, id));
   }
 
   async #expire(id: string): Promise<void> {
@@ -66,6 +76,10 @@ export class Maintenance {
       if (order?.expiresAtMs != null && order.expiresAtMs <= unit.world.clock.now()) end(unit, id, ReportKind.EXPIRED);
     });
   }
+}
+
+interface ReturningRow extends RowDataPacket {
+  client_withdrawal_id: string;
 }
 
 interface ExpiredRow extends RowDataPacket {

@@ -1,13 +1,14 @@
 import mysql from 'mysql2/promise';
 import { type AccountStatus, RejectReason, type ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { BackOfficeUnit, type HeldByBackOffice } from '../back-office/unit.ts';
+import { type HeldWithdrawals, WithdrawalsUnit } from '../back-office/withdrawals-unit.ts';
 import { ClearingUnit } from '../clearing/unit.ts';
 import type { InstrumentState, Order, OrderReport, OrderRequest, ReceivedCall } from '../model.ts';
 import type { World } from '../world.ts';
 import { accounts, instruments, messages, orders, refusals, reports, settings } from './tables.ts';
 
 /** The broker's objects for a change. */
-export interface Held extends HeldByBackOffice {
+export interface Held extends HeldByBackOffice, HeldWithdrawals {
   readonly orders: Map<string, Order>;
   /** The ids of submissions that were refused for good. */
   readonly refused: Set<string>;
@@ -18,6 +19,7 @@ export class UnitOfWork {
   readonly reports: OrderReport[] = [];
   readonly changedOrders = new Set<Order>();
   readonly backOffice: BackOfficeUnit;
+  readonly withdrawals: WithdrawalsUnit;
   readonly clearing: ClearingUnit;
   readonly #messages = new Map<number, ReceivedCall>();
   readonly #accounts = new Map<string, AccountStatus>();
@@ -31,6 +33,7 @@ export class UnitOfWork {
     private readonly held: Held,
   ) {
     this.backOffice = new BackOfficeUnit(world, held);
+    this.withdrawals = new WithdrawalsUnit(world, held);
     this.clearing = new ClearingUnit(world);
   }
 
@@ -147,6 +150,7 @@ export class UnitOfWork {
       ...instruments.save([...this.#instruments].flatMap((symbol) => world.instruments.get(symbol) ?? [])),
       ...settings.save([...this.#settings].map(([name, value]) => ({ name, value }))),
       ...this.backOffice.statements(),
+      ...this.withdrawals.statements(),
       ...this.clearing.statements(),
     ];
   }

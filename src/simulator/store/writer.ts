@@ -2,6 +2,7 @@ import { status } from '@grpc/grpc-js';
 import { groupBy } from '../../kit/group.ts';
 import type { Logger } from '../../kit/log.ts';
 import { allocations, applications, documents } from '../back-office/tables.ts';
+import { withdrawals } from '../back-office/withdrawal-tables.ts';
 import { RpcError } from '../wire/rpc.ts';
 import type { World } from '../world.ts';
 import type { SimulatorDatabase, WriterConnection } from './database.ts';
@@ -19,6 +20,7 @@ export interface Needs {
   readonly orders?: readonly string[];
   readonly applications?: readonly string[];
   readonly allocations?: readonly string[];
+  readonly withdrawals?: readonly string[];
 }
 
 /** A change of the exchange's state. It acts only through the unit, and throws only before it did anything. */
@@ -150,6 +152,7 @@ async function readHeld(connection: WriterConnection, world: World, group: reado
     applications: new Map(),
     files: new Map(),
     allocations: new Map(),
+    withdrawals: new Map(),
   };
   const read = async <Model extends object>(table: SimulatorTable<Model>, key: string, ids: readonly string[]) => {
     if (ids.length === 0) return [];
@@ -165,7 +168,9 @@ async function readHeld(connection: WriterConnection, world: World, group: reado
   }
   const applicationIds = idsOf('applications');
   const allocationIds = idsOf('allocations');
-  const refused = await read(refusals, 'client_id', [...orderIds, ...applicationIds, ...allocationIds]);
+  const withdrawalIds = idsOf('withdrawals');
+  const ids = [...orderIds, ...applicationIds, ...allocationIds, ...withdrawalIds];
+  const refused = await read(refusals, 'client_id', ids);
   for (const { clientId } of refused) held.refused.add(clientId);
   for (const application of await read(applications, 'client_application_id', applicationIds)) {
     held.applications.set(application.clientApplicationId, application);
@@ -174,6 +179,9 @@ async function readHeld(connection: WriterConnection, world: World, group: reado
   for (const [id, group] of groupBy(files, (file) => file.clientApplicationId)) held.files.set(id, group);
   for (const allocation of await read(allocations, 'client_allocation_id', allocationIds)) {
     held.allocations.set(allocation.clientAllocationId, allocation);
+  }
+  for (const withdrawal of await read(withdrawals, 'client_withdrawal_id', withdrawalIds)) {
+    held.withdrawals.set(withdrawal.clientWithdrawalId, withdrawal);
   }
   return held;
 }

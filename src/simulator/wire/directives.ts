@@ -1,8 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { AllocationOutcome } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { type DocumentOutcome, DocumentType } from '../../gen/marina/broker/v1/applications_pb.ts';
-import { ApplicationOutcome, type Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { ApplicationOutcome, type Call, WithdrawalOutcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import type { AllocationBehaviour, ApplicationBehaviour } from '../back-office/magic.ts';
+import type { WithdrawalBehaviour } from '../back-office/withdrawal-magic.ts';
 import type { Behaviour, Fault } from '../magic.ts';
 import { RpcError } from './rpc.ts';
 
@@ -43,6 +44,12 @@ export interface AllocationDirective {
   readonly behaviour: AllocationBehaviour;
 }
 
+/** The outcome of the next withdrawals that match. Empty: any. */
+export interface WithdrawalDirective {
+  readonly account: string;
+  readonly behaviour: WithdrawalBehaviour;
+}
+
 /**
  * The unused directives and faults, each of a partner or of the operator, who has the empty name. They are in memory only, so a
  * restart gives tests a fresh start.
@@ -54,6 +61,7 @@ export class Directives {
   readonly #applications: Waiting<ApplicationBehaviour>;
   readonly #documents: Waiting<DocumentDirective>;
   readonly #allocations: Waiting<AllocationDirective>;
+  readonly #withdrawals: Waiting<WithdrawalDirective>;
 
   constructor(private readonly realNow: () => number = Date.now) {
     this.#bound = new Bound();
@@ -62,6 +70,7 @@ export class Directives {
     this.#applications = new Waiting(this.#bound, realNow);
     this.#documents = new Waiting(this.#bound, realNow);
     this.#allocations = new Waiting(this.#bound, realNow);
+    this.#withdrawals = new Waiting(this.#bound, realNow);
   }
 
   addOutcome(directive: OutcomeDirective, times: number, partner = operator): void {
@@ -82,6 +91,10 @@ export class Directives {
 
   addAllocation(directive: AllocationDirective, times: number, partner = operator): void {
     this.#add(this.#allocations, directive, times, partner);
+  }
+
+  addWithdrawal(directive: WithdrawalDirective, times: number, partner = operator): void {
+    this.#add(this.#withdrawals, directive, times, partner);
   }
 
   clear(): void {
@@ -124,13 +137,22 @@ export class Directives {
     return behaviour === undefined || behaviour.outcome === AllocationOutcome.UNSPECIFIED ? undefined : behaviour;
   }
 
+  /** Uses the first directive that matches a withdrawal. Undefined if the amount decides the outcome. */
+  takeWithdrawal(account: string): WithdrawalBehaviour | undefined {
+    const behaviour = this.#withdrawals.take((each) => matches(each.account, account))?.directive.behaviour;
+    return behaviour === undefined || behaviour.outcome === WithdrawalOutcome.UNSPECIFIED ? undefined : behaviour;
+  }
+
   /** Whether the account of such a call matters, so that it is queried only then. */
   asksForAccount(call: Call): boolean {
     return this.#faults.some((each) => each.call === call && each.account !== '');
   }
 
   #lists() {
-    return [this.#outcomes, this.#faults, this.#applications, this.#documents, this.#allocations];
+    return [
+      ...[this.#outcomes, this.#faults, this.#applications],
+      ...[this.#documents, this.#allocations, this.#withdrawals],
+    ];
   }
 
   #add<T>(list: Waiting<T>, directive: T, times: number, partner: string): void {

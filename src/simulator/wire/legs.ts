@@ -30,7 +30,7 @@ export function receipt(world: World, call: Call, clientOrderId: string, { metad
 /** A message that submits something. */
 export interface SubmissionLeg<Request, Checked, Result, Answer> {
   readonly call: Call;
-  readonly kind: 'order' | 'application' | 'allocation';
+  readonly kind: 'order' | 'application' | 'allocation' | 'withdrawal';
   readonly id: string;
   readonly account: string;
   readonly request: Request;

@@ -5,6 +5,7 @@ import { pause } from '../../kit/worker.ts';
 import { isWhole } from '../validation.ts';
 import { type Disturbance, Disturber } from './disturbance.ts';
 import type { ReportFeed } from './report-feed.ts';
+import { RpcError } from './rpc.ts';
 
 const maxPerMessage = 500;
 /** The time between heartbeats of a silent stream. */
@@ -37,10 +38,19 @@ export class SimulatorStreams<Report extends { readonly number: number }, Messag
     private readonly feed: ReportFeed<Report>,
     private readonly message: StreamMessage<Report, Message>,
     private readonly log: Logger,
+    /** Throws if the broker has no such stream. */
+    private readonly checkOffered: () => void = () => {},
   ) {}
 
   /** Serves a stream until its reader leaves or it is broken. */
   serve(call: StreamCall<Message>): void {
+    try {
+      this.checkOffered();
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      fail(call, error.code, error.message);
+      return;
+    }
     if (this.#open.size >= maxStreams) {
       fail(call, status.RESOURCE_EXHAUSTED, 'Too many report streams are open.');
       return;

@@ -138,8 +138,15 @@ export class Wire {
   }
 }
 
+const lookUps: ReadonlySet<Call> = new Set([
+  Call.LOOK_UP_ORDER,
+  Call.LOOK_UP_ALLOCATION,
+  Call.LOOK_UP_APPLICATION,
+  Call.LOOK_UP_WITHDRAWAL,
+]);
+
 function isLookUp(call: Call): boolean {
-  return call === Call.LOOK_UP_ORDER || call === Call.LOOK_UP_ALLOCATION || call === Call.LOOK_UP_APPLICATION;
+  return lookUps.has(call);
 }
 
 /**
