@@ -4,6 +4,7 @@ import { AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb
 import { lagosDay } from '../kit/clock.ts';
 import { cash } from './back-office/tables.ts';
 import { WithdrawalState } from './back-office/withdrawal-state.ts';
+import { DirectSales } from './clearing/direct-sales.ts';
 import { AccountFunds, type FundsSettings } from './clearing/funds.ts';
 import { loadFunds } from './clearing/load-funds.ts';
 import { SimulatorClock } from './clock.ts';
@@ -49,6 +50,7 @@ export class World {
   lastApplicationReport = 0;
   lastAllocation = 0;
   readonly withdrawals = new WithdrawalState();
+  readonly directSales = new DirectSales();
   lastCashEntry = 0;
   lastDeal = 0;
   /** The session that a control makes the exchange report, whatever it really is. */
@@ -146,6 +148,7 @@ export class World {
     const waiting = await connection.read(`SELECT ${orders.columns} FROM orders WHERE in_book = 1 ORDER BY sequence`);
     await loadFunds(connection, this.funds, lagosDay(this.clock.now()));
     await this.withdrawals.load(connection, this.funds);
+    await this.directSales.load(connection);
     for (const order of waiting.map(orders.fromRow)) {
       this.engine.restore(order, this.clock.now());
       this.followFunds(order);

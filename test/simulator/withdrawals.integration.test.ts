@@ -510,6 +510,39 @@ describe('the statement of a day', () => {
   });
 });
 
+describe('a broker with direct settlement', () => {
+  it('pays the proceeds of a sale to the bank when it settles, so that nobody can withdraw or spend them', async () => {
+    const owner = await open(50_000n);
+    const earlier = await open(0n);
+    const sale = { symbol, side: Side.SELL, quantity: 100n, priceKobo: 1_000n };
+    await controls.addTrades({ ...sale, account: earlier }, soon);
+    await controls.setDirectSettlement({ isDirect: true }, soon);
+    await controls.addTrades({ ...sale, account: owner, count: 2 }, soon);
+    assert.equal((await withdraw(owner, 50_001n)).rejectReason, reasons.INSUFFICIENT_WITHDRAWABLE_FUNDS);
+    await controls.settle({}, soon);
+    assert.equal((await withdraw(owner, 50_001n)).rejectReason, reasons.INSUFFICIENT_WITHDRAWABLE_FUNDS);
+    const buy = newOrder({ account: owner, symbol, quantity: 60n, priceKobo: 900n });
+    assert.notEqual((await orders.submitOrder(buy, soon)).report?.rejectReason, 0);
+    assert.equal((await withdraw(owner, 50_000n)).kind, PAID);
+    assert.equal((await withdraw(earlier, 90_000n)).kind, PAID, 'a sale from before is not settled directly');
+    await controls.setDirectSettlement({ isDirect: false }, soon);
+  });
+
+  it('keeps which sales it must pay out through a restart, and pays each once', async () => {
+    const owner = await open(0n);
+    await controls.setDirectSettlement({ isDirect: true }, soon);
+    await controls.addTrades({ account: owner, symbol, side: Side.SELL, quantity: 100n, priceKobo: 1_000n }, soon);
+    const restarted = await simulator.restart();
+    await restarted.controls.setDirectSettlement({ isDirect: false }, soon);
+    await restarted.controls.settle({ account: owner }, soon);
+    const paidOut = await cashOf(restarted, owner);
+    assert.ok(paidOut !== undefined && paidOut < -90_000n, 'the proceeds are without the money of deals');
+    await restarted.controls.settle({ account: owner }, soon);
+    assert.equal(await cashOf(restarted, owner), paidOut);
+    await eventually(async () => assert.equal(await cashOf(simulator, owner), paidOut));
+  });
+});
+
 describe('a withdrawal that the bank returns', () => {
   it('comes back on the second trading day after it was paid, and not before', async () => {
     const owner = await open(2_998_011n);

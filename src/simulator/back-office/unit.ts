@@ -5,6 +5,7 @@ import {
   ApplicationReportKind,
   type DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
+import type { DirectSale } from '../clearing/direct-sales.ts';
 import type { World } from '../world.ts';
 import type {
   Allocation,
@@ -156,6 +157,15 @@ export class BackOfficeUnit {
   bookWithdrawal({ account, amountKobo, dutyKobo }: Withdrawal, what: 'taken' | 'given_back' | 'duty'): void {
     const changeKobo = { taken: -amountKobo, given_back: amountKobo, duty: -dutyKobo }[what];
     if (changeKobo !== 0) this.#enter(account, changeKobo, '');
+  }
+
+  /** Pays the proceeds of sales that have settled directly to the customers' banks. */
+  payOut(sales: readonly DirectSale[]): void {
+    for (const { account, kobo } of sales) {
+      // Money that is too much to be counted exactly stays.
+      const isCounted = Number.isSafeInteger((this.world.cash.get(account) ?? 0) - Number(kobo));
+      if (isCounted) this.#enter(account, -Number(kobo), '');
+    }
   }
 
   statements(): string[] {

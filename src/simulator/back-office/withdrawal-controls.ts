@@ -23,7 +23,7 @@ export interface WithdrawalControlsContext {
 
 type WithdrawalControls = Pick<
   SimulatorHandlers<typeof Controls>,
-  'forceWithdrawal' | 'decideWithdrawal' | 'listWithdrawals'
+  'forceWithdrawal' | 'decideWithdrawal' | 'listWithdrawals' | 'setDirectSettlement'
 >;
 
 /** The controls of withdrawals. */
@@ -48,6 +48,10 @@ export function withdrawalControls(context: WithdrawalControlsContext): Withdraw
       throw decided.outcome === 'unknown'
         ? new RpcError(status.NOT_FOUND, 'The broker has no such withdrawal.')
         : new RpcError(status.FAILED_PRECONDITION, 'The state of the withdrawal does not allow it.');
+    },
+    setDirectSettlement: async ({ isDirect }) => {
+      await writer.run([], (unit) => unit.clearing.directSales.setOn(isDirect));
+      return {};
     },
     listWithdrawals: ({ afterSequence, clientWithdrawalId }) =>
       withdrawals.withdrawals(whole(afterSequence, 'after_sequence'), clientWithdrawalId),

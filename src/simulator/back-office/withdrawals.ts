@@ -33,6 +33,7 @@ export function submitWithdrawal(
   const { world } = unit;
   if (unit.withdrawals.withdrawal(submission.clientWithdrawalId) !== undefined) return { outcome: 'seen_before' };
   if (world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
+  unit.payOutSales();
   const behaviour =
     settings.directives.takeWithdrawal(submission.account) ?? withdrawalMagic(BigInt(submission.amountKobo));
   const course = courseOf(submission, behaviour);

@@ -42,5 +42,7 @@ export const clearingTables = [
     'cost_kobo BIGINT NOT NULL',
     'PRIMARY KEY (account, symbol)',
   ]),
+  // The sales that are to be settled directly and are not yet.
+  tableDefinition('direct_sales', ['deal BIGINT NOT NULL PRIMARY KEY']),
   tableDefinition('shares_elsewhere', ['account VARCHAR(64) NOT NULL PRIMARY KEY', 'shares BIGINT NOT NULL']),
 ];

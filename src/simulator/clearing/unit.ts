@@ -4,6 +4,7 @@ import { lagosDay } from '../../kit/clock.ts';
 import type { Order } from '../model.ts';
 import type { World } from '../world.ts';
 import { type Deal, type DealTerms, toDeal } from './deals.ts';
+import { DirectSalesUnit } from './direct-sales-unit.ts';
 import { deals } from './tables.ts';
 
 /** The exchange's highest price, in kobo. */
@@ -15,8 +16,11 @@ export class ClearingUnit {
   /** The accounts that settle early, with the day. An empty name means all accounts. */
   readonly #settled = new Map<string, string>();
   readonly #elsewhere = new Map<string, number>();
+  readonly directSales: DirectSalesUnit;
 
-  constructor(private readonly world: World) {}
+  constructor(private readonly world: World) {
+    this.directSales = new DirectSalesUnit(world);
+  }
 
   /** Books an execution. One at an impossible price, which only controls make, is reported and never cleared. */
   book(execution: DealTerms, order?: Order): void {
@@ -27,6 +31,7 @@ export class ClearingUnit {
     const deal = toDeal(lastDeal, execution, calendar, isSameDay ? order.tradedKobo : 0n);
     this.#deals.push(deal);
     this.world.funds.book(deal);
+    this.directSales.book(deal);
     if (order === undefined) return;
     order.tradedKobo = (isSameDay ? order.tradedKobo : 0n) + deal.amountKobo;
     order.tradedOn = deal.tradeDate;
@@ -36,6 +41,7 @@ export class ClearingUnit {
   settle(account: string, day: string): void {
     this.#settled.set(account, day);
     this.world.funds.settle(account, day);
+    this.world.directSales.settle(account, day);
   }
 
   /** Sets how many shares of each stock an account has elsewhere. */
@@ -49,7 +55,13 @@ export class ClearingUnit {
     const elsewhere = [...this.#elsewhere].map((row) =>
       mysql.format('REPLACE INTO shares_elsewhere VALUES (?)', [row]),
     );
-    return [...deals.save(this.#deals), ...runsOf(this.#deals).map(holdingStatement), ...statements, ...elsewhere];
+    return [
+      ...deals.save(this.#deals),
+      ...runsOf(this.#deals).map(holdingStatement),
+      ...statements,
+      ...elsewhere,
+      ...this.directSales.statements(),
+    ];
   }
 }
 

@@ -31,6 +31,7 @@ export function submit(
   const { world } = unit;
   if (unit.order(submission.clientOrderId) !== undefined) return { outcome: 'seen_before' };
   if (world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
+  unit.payOutSales();
   const forced = settings.directives.takeOutcome(submission.account, submission.symbol);
   const behaviour = forced !== undefined && forced.outcome !== Outcome.UNSPECIFIED ? forced : undefined;
   const reason = rejection(unit, submission, behaviour);

@@ -75,7 +75,10 @@ export function marketControls(context: MarketControlsContext): MarketControls {
     },
     settle: async ({ account }) => {
       if (account !== '') text(account, 'account', 64);
-      await writer.run([], (unit) => unit.clearing.settle(account, lagosDay(world.clock.now())));
+      await writer.run([], (unit) => {
+        unit.clearing.settle(account, lagosDay(world.clock.now()));
+        unit.payOutSales();
+      });
       return {};
     },
     dropSession: async (_, call) => ({ connections: context.dropOthers(call.getPeer()) }),

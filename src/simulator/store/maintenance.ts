@@ -1,5 +1,6 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { lagosDay } from '../../kit/clock.ts';
 import type { Logger } from '../../kit/log.ts';
 import { returnWithdrawalIfDue } from '../back-office/withdrawals.ts';
 import { advanceMarket, end } from '../exchange/exchange.ts';
@@ -52,6 +53,7 @@ export class Maintenance {
       this.#sweepAgain = false;
       if (this.world.engine.hasOrders) await this.writer.run([], advanceMarket);
       const now = this.world.clock.now();
+      if (this.world.directSales.hasSettled(lagosDay(now))) await this.writer.run([], (unit) => unit.payOutSales());
       const rows = await this.database.read<ExpiredRow>(
         'SELECT client_order_id FROM orders WHERE expires_at_ms <= ? ORDER BY expires_at_ms, sequence LIMIT ?',
         [now, maxPerSweep],

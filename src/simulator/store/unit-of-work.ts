@@ -115,6 +115,11 @@ export class UnitOfWork {
     this.#refused.add(clientId);
   }
 
+  /** Pays out the sales that have settled directly, so that nothing else can use their proceeds. */
+  payOutSales(): void {
+    this.backOffice.payOut(this.clearing.directSales.takeSettled());
+  }
+
   setAccount(account: string, status: AccountStatus): void {
     this.world.accounts.set(account, status);
     this.#accounts.set(account, status);
