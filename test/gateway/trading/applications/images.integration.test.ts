@@ -144,8 +144,12 @@ describe('the check of images', () => {
     const starved = new ImageChecker({ log, workers: 1, decodeMs });
     const others = new Set(decoders());
     await eventually(() => check(starved, png, 'image/png'));
-    const decoder = decoders().find((pid) => !others.has(pid));
-    assert.ok(decoder !== undefined, 'no decoder was started');
+    // One of an earlier test may still be on its way to its end.
+    const decoder = await eventually(() => {
+      const [started, ...more] = decoders().filter((pid) => !others.has(pid));
+      assert.ok(started !== undefined && more.length === 0, 'one decoder was started');
+      return started;
+    });
     process.kill(decoder, 'SIGSTOP');
     setTimeout(() => process.kill(decoder, 'SIGCONT'), 1.3 * decodeMs);
     await check(starved, png, 'image/png');
@@ -219,7 +223,6 @@ async function processorTime(file: Buffer): Promise<number> {
   return user + system;
 }
 
-/** The processes this one has started. */
 /** The decoders of this process, which has other children too. */
 function decoders(): number[] {
   const { pid } = process;

@@ -57,6 +57,20 @@ describe('an attempt to deliver an event', () => {
     assert.deepEqual(new Webhook(secret).verify(bodies[0] ?? '', headers), JSON.parse(event.body.toString()));
   });
 
+  it('is signed with the time of the world, however far operators have moved the clock of a sandbox', async () => {
+    const signedAt: number[] = [];
+    const { port } = await startEndpoint((socket, request) => {
+      signedAt.push(Number(request.match(/webhook-timestamp: (\d+)/i)?.[1]));
+      socket.end(ok);
+    });
+    const realNow = 1_772_443_800_999;
+    for (const days of [-30, 0, 30]) {
+      const clock = { now: () => realNow + days * 86_400_000, realNow: () => realNow };
+      assert.deepEqual(outcomeOf(await newSender({ clock }).send(delivery(port))), delivered);
+    }
+    assert.deepEqual(signedAt, [1_772_443_800, 1_772_443_800, 1_772_443_800]);
+  });
+
   describe('is judged by the status', () => {
     const cases: readonly (readonly [number, SendResult['outcome'], SendResult['errorClass']])[] = [
       ...[200, 201, 202, 204, 299].map((status) => [status, 'delivered', null] as const),
