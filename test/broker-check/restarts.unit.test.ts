@@ -1,4 +1,4 @@
-/** The checks of what an adapter has after a restart, and of the silence of its streams, with an adapter that the test scripts. */
+/** The checks of an adapter after a restart, and of the silence of its streams, with an adapter that the test scripts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
@@ -12,7 +12,7 @@ import { ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_
 
 const exchange = { call: 'a call', request: {}, status: 'OK', tookMs: 1 };
 
-/** What an adapter has under a number. */
+/** An entry that an adapter has under a number. */
 interface Entry {
   readonly number: bigint;
   readonly text: string;
