@@ -16,13 +16,16 @@ export type Need =
   | 'cut'
   | 'allocate'
   | 'reject-allocation'
+  | 'withdraw'
+  | 'reject-withdrawal'
   | 'apply'
   | 'Accounts'
   | 'Allocations'
   | 'Applications'
   | 'Reference'
   | 'Statements'
-  | 'Submissions';
+  | 'Submissions'
+  | 'Withdrawals';
 
 /** One promise of an adapter, and how to see whether it is kept. */
 export interface Check {
@@ -56,11 +59,12 @@ export function needing(...needs: readonly Need[]): Readonly<Record<CheckClass, 
 /** Checks that can always be made. */
 export const { must, should, optional } = needing();
 
-/** Checks with orders that rest, that are filled and that are rejected, with allocations and with applications. */
+/** Checks with orders that rest, that are filled and that are rejected, with allocations, withdrawals and applications. */
 export const resting = needing('account', 'rest');
 export const filling = needing('account', 'fill');
 export const rejecting = needing('account', 'reject');
 export const allocating = needing('Allocations', 'account', 'allocate');
+export const withdrawing = needing('Withdrawals', 'account', 'withdraw');
 export const applying = needing('Applications', 'apply');
 
 export { answered, Breach, expect, NotOffered, NotRun, needed } from './breach.ts';

@@ -16,6 +16,8 @@ import { statementChecks } from './checks/statements.ts';
 import { streamChecks } from './checks/streams.ts';
 import { submissionChecks } from './checks/submissions.ts';
 import { wholeRunChecks } from './checks/whole-run.ts';
+import { withdrawalRunChecks, withdrawalStreamChecks } from './checks/withdrawal-stream.ts';
+import { withdrawalChecks } from './checks/withdrawals.ts';
 
 /** Every check, in the order in which they run: a cut and a restart come late, and what looks at the whole run last. */
 export const checks: readonly Check[] = [
@@ -30,11 +32,14 @@ export const checks: readonly Check[] = [
   ...referenceChecks,
   ...statementChecks,
   ...allocationChecks,
+  ...withdrawalChecks,
   ...applicationChecks,
   ...documentChecks,
   ...applicationStreamChecks,
+  ...withdrawalStreamChecks,
   ...cutChecks,
   ...restartChecks,
   ...applicationRunChecks,
+  ...withdrawalRunChecks,
   ...wholeRunChecks,
 ];

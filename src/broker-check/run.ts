@@ -32,6 +32,8 @@ const lacks: Readonly<Record<Exclude<Need, ServiceName>, string>> = {
   cut: '--cut-command and --mend-command are not given',
   allocate: '--allocate is not given',
   'reject-allocation': '--reject-allocation is not given',
+  withdraw: '--withdraw is not given',
+  'reject-withdrawal': '--reject-withdrawal is not given',
   apply: '--application is not given',
 };
 
@@ -84,8 +86,13 @@ async function answers(session: CheckSession): Promise<boolean> {
 async function follow(session: CheckSession, missing: ReadonlySet<ServiceName>): Promise<void> {
   const { silenceMs } = session.settings.waits;
   session.follow(await lastNumber(session.openReports, silenceMs));
-  if (missing.has('Applications') || session.settings.application === undefined) return;
-  session.followApplications(await lastNumber(session.openApplicationReports, silenceMs));
+  const { application, withdrawKobo } = session.settings;
+  if (!missing.has('Applications') && application !== undefined) {
+    session.followApplications(await lastNumber(session.openApplicationReports, silenceMs));
+  }
+  if (!missing.has('Withdrawals') && withdrawKobo !== undefined) {
+    session.followWithdrawals(await lastNumber(session.openWithdrawalReports, silenceMs));
+  }
 }
 
 /** The number of the adapter's last report, where it states it. */
@@ -114,6 +121,7 @@ async function missingServices(session: CheckSession): Promise<ReadonlySet<Servi
       limit: 1,
     }),
     Submissions: session.call('Submissions', 'listSubmissions', { limit: 1 }),
+    Withdrawals: session.call('Withdrawals', 'lookUpWithdrawal', { clientWithdrawalId: id }),
   };
   const missing = new Set<ServiceName>();
   for (const [name, probe] of Object.entries(probes)) if (isMissing(await probe)) missing.add(name as ServiceName);
@@ -155,6 +163,8 @@ function lackOf(need: Need, { hooks, ...settings }: Settings): string | undefine
     cut: hooks.cut,
     allocate: settings.allocateKobo,
     'reject-allocation': settings.rejectAllocationKobo,
+    withdraw: settings.withdrawKobo,
+    'reject-withdrawal': settings.rejectWithdrawalKobo,
     apply: settings.application,
   };
   return need in lacks && given[need] === undefined ? lacks[need as keyof typeof lacks] : undefined;

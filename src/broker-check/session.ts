@@ -32,6 +32,12 @@ import {
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import {
+  type SubmitWithdrawalRequestSchema,
+  type SubmitWithdrawalResponse,
+  type WithdrawalReport,
+  Withdrawals,
+} from '../gen/marina/broker/v1/withdrawals_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../kit/grpc-client.ts';
 import type { TypedService } from '../kit/grpc-service.ts';
 import { channelTls } from '../kit/link.ts';
@@ -42,7 +48,10 @@ import { Follower, type Open } from './follower.ts';
 import type { Settings } from './settings.ts';
 
 /** The services of `marina.broker.v1`. */
-export const services = { Orders, Applications, Allocations, Accounts, Reference, Statements, Submissions } as const;
+export const services = {
+  ...{ Orders, Applications, Allocations, Withdrawals },
+  ...{ Accounts, Reference, Statements, Submissions },
+} as const;
 
 type Services = typeof services;
 export type ServiceName = keyof Services;
@@ -80,6 +89,13 @@ export interface SentApplication {
   readonly outcome: CallOutcome<SubmitApplicationResponse>;
 }
 
+/** A withdrawal of this run that the adapter was sent. */
+export interface SentWithdrawal {
+  readonly id: string;
+  readonly request: MessageInitShape<typeof SubmitWithdrawalRequestSchema>;
+  readonly outcome: CallOutcome<SubmitWithdrawalResponse>;
+}
+
 interface MadeCall {
   readonly outcome: CallOutcome<unknown>;
   readonly bounded: number;
@@ -94,6 +110,7 @@ const submissionCalls: ReadonlySet<string> = new Set([
   'cancelOrder',
   'submitApplication',
   'submitAllocation',
+  'submitWithdrawal',
   'sendDocument',
 ]);
 const idLetters = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -107,6 +124,8 @@ export class CheckSession {
   readonly allocations: SentAllocation[] = [];
   /** Every send of an application, in order. */
   readonly applications: SentApplication[] = [];
+  /** Every send of a withdrawal, in order. */
+  readonly withdrawals: SentWithdrawal[] = [];
   /** Every call of the whole run. */
   readonly calls: MadeCall[] = [];
   /** A hook is at work: the adapter, or its line to the exchange, may be away. */
@@ -116,6 +135,7 @@ export class CheckSession {
   #clients: Clients | undefined;
   #follower: Follower<Report> | undefined;
   #applications: Follower<ApplicationReport> | undefined;
+  #withdrawals: Follower<WithdrawalReport> | undefined;
 
   constructor(readonly settings: Settings) {}
 
@@ -129,6 +149,12 @@ export class CheckSession {
   get applicationFollower(): Follower<ApplicationReport> {
     if (this.#applications === undefined) throw new NotRun('the stream of reports about applications is not followed');
     return this.#applications;
+  }
+
+  /** The same of withdrawals. */
+  get withdrawalFollower(): Follower<WithdrawalReport> {
+    if (this.#withdrawals === undefined) throw new NotRun('the stream of reports about withdrawals is not followed');
+    return this.#withdrawals;
   }
 
   /** Makes one call. The outcome has its status; this throws nothing. */
@@ -158,6 +184,11 @@ export class CheckSession {
       client.streamApplicationReports({ afterNumber }, { signal: stopping }),
     );
 
+  readonly openWithdrawalReports: Open<WithdrawalReport> = (afterNumber, signal) =>
+    this.#stream(Withdrawals, signal, (client, stopping) =>
+      client.streamWithdrawalReports({ afterNumber }, { signal: stopping }),
+    );
+
   get clients(): Clients {
     this.#clients ??= Object.fromEntries(
       Object.entries(services).map(([name, service]) => [name, this.#connect(service)]),
@@ -182,6 +213,10 @@ export class CheckSession {
 
   followApplications(from: bigint): void {
     this.#applications ??= new Follower('Applications.StreamApplicationReports', this.openApplicationReports, from);
+  }
+
+  followWithdrawals(from: bigint): void {
+    this.#withdrawals ??= new Follower('Withdrawals.StreamWithdrawalReports', this.openWithdrawalReports, from);
   }
 
   /** Does something once for all checks that need it. If the work throws, it throws for each of them. */
@@ -318,7 +353,7 @@ export class CheckSession {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#follower?.close(), this.#applications?.close()]);
+    await Promise.all([this.#follower?.close(), this.#applications?.close(), this.#withdrawals?.close()]);
     this.reconnect();
   }
 

@@ -23,6 +23,10 @@ export interface Settings {
   readonly allocateKobo?: bigint | undefined;
   /** An amount in kobo whose allocation to the account is rejected. */
   readonly rejectAllocationKobo?: bigint | undefined;
+  /** The kobo of each withdrawal from the account. Absent: none is made. */
+  readonly withdrawKobo?: bigint | undefined;
+  /** An amount in kobo whose withdrawal from the account is rejected. */
+  readonly rejectWithdrawalKobo?: bigint | undefined;
   /**
    * The fields of an application, by their names in `ApplicationFields`. Absent: none is made. `{n}` in a value becomes eight
    * digits that differ in every application.
@@ -82,13 +86,15 @@ export const usage = `usage: node src/main.js broker-check HOST:PORT [options]
 Checks a server of marina.broker.v1 over the wire, and says which promises it keeps. docs/BROKER-ADAPTERS.md explains each.
 Orders and money are sent only for the account and the symbols named here. A check that needs what is not given is not run.
 
-  --account CODE             the account of all orders, allocations and reads
+  --account CODE             the account of all orders, allocations, withdrawals and reads
   --rest SYMBOL              a buy at the day's lowest price stays open there
   --fill SYMBOL              a buy at the day's highest price is filled there
   --reject SYMBOL            an order is rejected there
   --quantity N               shares of each order (10)
   --allocate KOBO            allocate this amount to the account, some 30 times
   --reject-allocation KOBO   an amount whose allocation to the account is rejected
+  --withdraw KOBO            withdraw this amount from the account, some 30 times
+  --reject-withdrawal KOBO   an amount whose withdrawal from the account is rejected
   --application FILE         apply for accounts, some 30 times, with the fields of this JSON file, by their names in
                              ApplicationFields; {n} in a value becomes eight digits that differ each time
   --restart-command COMMAND  ends the adapter and starts it again; a crash (kill -9) shows most
@@ -136,7 +142,7 @@ export function readCommandLine(args: readonly string[], hook: (command: string)
   for (const symbol of ['rest', 'fill', 'reject'] as const) {
     if (values[symbol] && !values.account) throw new UsageError(`--${symbol} needs --account`);
   }
-  for (const amount of ['allocate', 'reject-allocation'] as const) {
+  for (const amount of ['allocate', 'reject-allocation', 'withdraw', 'reject-withdrawal'] as const) {
     if (values[amount] && !values.account) throw new UsageError(`--${amount} needs --account`);
   }
   if (!values['cut-command'] !== !values['mend-command']) {
@@ -154,6 +160,10 @@ export function readCommandLine(args: readonly string[], hook: (command: string)
     allocateKobo: values.allocate ? whole('allocate', values.allocate) : undefined,
     rejectAllocationKobo: values['reject-allocation']
       ? whole('reject-allocation', values['reject-allocation'])
+      : undefined,
+    withdrawKobo: values.withdraw ? whole('withdraw', values.withdraw) : undefined,
+    rejectWithdrawalKobo: values['reject-withdrawal']
+      ? whole('reject-withdrawal', values['reject-withdrawal'])
       : undefined,
     application: values.application ? readFields(values.application) : undefined,
     hooks: {
@@ -177,7 +187,7 @@ export function readCommandLine(args: readonly string[], hook: (command: string)
 function parse(args: readonly string[]) {
   const options = {
     ...{ account: text, rest: text, fill: text, reject: text, quantity: text, allocate: text },
-    ...{ 'reject-allocation': text, application: text },
+    ...{ 'reject-allocation': text, withdraw: text, 'reject-withdrawal': text, application: text },
     ...{ 'restart-command': text, 'cut-command': text, 'mend-command': text },
     ...{ tls: flag, 'tls-ca-file': text, 'tls-cert-file': text, 'tls-key-file': text, 'tls-server-name': text },
     ...{

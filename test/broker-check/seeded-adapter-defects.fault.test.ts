@@ -15,6 +15,7 @@ import { cancelDefects, submitDefects } from '../support/defects/orders.ts';
 import { recordDefects } from '../support/defects/records.ts';
 import { reportDefects } from '../support/defects/reports.ts';
 import { statementDefects } from '../support/defects/statements.ts';
+import { withdrawalDefects } from '../support/defects/withdrawals.ts';
 import { inPart } from '../support/part.ts';
 
 const defects = [
@@ -26,6 +27,7 @@ const defects = [
   ...recordDefects,
   ...statementDefects,
   ...allocationDefects,
+  ...withdrawalDefects,
   ...applicationDefects,
   ...documentDefects,
   ...faultDefects,

@@ -16,6 +16,7 @@ export function simulatorSettings(port: number, account: string, more: Partial<S
     account,
     ...{ rest: 'SIM-REST', fill: 'SIM-PARTS', reject: 'SIM-REJECT', quantity: 10n },
     ...{ allocateKobo: 5_000n, rejectAllocationKobo: 999_003n },
+    ...{ withdrawKobo: 3_000n, rejectWithdrawalKobo: 998_008n },
     application: { ...goodApplication, email: 'check-{n}@example.com' },
     hooks: {},
     waits: testWaits,

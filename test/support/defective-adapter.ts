@@ -10,6 +10,7 @@ import {
 import { services } from '../../src/broker-check/session.ts';
 import type { StreamApplicationReportsResponse } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import type { StreamReportsResponse } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import type { StreamWithdrawalReportsResponse } from '../../src/gen/marina/broker/v1/withdrawals_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/kit/grpc-client.ts';
 import { serviceDefinition, type TypedService } from '../../src/kit/grpc-service.ts';
 import { pause } from '../../src/kit/worker.ts';
@@ -51,6 +52,7 @@ export interface Defect {
   readonly orders?: Handlers<Services['Orders']>;
   readonly applications?: Handlers<Services['Applications']>;
   readonly allocations?: Handlers<Services['Allocations']>;
+  readonly withdrawals?: Handlers<Services['Withdrawals']>;
   readonly accounts?: Handlers<Services['Accounts']>;
   readonly reference?: Handlers<Services['Reference']>;
   readonly submissions?: Handlers<Services['Submissions']>;
@@ -61,10 +63,14 @@ export interface Defect {
     message: StreamApplicationReportsResponse,
     stream: OpenStream,
   ) => StreamApplicationReportsResponse | undefined;
+  readonly withdrawalReports?: (
+    message: StreamWithdrawalReportsResponse,
+    stream: OpenStream,
+  ) => StreamWithdrawalReportsResponse | undefined;
   /** Whether a stream ends at once, with OUT_OF_RANGE. */
   readonly refusesStream?: (stream: OpenStream) => boolean;
   /** A stream has its first message at once, and then everything that came, so often. */
-  readonly holdsStreamMs?: { readonly Orders?: number; readonly Applications?: number };
+  readonly holdsStreamMs?: { readonly Orders?: number; readonly Applications?: number; readonly Withdrawals?: number };
   /** Called directly before the adapter goes away at a restart. */
   readonly stopping?: (adapter: DefectiveAdapter) => void;
   /** It does not come back from a restart, or from a cut. */
@@ -186,8 +192,13 @@ export class DefectiveAdapter {
   }
 
   #stream(name: keyof Services, service: TypedService, method: DescMethod): handleServerStreamingCall<never, never> {
-    const { reports, applicationReports } = this.defect;
-    const change = (name === 'Orders' ? reports : applicationReports) as Defect['reports'];
+    const { reports, applicationReports, withdrawalReports } = this.defect;
+    const changes: Partial<Record<keyof Services, unknown>> = {
+      Orders: reports,
+      Applications: applicationReports,
+      Withdrawals: withdrawalReports,
+    };
+    const change = changes[name] as Defect['reports'];
     const calls = this.#clients[name] as unknown as Record<
       string,
       (request: unknown, options: { signal: AbortSignal }) => AsyncIterable<never>
