@@ -131,9 +131,14 @@ export function controlsService(context: ControlsContext): SimulatorHandlers<typ
       await writer.run([], (unit) => unit.setInstrument(changedInstrument(unit.world, request)));
       return {};
     },
-    setCapabilities: async ({ honoursNotAfter, ...request }) => {
+    setCapabilities: async ({ honoursNotAfter, accountTransactions, accountStatus, ...request }) => {
+      const changed = {
+        honoursNotAfter,
+        ...(accountTransactions === undefined ? {} : { accountTransactions }),
+        ...(accountStatus === undefined ? {} : { accountStatus }),
+      };
       await writer.run([], (unit) => {
-        unit.setHonoursNotAfter(honoursNotAfter);
+        unit.setCapabilities(changed);
         setDestinations(unit, request);
       });
       // A broker that takes none has no stream of them.

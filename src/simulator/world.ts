@@ -4,9 +4,12 @@ import { AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb
 import { lagosDay } from '../kit/clock.ts';
 import { cash } from './back-office/tables.ts';
 import { WithdrawalState } from './back-office/withdrawal-state.ts';
+import { type StateOfAccount, stateOf } from './clearing/account-states.ts';
 import { DirectSales } from './clearing/direct-sales.ts';
 import { AccountFunds, type FundsSettings } from './clearing/funds.ts';
 import { loadFunds } from './clearing/load-funds.ts';
+import { accountStates, type SetState } from './clearing/tables.ts';
+import { TransactionChains } from './clearing/transactions.ts';
 import { SimulatorClock } from './clock.ts';
 import { magicReferenceKobo, magicSymbols } from './magic.ts';
 import { MarketCalendar } from './market/calendar.ts';
@@ -25,6 +28,22 @@ export const maxInstruments = 10_000;
 /** Magic symbols come last in lists, after those that a control adds. */
 const magicPosition = 1_000_000;
 
+/** The capabilities that the broker states. */
+export interface Capabilities {
+  honoursNotAfter: boolean;
+  accountTransactions: boolean;
+  accountStatus: boolean;
+}
+
+/** Each capability with the name of its setting in the database. */
+export const capabilityNames: readonly (readonly [keyof Capabilities, string])[] = [
+  ['honoursNotAfter', 'honours_not_after'],
+  ['accountTransactions', 'account_transactions'],
+  ['accountStatus', 'account_status'],
+];
+
+const allCapabilities: Capabilities = { honoursNotAfter: true, accountTransactions: true, accountStatus: true };
+
 /**
  * The exchange's state in memory besides orders. Only the writer changes it, together with the tables. After a write with
  * an unknown outcome it is read again.
@@ -37,13 +56,16 @@ export class World {
   readonly venue: Venue;
   /** The books of the orders that trade with the market. */
   readonly engine: MatchingEngine;
-  honoursNotAfter = true;
+  readonly capabilities = { ...allCapabilities };
   lastMessage = 0;
   lastReport = 0;
   lastSequence = 0;
   lastSubmission = 0;
   /** Each account's cash in kobo. An account without money may be missing. */
   readonly cash = new Map<string, number>();
+  /** The states that controls have set. */
+  readonly states = new Map<string, SetState>();
+  readonly transactions = new TransactionChains();
   /** The money and shares that accounts can spend and sell. */
   readonly funds: AccountFunds;
   lastApplication = 0;
@@ -84,6 +106,12 @@ export class World {
     return owes ? AccountStatus.SETTLEMENT_LOCKOUT : status;
   }
 
+  /** Returns what an account may do now. One that owes money for settled trades cannot trade. */
+  stateOf(account: string): StateOfAccount {
+    const isLocked = this.accountStatus(account) === AccountStatus.SETTLEMENT_LOCKOUT;
+    return stateOf(this.states.get(account), isLocked);
+  }
+
   /** Follows an order that came to wait, traded, or waits no more: what it may cost or sell is promised meanwhile. */
   followFunds(order: Order): void {
     if (this.funds.settings === undefined) return;
@@ -93,7 +121,7 @@ export class World {
 
   /** Whether a submission's `not_after` has passed. */
   isTooLate(notAfterMs: number | undefined): boolean {
-    return this.honoursNotAfter && notAfterMs !== undefined && this.clock.shownRealNow() > notAfterMs;
+    return this.capabilities.honoursNotAfter && notAfterMs !== undefined && this.clock.shownRealNow() > notAfterMs;
   }
 
   #living(symbol: string, priceOf: (listing: Listing) => Price): InstrumentState | undefined {
@@ -139,13 +167,18 @@ export class World {
     this.instruments.clear();
     for (const instrument of instrumentRows.map(instruments.fromRow))
       this.instruments.set(instrument.symbol, instrument);
-    this.honoursNotAfter = true;
+    Object.assign(this.capabilities, allCapabilities);
     this.engine.clear();
     for (const { name, value } of settingRows.map(settings.fromRow)) {
       if (name === 'clock_offset_ms') this.clock.moveTo(value);
-      if (name === 'honours_not_after') this.honoursNotAfter = value === 1;
+      const capability = capabilityNames.find(([, settingName]) => settingName === name)?.[0];
+      if (capability !== undefined) this.capabilities[capability] = value === 1;
     }
     const waiting = await connection.read(`SELECT ${orders.columns} FROM orders WHERE in_book = 1 ORDER BY sequence`);
+    await this.transactions.load(connection);
+    const stateRows = await connection.read('SELECT * FROM account_states LIMIT ?', [maxAccounts]);
+    this.states.clear();
+    for (const state of stateRows.map(accountStates.fromRow)) this.states.set(state.account, state);
     await loadFunds(connection, this.funds, lagosDay(this.clock.now()));
     await this.withdrawals.load(connection, this.funds);
     await this.directSales.load(connection);

@@ -80,8 +80,8 @@ async function startMarket() {
       return { items: notes, hasMore };
     });
   const balanceOf = async (of: string) => {
-    const { openingKobo, pendingDebitsKobo, availableKobo } = await accounts.getBalance({ account: of }, soon);
-    return { openingKobo, pendingDebitsKobo, availableKobo };
+    const { $typeName: _, ...balance } = await accounts.getBalance({ account: of }, soon);
+    return balance;
   };
   const open = async (code: string) => {
     await controls.setAccount({ account: code, status: AccountStatus.ACTIVE }, soon);
@@ -111,7 +111,7 @@ describe('what an order comes to', () => {
     }
     const trades = await market.tradesOf(owner);
     const before = await market.balanceOf(owner);
-    assert.equal(before.openingKobo, 0n, 'cash of today counts when the next day begins');
+    assert.equal(before.openingKobo, 0n, 'what is booked today is not there when the day begins');
     assert.equal(before.availableKobo, cashKobo - before.pendingDebitsKobo);
     assert.deepEqual(await market.notesOf(owner), [], 'nothing is settled yet');
     await controls.settle({ account: owner }, soon);
@@ -135,7 +135,8 @@ describe('what an order comes to', () => {
     const cost = sum(notes, (note) => note.considerationKobo);
     assert.equal(before.pendingDebitsKobo, cost);
     const settled = await market.balanceOf(owner);
-    assert.deepEqual([settled.openingKobo, settled.pendingDebitsKobo], [-cost, 0n]);
+    assert.deepEqual([settled.openingKobo, settled.pendingDebitsKobo], [0n, 0n], 'a settlement books nothing');
+    assert.deepEqual([settled.settledKobo, settled.unsettledKobo], [cashKobo - cost, 0n]);
     assert.equal(settled.availableKobo, cashKobo - cost);
     const sale = newOrder({ ...limit, side: Side.SELL, symbol: 'SIM-FILL', priceKobo: 1_000n });
     await orders.submitOrder(sale, soon);
@@ -180,9 +181,9 @@ describe('what an order comes to', () => {
         );
       }
       const signed = (each: { side: Side }, kobo: bigint) => (each.side === Side.BUY ? -kobo : kobo);
-      const { openingKobo, pendingDebitsKobo, availableKobo } = await market.balanceOf(owner);
-      assert.equal(openingKobo, cashKobo + sum(notes, (each) => signed(each, each.considerationKobo)));
-      assert.deepEqual([pendingDebitsKobo, availableKobo], [0n, openingKobo]);
+      const { settledKobo, unsettledKobo, pendingDebitsKobo, availableKobo } = await market.balanceOf(owner);
+      assert.equal(settledKobo, cashKobo + sum(notes, (each) => signed(each, each.considerationKobo)));
+      assert.deepEqual([unsettledKobo, pendingDebitsKobo, availableKobo], [0n, 0n, settledKobo]);
       const { positions } = await market.accounts.listPositions({ account: owner, limit: 100 }, soon);
       for (const symbol of new Set(trades.map((each) => each.symbol))) {
         const shares = -sum(

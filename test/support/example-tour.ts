@@ -266,6 +266,13 @@ class Tour {
     });
     this.#title = 'An account that has five million naira and only the shares it bought';
     await client.POST('/v1/sandbox/funds', { body: { account, cash_kobo: 500_000_000, shares_elsewhere: 0 } });
+    this.#title = 'A broker that holds an account';
+    await client.POST('/v1/sandbox/accounts/state', {
+      body: { account, state: 'restricted', code: 'broker_hold', forbids: ['buy', 'fund'] },
+    });
+    await client.POST('/v1/sandbox/accounts/state', { body: { account, state: 'active' } });
+    this.#title = 'The trades of an account settle now';
+    await client.POST('/v1/sandbox/settlement', { body: { account } });
     const { data: applied } = await client.POST('/v1/applications', {
       params: { header: { 'Idempotency-Key': randomUUID() } },
       body: goodApplication,
@@ -291,6 +298,10 @@ class Tour {
     const params = { path: { account } };
     this.#title = 'The accounts one can trade for';
     await client.GET('/v1/accounts', { params: { query: { limit: 2 } } });
+    this.#title = 'One account';
+    await client.GET('/v1/accounts/{account}', { params });
+    this.#title = 'What an account may do';
+    await client.GET('/v1/accounts/{account}/status', { params });
     this.#title = 'The money of an account';
     await client.GET('/v1/accounts/{account}/balance', { params });
     this.#title = 'What an account holds';
@@ -299,6 +310,8 @@ class Tour {
     await client.GET('/v1/accounts/{account}/trades', { params: { ...params, query: { limit: 2 } } });
     this.#title = 'Settled trades with their charges';
     await client.GET('/v1/accounts/{account}/contract-notes', { params: { ...params, query: { limit: 2 } } });
+    this.#title = 'What changed the money of an account';
+    await client.GET('/v1/accounts/{account}/transactions', { params: { ...params, query: { limit: 4 } } });
     this.#title = 'The states';
     await client.GET('/v1/reference/states');
     this.#title = 'The areas of one state';

@@ -2,6 +2,8 @@
 
 import {
   type Account,
+  type AccountStatus,
+  type AccountTransaction,
   type Allocation,
   type Application,
   type Balance,
@@ -25,6 +27,8 @@ import {
   type ForceAllocationRequest,
   type ForceDocumentInput,
   type ForceOrderRequest,
+  type GetAccountInput,
+  type GetAccountStatusInput,
   type GetAllocationInput,
   type GetApplicationInput,
   type GetBalanceInput,
@@ -36,6 +40,8 @@ import {
   type Instrument,
   type Key,
   type Lga,
+  type ListAccountTransactionsInput,
+  type ListAccountTransactionsResponse,
   type ListAccountsInput,
   type ListAccountsResponse,
   type ListAllocationEventsInput,
@@ -88,11 +94,15 @@ import {
   type RepeatReportInput,
   type RequestRecord,
   type RevokeKeyInput,
+  type SandboxAccountState,
   type SandboxClock,
   type SandboxFunds,
+  type SandboxSettlement,
   type SendDocumentInput,
   type SendWebhookTestRequest,
+  type SetAccountStateRequest,
   type SetFundsRequest,
+  type SettleTradesRequest,
   type State,
   type Trade,
   type WalletTotals,
@@ -395,6 +405,28 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   }
 
   /**
+   * Returns one account the partner can trade for, as it is in the list.
+   *
+   * Errors: `account_not_found`.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getAccount(input: GetAccountInput, options?: CallOptions): Promise<WithIntegers<Account, Mode>> {
+    return this.call(operations.getAccount, input, options);
+  }
+
+  /**
+   * Returns what an account may do, as the broker reports it.
+   *
+   * Errors: `account_not_found`; `feature_not_enabled` when the broker does not offer this.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getAccountStatus(input: GetAccountStatusInput, options?: CallOptions): Promise<WithIntegers<AccountStatus, Mode>> {
+    return this.call(operations.getAccountStatus, input, options);
+  }
+
+  /**
    * Returns the money of an account, as the broker reports it.
    *
    * Errors: `account_not_found`.
@@ -442,6 +474,23 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
    */
   listContractNotes(input: ListContractNotesInput, options?: CallOptions): Pages<WithIntegers<ListContractNotesResponse, Mode>, WithIntegers<ContractNote, Mode>> {
     return this.list(operations.listContractNotes, input, options);
+  }
+
+  /**
+   * Lists the bookings that changed the money of an account from one day to another, newest first.
+   *
+   * They add up: of two neighbours in the list without `type`, the newer one's `balance_kobo` less its `amount_kobo` is the
+   * older one's `balance_kobo`. `opening_kobo` of today's balance plus today's amounts is the newest `balance_kobo`.
+   *
+   * Errors: `account_not_found`; `feature_not_enabled` when the broker does not offer this; `invalid_request` with `param`
+   * `from` when it is no date, is after `to`, or when there are more than 1,000 records in the range, with `to` when it is no
+   * date or after today, and with `cursor` when the cursor was not issued for this list, this range and this type. A page goes
+   * on right after the records seen, however many are new, in the range its first page had.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listAccountTransactions(input: ListAccountTransactionsInput, options?: CallOptions): Pages<WithIntegers<ListAccountTransactionsResponse, Mode>, WithIntegers<AccountTransaction, Mode>> {
+    return this.list(operations.listAccountTransactions, input, options);
   }
 
   /**
@@ -727,6 +776,30 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
    */
   setFunds(input: SetFundsRequest, options?: CallOptions): Promise<WithIntegers<SandboxFunds, Mode>> {
     return this.call(operations.setFunds, input, options);
+  }
+
+  /**
+   * Sets what an account may do at the broker. What is forbidden is rejected from now on: an allocation as
+   * `account_restricted`, an order as `settlement_lockout` when that is the code, else as `rejected_by_exchange`.
+   *
+   * Errors: `unknown_account` when the account is not one of the partner's; `invalid_request` with `param` `forbids` when an
+   * activity is there twice, or the account is not restricted.
+   *
+   * Needs a key with the scope `fund`.
+   */
+  setAccountState(input: SetAccountStateRequest, options?: CallOptions): Promise<WithIntegers<SandboxAccountState, Mode>> {
+    return this.call(operations.setAccountState, input, options);
+  }
+
+  /**
+   * Settles now all trades of an account that would settle later: their money, shares and contract notes are there at once.
+   *
+   * Errors: `unknown_account` when the account is not one of the partner's.
+   *
+   * Needs a key with the scope `fund`.
+   */
+  settleTrades(input: SettleTradesRequest, options?: CallOptions): Promise<WithIntegers<SandboxSettlement, Mode>> {
+    return this.call(operations.settleTrades, input, options);
   }
 
   /**

@@ -12,6 +12,126 @@ export interface Account {
   readonly created_at: string;
 }
 
+/**
+ * What can be forbidden to an account. The list can grow.
+ *
+ * - `buy`: To buy.
+ * - `sell`: To sell.
+ * - `fund`: To get money by an allocation.
+ * - `withdraw`: To withdraw money.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type AccountActivity = 'buy' | 'sell' | 'fund' | 'withdraw' | (string & {});
+
+/** One restriction of an account. */
+export interface AccountRestriction {
+  /** Why it is restricted. */
+  readonly code: AccountRestrictionCode;
+  /** What it forbids: at least one activity. */
+  readonly forbids: readonly AccountActivity[];
+  /** Since when it is in force, UTC, to the second; null when the broker does not say. */
+  readonly since: string | null;
+}
+
+/**
+ * Why an account is restricted. The list can grow.
+ *
+ * - `broker_hold`: The broker holds it: ask the broker.
+ * - `regulator`: A regulator or a court demands it.
+ * - `kyc_expired`: The customer's documents have expired, and the broker needs new ones.
+ * - `settlement_lockout`: It owes money for trades that have settled. Money on the account ends it.
+ * - `deceased`: The customer is deceased.
+ * - `other`: Any other reason.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type AccountRestrictionCode = 'broker_hold' | 'regulator' | 'kyc_expired' | 'settlement_lockout' | 'deceased' | 'other' | (string & {});
+
+/**
+ * The state of an account. The list can grow.
+ *
+ * - `active`: Nothing is forbidden.
+ * - `restricted`: At least one restriction forbids something.
+ * - `closed`: It is closed for good, and everything is forbidden.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type AccountState = 'active' | 'restricted' | 'closed' | (string & {});
+
+/** What an account may do, as the broker reports it. */
+export interface AccountStatus {
+  /** The kind of this object. */
+  readonly object: 'account_status';
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** Its state. */
+  readonly state: AccountState;
+  /** Its restrictions: none of an active account. */
+  readonly restrictions: readonly AccountRestriction[];
+  /** The investor's number at the clearing house; null when the broker does not say. */
+  readonly chn: string | null;
+  /** The time for which this holds, UTC, to the second; null when the broker does not say. */
+  readonly as_of: string | null;
+}
+
+/** One booking that changed the money of an account. */
+export interface AccountTransaction {
+  /** The kind of this object. */
+  readonly object: 'account_transaction';
+  /** The broker's id of the transaction. */
+  readonly id: string;
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** Why the money changed. */
+  readonly type: AccountTransactionType;
+  /** By how much the money changed, in kobo: positive is money in. */
+  readonly amount_kobo: bigint;
+  /** The money booked after it, in kobo; can be negative. */
+  readonly balance_kobo: bigint;
+  /** The stock's symbol, upper-case; null when it is about none. */
+  readonly symbol: string | null;
+  /** How many shares came in, negative when they went out; null when none moved. */
+  readonly quantity: bigint | null;
+  /** The id of the order that traded; null when there is none, or when it was not placed through the gateway. */
+  readonly order: string | null;
+  /** The broker's id of the trade, of a trade and its charges; null when there is none. */
+  readonly trade: string | null;
+  /** The ticket of the trade's contract note; null while there is none. */
+  readonly contract_note: string | null;
+  /** The id of the allocation; null when it is about none of the gateway's. */
+  readonly allocation: string | null;
+  /** The id of the withdrawal; null when it is about none of the gateway's. */
+  readonly withdrawal: string | null;
+  /** The id of the transaction that this one takes back; null when it takes back none. */
+  readonly reverses: string | null;
+  /** The day it was booked, in Lagos: YYYY-MM-DD. */
+  readonly date: string;
+  /** The day on which the money settles or has settled, in Lagos: YYYY-MM-DD; null when the broker does not say. */
+  readonly settlement_date: string | null;
+  /** When it was booked, UTC, to the second. */
+  readonly booked_at: string;
+}
+
+/**
+ * Why the money of an account changed. The list can grow.
+ *
+ * - `buy`: Shares were bought: the amount of the trade without charges.
+ * - `sale`: Shares were sold: the amount of the trade without charges.
+ * - `charge`: The charges of a trade, booked right after it.
+ * - `allocation`: An allocation was booked.
+ * - `withdrawal`: Money was withdrawn.
+ * - `withdrawal_return`: A withdrawal came back.
+ * - `dividend`: A company paid a dividend.
+ * - `withholding_tax`: Tax was withheld from a dividend.
+ * - `fee`: A fee that belongs to no trade.
+ * - `reversal`: An earlier transaction was taken back: `reverses` has its id.
+ * - `adjustment`: The broker corrected the money, for a reason that no other type has.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type AccountTransactionType = 'buy' | 'sale' | 'charge' | 'allocation' | 'withdrawal' | 'withdrawal_return' | 'dividend' | 'withholding_tax' | 'fee' | 'reversal' | 'adjustment' | (string & {});
+
 /** One movement of money from the wallet to an account. */
 export interface Allocation {
   /** The kind of this object. */
@@ -135,12 +255,26 @@ export interface Balance {
   readonly account: string;
   /** Always `NGN`. */
   readonly currency: string;
-  /** The money that was there when the day began, in kobo; can be negative. */
+  /** The money booked when the day began, settled or not, in kobo; can be negative. */
   readonly opening_kobo: bigint;
   /** The money still to be paid, in kobo; never negative. A broker may count what waiting orders may cost. */
   readonly pending_debits_kobo: bigint;
   /** The money that can be used now, in kobo; negative when the account owes money. */
   readonly available_kobo: bigint;
+  /** The settled part of the money booked, in kobo; can be negative; null when the broker does not say. */
+  readonly settled_kobo: bigint | null;
+  /**
+   * The part of the money booked that settles later, in kobo; negative when more was bought than sold; null when the broker
+   * does not say. Together with `settled_kobo` it is the money booked.
+   */
+  readonly unsettled_kobo: bigint | null;
+  /**
+   * The money that can be withdrawn now, in kobo: never negative, and never more than `settled_kobo`; null when the broker
+   * does not say.
+   */
+  readonly withdrawable_kobo: bigint | null;
+  /** The time for which these figures hold, UTC, to the second; null when the broker does not say. */
+  readonly as_of: string | null;
 }
 
 /**
@@ -639,6 +773,18 @@ export interface Lga {
   readonly code: string;
   /** Its name. */
   readonly name: string;
+}
+
+/** A page of transactions. */
+export interface ListAccountTransactionsResponse {
+  /** The kind of this object. */
+  readonly object: 'list';
+  /** More follow this page. */
+  readonly has_more: boolean;
+  /** The value to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The transactions, newest booking first. */
+  readonly data: readonly AccountTransaction[];
 }
 
 /** A page of accounts. */
@@ -1183,6 +1329,13 @@ export interface Position {
   readonly price_kobo: bigint;
   /** The quantity times the price, in kobo. */
   readonly market_value_kobo: bigint;
+  /**
+   * How many shares are settled; null when the broker does not say. More than `quantity` when shares were sold whose sale is
+   * not settled.
+   */
+  readonly settled_quantity: bigint | null;
+  /** How many shares can be sold now, at most `quantity`; null when the broker does not say. */
+  readonly available_quantity: bigint | null;
 }
 
 /** An order to give up. */
@@ -1256,6 +1409,20 @@ export interface RequestRecord {
   readonly answer_body: string | null;
 }
 
+/** What an account may do. */
+export interface SandboxAccountState {
+  /** The kind of this object. */
+  readonly object: 'sandbox_account_state';
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** Its state. */
+  readonly state: AccountState;
+  /** Why it is restricted; null when it is not. */
+  readonly code: AccountRestrictionCode | null;
+  /** What the restriction forbids; empty when it is not restricted. */
+  readonly forbids: readonly AccountActivity[];
+}
+
 /**
  * The decision on an application.
  *
@@ -1293,6 +1460,14 @@ export interface SandboxFunds {
   readonly shares_elsewhere: bigint | null;
 }
 
+/** The trades of an account are settled. */
+export interface SandboxSettlement {
+  /** The kind of this object. */
+  readonly object: 'sandbox_settlement';
+  /** The account's code, upper-case. */
+  readonly account: string;
+}
+
 /**
  * A right that a key may have. Every operation needs exactly one scope.
  *
@@ -1310,6 +1485,27 @@ export type Scope = 'read' | 'trade' | 'apply' | 'fund' | 'keys' | (string & {})
 export interface SendWebhookTestRequest {
 }
 
+/** What an account may do from now on. */
+export type SetAccountStateRequest = {
+  /** The account's code, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** Its state. */
+  readonly state: 'restricted';
+  /** Why it is restricted, from now on. */
+  readonly code: 'broker_hold' | 'regulator' | 'kyc_expired' | 'settlement_lockout' | 'deceased' | 'other';
+  /** What the restriction forbids, each activity once; everything when absent. Only when it is restricted. */
+  readonly forbids?: readonly ('buy' | 'sell' | 'fund' | 'withdraw')[] | null | undefined;
+} | {
+  /** The account's code, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** Its state. */
+  readonly state: 'active' | 'closed';
+  /** Why it is restricted, from now on. */
+  readonly code?: null | undefined;
+  /** What the restriction forbids, each activity once; everything when absent. Only when it is restricted. */
+  readonly forbids?: readonly ('buy' | 'sell' | 'fund' | 'withdraw')[] | null | undefined;
+};
+
 /** The money and shares of an account. */
 export interface SetFundsRequest {
   /** The account's code, one of the partner's. Case does not matter. */
@@ -1318,6 +1514,12 @@ export interface SetFundsRequest {
   readonly cash_kobo: number | bigint;
   /** How many shares of each stock it can sell that its positions do not show; as before when absent. */
   readonly shares_elsewhere?: number | bigint | null | undefined;
+}
+
+/** Whose trades to settle. */
+export interface SettleTradesRequest {
+  /** The account's code, one of the partner's. Case does not matter. */
+  readonly account: string;
 }
 
 /** One state. */
@@ -1374,6 +1576,10 @@ export interface Trade {
   readonly trade_date: string;
   /** When it was executed, UTC, to the second. */
   readonly executed_at: string;
+  /** The day on which it settles or has settled, in Lagos: YYYY-MM-DD; null when the broker does not say. */
+  readonly settlement_date: string | null;
+  /** Whether it is settled; null when the broker does not say. */
+  readonly settled: boolean | null;
 }
 
 /**
@@ -1645,6 +1851,18 @@ export type ListAccountsInput = {
   readonly cursor?: string | undefined;
 };
 
+/** The input of `getAccount`. */
+export type GetAccountInput = {
+  /** The account's code. Case does not matter. */
+  readonly account: string;
+};
+
+/** The input of `getAccountStatus`. */
+export type GetAccountStatusInput = {
+  /** The account's code. Case does not matter. */
+  readonly account: string;
+};
+
 /** The input of `getBalance`. */
 export type GetBalanceInput = {
   /** The account's code. Case does not matter. */
@@ -1683,6 +1901,22 @@ export type ListContractNotesInput = {
   readonly from?: string | undefined;
   /** The last trade date, YYYY-MM-DD, in Lagos; today when absent. Not after today. */
   readonly to?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** The input of `listAccountTransactions`. */
+export type ListAccountTransactionsInput = {
+  /** The account's code. Case does not matter. */
+  readonly account: string;
+  /** The first day of booking, YYYY-MM-DD, in Lagos; 30 days before `to` when absent. Not after `to`. */
+  readonly from?: string | undefined;
+  /** The last day of booking, YYYY-MM-DD, in Lagos; today when absent. Not after today. */
+  readonly to?: string | undefined;
+  /** Only transactions of this type; all when absent. */
+  readonly type?: 'buy' | 'sale' | 'charge' | 'allocation' | 'withdrawal' | 'withdrawal_return' | 'dividend' | 'withholding_tax' | 'fee' | 'reversal' | 'adjustment' | undefined;
   /** How many to return at most, 1 to 100; 25 when absent. */
   readonly limit?: number | bigint | undefined;
   /** The `next_cursor` of the previous page, unchanged. */
@@ -1908,10 +2142,13 @@ export const operations = {
   sendDocument: {"name":"sendDocument","method":"PUT","path":"/v1/applications/{id}/documents/{type}","pathNames":["id","type"],"queryNames":[],"body":"file","takesKey":false},
   listDocuments: {"name":"listDocuments","method":"GET","path":"/v1/applications/{id}/documents","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
   listAccounts: {"name":"listAccounts","method":"GET","path":"/v1/accounts","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  getAccount: {"name":"getAccount","method":"GET","path":"/v1/accounts/{account}","pathNames":["account"],"queryNames":[],"body":"none","takesKey":false},
+  getAccountStatus: {"name":"getAccountStatus","method":"GET","path":"/v1/accounts/{account}/status","pathNames":["account"],"queryNames":[],"body":"none","takesKey":false},
   getBalance: {"name":"getBalance","method":"GET","path":"/v1/accounts/{account}/balance","pathNames":["account"],"queryNames":[],"body":"none","takesKey":false},
   listPositions: {"name":"listPositions","method":"GET","path":"/v1/accounts/{account}/positions","pathNames":["account"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   listTrades: {"name":"listTrades","method":"GET","path":"/v1/accounts/{account}/trades","pathNames":["account"],"queryNames":["from","to","limit","cursor"],"body":"none","takesKey":false},
   listContractNotes: {"name":"listContractNotes","method":"GET","path":"/v1/accounts/{account}/contract-notes","pathNames":["account"],"queryNames":["from","to","limit","cursor"],"body":"none","takesKey":false},
+  listAccountTransactions: {"name":"listAccountTransactions","method":"GET","path":"/v1/accounts/{account}/transactions","pathNames":["account"],"queryNames":["from","to","type","limit","cursor"],"body":"none","takesKey":false},
   listStates: {"name":"listStates","method":"GET","path":"/v1/reference/states","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
   listLgas: {"name":"listLgas","method":"GET","path":"/v1/reference/states/{state}/lgas","pathNames":["state"],"queryNames":[],"body":"none","takesKey":false},
   getMarket: {"name":"getMarket","method":"GET","path":"/v1/market","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
@@ -1935,6 +2172,8 @@ export const operations = {
   forceDocument: {"name":"forceDocument","method":"POST","path":"/v1/sandbox/applications/{id}/documents/next","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
   forceAllocation: {"name":"forceAllocation","method":"POST","path":"/v1/sandbox/allocations/next","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   setFunds: {"name":"setFunds","method":"POST","path":"/v1/sandbox/funds","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  setAccountState: {"name":"setAccountState","method":"POST","path":"/v1/sandbox/accounts/state","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  settleTrades: {"name":"settleTrades","method":"POST","path":"/v1/sandbox/settlement","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   injectFault: {"name":"injectFault","method":"POST","path":"/v1/sandbox/faults","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   sendWebhookTest: {"name":"sendWebhookTest","method":"POST","path":"/v1/sandbox/webhook/test","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   listWebhookDeliveries: {"name":"listWebhookDeliveries","method":"GET","path":"/v1/sandbox/webhook/deliveries","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},

@@ -52,8 +52,9 @@ export function ordersService(parts: {
   return {
     // Ours is checked at the last moment before an order is written. The answer holds for the back office's calls too.
     getCapabilities: async (_, context) => {
-      const { honoursNotAfter } = await passed(backOffice.getCapabilities({}, onward(context)));
-      return { honoursNotAfter };
+      const capabilities = await passed(backOffice.getCapabilities({}, onward(context)));
+      const { honoursNotAfter, accountTransactions, accountStatus } = capabilities;
+      return { honoursNotAfter, accountTransactions, accountStatus };
     },
     getTradingContext: async (request, context) => {
       const answer = await passed(backOffice.getTradingContext(request, onward(context)));

@@ -58,7 +58,7 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
       Applications,
       applicationHandlers({ ...submitted, kind: kinds.application, clock, images, sender: documents }),
     ),
-    ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
+    ...defineOperations(Accounts, accountHandlers({ database, records, orders, reads, cursors, clock })),
     ...defineOperations(
       Reference,
       referenceHandlers({ records, reads, cursors, clock, readTimeoutMs, environment, instruments }),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { AccountActivity } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import {
   type ApplicationFields,
@@ -10,6 +11,7 @@ import {
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { ApplicationOutcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { forbids } from '../clearing/account-states.ts';
 import type { FillDelay } from '../exchange/planning.ts';
 import type { SubmissionResult } from '../model.ts';
 import { seededRandom } from '../random.ts';
@@ -223,6 +225,7 @@ function reasonToReject(
 ): AllocationRejectReason | undefined {
   const accountStatus = world.accounts.get(account) ?? AccountStatus.NOT_AT_BROKER;
   if (accountStatus === AccountStatus.NOT_AT_BROKER) return AllocationRejectReason.ACCOUNT_NOT_AT_BROKER;
+  if (forbids(world.stateOf(account), AccountActivity.FUND)) return AllocationRejectReason.ACCOUNT_RESTRICTED;
   const balance = (world.cash.get(account) ?? 0) + amountKobo;
   return Number.isSafeInteger(balance) ? undefined : AllocationRejectReason.AMOUNT_NOT_ACCEPTED;
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { TransactionType } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import {
   ApplicationRejectReason,
@@ -6,6 +7,7 @@ import {
   type DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import type { DirectSale } from '../clearing/direct-sales.ts';
+import type { Booked, TransactionsUnit } from '../clearing/transactions.ts';
 import type { World } from '../world.ts';
 import type {
   Allocation,
@@ -26,6 +28,12 @@ export interface HeldByBackOffice {
   readonly allocations: Map<string, Allocation>;
 }
 
+const withdrawalTypes = {
+  taken: TransactionType.WITHDRAWAL,
+  given_back: TransactionType.WITHDRAWAL_RETURN,
+  duty: TransactionType.FEE,
+} as const;
+
 /** The back office's part of a unit of work. */
 export class BackOfficeUnit {
   readonly reports: ApplicationEvent[] = [];
@@ -37,6 +45,7 @@ export class BackOfficeUnit {
   constructor(
     private readonly world: World,
     private readonly held: HeldByBackOffice,
+    private readonly transactions: TransactionsUnit,
   ) {}
 
   /** One of the applications loaded for the change, if it exists. */
@@ -143,20 +152,25 @@ export class BackOfficeUnit {
     };
     this.held.allocations.set(allocation.clientAllocationId, allocation);
     this.#allocations.push(allocation);
-    if (booked) this.#enter(allocation.account, allocation.amountKobo, allocation.clientAllocationId);
+    if (booked) {
+      const { account, amountKobo, clientAllocationId } = allocation;
+      this.#enter(account, amountKobo, { type: TransactionType.ALLOCATION, clientAllocationId });
+    }
     return allocation;
   }
 
   /** Sets an account's balance by a cash entry. */
   setCash(account: string, balanceKobo: number): void {
     const startKobo = Number(this.world.funds.startCashKobo);
-    this.#enter(account, balanceKobo - startKobo - (this.world.cash.get(account) ?? 0), '');
+    const changeKobo = balanceKobo - startKobo - (this.world.cash.get(account) ?? 0);
+    this.#enter(account, changeKobo, { type: TransactionType.ADJUSTMENT });
   }
 
   /** Takes a withdrawal's amount, gives it back, or takes its duty. */
-  bookWithdrawal({ account, amountKobo, dutyKobo }: Withdrawal, what: 'taken' | 'given_back' | 'duty'): void {
+  bookWithdrawal(withdrawal: Withdrawal, what: 'taken' | 'given_back' | 'duty'): void {
+    const { account, amountKobo, dutyKobo, clientWithdrawalId } = withdrawal;
     const changeKobo = { taken: -amountKobo, given_back: amountKobo, duty: -dutyKobo }[what];
-    if (changeKobo !== 0) this.#enter(account, changeKobo, '');
+    if (changeKobo !== 0) this.#enter(account, changeKobo, { type: withdrawalTypes[what], clientWithdrawalId });
   }
 
   /** Pays the proceeds of sales that have settled directly to the customers' banks. */
@@ -164,7 +178,7 @@ export class BackOfficeUnit {
     for (const { account, kobo } of sales) {
       // Money that is too much to be counted exactly stays.
       const isCounted = Number.isSafeInteger((this.world.cash.get(account) ?? 0) - Number(kobo));
-      if (isCounted) this.#enter(account, -Number(kobo), '');
+      if (isCounted) this.#enter(account, -Number(kobo), { type: TransactionType.WITHDRAWAL });
     }
   }
 
@@ -180,18 +194,19 @@ export class BackOfficeUnit {
     ];
   }
 
-  #enter(account: string, amountKobo: number, clientAllocationId: string): void {
+  #enter(account: string, amountKobo: number, about: Omit<Booked, 'amountKobo'>): void {
     this.world.lastCashEntry += 1;
     const balanceKobo = (this.world.cash.get(account) ?? 0) + amountKobo;
     if (!Number.isSafeInteger(balanceKobo)) throw new Error('An account has more money than can be counted exactly');
     this.world.cash.set(account, balanceKobo);
+    this.transactions.book(account, { ...about, amountKobo: BigInt(amountKobo) });
     const number = this.world.lastCashEntry;
     this.#entries.push({
       number,
       account,
       amountKobo,
       balanceKobo,
-      clientAllocationId,
+      clientAllocationId: about.clientAllocationId ?? '',
       atMs: this.world.clock.shownNow(),
     });
   }

@@ -1,3 +1,4 @@
+import { AccountActivity } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import {
   WithdrawalDestination,
@@ -6,6 +7,7 @@ import {
 } from '../../gen/marina/broker/v1/withdrawals_pb.ts';
 import { WithdrawalOutcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';
+import { forbids } from '../clearing/account-states.ts';
 import type { SubmissionResult } from '../model.ts';
 import { seededRandom } from '../random.ts';
 import type { UnitOfWork } from '../store/unit-of-work.ts';
@@ -138,6 +140,7 @@ function reasonToReject(
 ): WithdrawalRejectReason | undefined {
   const accountStatus = world.accounts.get(account) ?? AccountStatus.NOT_AT_BROKER;
   if (accountStatus === AccountStatus.NOT_AT_BROKER) return WithdrawalRejectReason.ACCOUNT_NOT_AT_BROKER;
+  if (forbids(world.stateOf(account), AccountActivity.WITHDRAW)) return WithdrawalRejectReason.ACCOUNT_RESTRICTED;
   if (!world.withdrawals.destinations.includes(destination)) return WithdrawalRejectReason.REJECTED_BY_BROKER;
   const neededKobo = BigInt(amountKobo) + dutyOn({ amountKobo, destination });
   const freeKobo = world.funds.withdrawableKobo(account, lagosDay(world.clock.now()));

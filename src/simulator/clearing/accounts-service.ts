@@ -1,6 +1,6 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import type { Accounts } from '../../gen/marina/broker/v1/accounts_pb.ts';
+import { type Accounts, TransactionType } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate } from '../../kit/clock.ts';
@@ -10,6 +10,7 @@ import { unrecorded } from '../wire/legs.ts';
 import { RpcError, type SimulatorHandlers, type unanswered, type WireCall } from '../wire/rpc.ts';
 import type { Wire } from '../wire/wire.ts';
 import type { World } from '../world.ts';
+import { statusMessage } from './account-states.ts';
 import type { ClearingNonsense } from './nonsense.ts';
 import type { Reads } from './reads.ts';
 import type { ClearingRecords } from './records.ts';
@@ -37,7 +38,7 @@ export function accountsService(context: AccountsContext): SimulatorHandlers<typ
     listTrades: (request, call) =>
       carry(context, call, [Call.LIST_TRADES, request.account], nonsense.trades, () => {
         const { after } = request;
-        const place = after && { executedAtMs: instant(after.executedAt), number: numberOf(after.id, 'TRD') };
+        const place = after && { atMs: instant(after.executedAt, 'executed_at'), number: numberOf(after.id, 'TRD') };
         return records.trades({ ...rangeOf(request), after: place });
       }),
     listContractNotes: (request, call) =>
@@ -46,6 +47,17 @@ export function accountsService(context: AccountsContext): SimulatorHandlers<typ
         check(after === undefined || isDate(after.tradeDate), 'after.trade_date');
         const place = after && { tradeDate: after.tradeDate, number: numberOf(after.ticket, 'CN') };
         return records.contractNotes({ ...rangeOf(request), after: place });
+      }),
+    getAccountStatus: ({ account }, call) =>
+      carry(context, call, [Call.GET_ACCOUNT_STATUS, account], nonsense.accountStatus, async () =>
+        statusMessage(account, world.stateOf(account), world.clock.shownNow()),
+      ),
+    listTransactions: (request, call) =>
+      carry(context, call, [Call.LIST_TRANSACTIONS, request.account], nonsense.transactions, () => {
+        const { after, type } = request;
+        check(type in TransactionType, 'type');
+        const place = after && { atMs: instant(after.bookedAt, 'booked_at'), number: numberOf(after.id, 'TXN') };
+        return records.transactions({ ...rangeOf(request), after: place, type });
       }),
     getMarket: (_, call) =>
       wire.carry(call, {
@@ -89,8 +101,8 @@ function pageSize(limit: number): number {
   return limit;
 }
 
-function instant(at: Timestamp | undefined): number {
-  check(at !== undefined, 'after.executed_at');
+function instant(at: Timestamp | undefined, name: string): number {
+  check(at !== undefined, `after.${name}`);
   return timestampMs(at);
 }
 

@@ -4,7 +4,8 @@ import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import type { SimulatorWriter } from '../store/writer.ts';
 import { check, isSide, positive, text, whole } from '../validation.ts';
 import type { SimulatorHandlers } from '../wire/rpc.ts';
-import type { World } from '../world.ts';
+import { maxAccounts, type World } from '../world.ts';
+import { restrictionsFrom } from './account-states.ts';
 import type { Reads } from './reads.ts';
 
 const maxTrades = 10_000;
@@ -17,7 +18,10 @@ export interface ClearingControlsContext {
   readonly reads: Reads;
 }
 
-type ClearingControls = Pick<SimulatorHandlers<typeof Controls>, 'setCash' | 'addTrades' | 'setMarket' | 'getReads'>;
+type ClearingControls = Pick<
+  SimulatorHandlers<typeof Controls>,
+  'setCash' | 'setAccountState' | 'addTrades' | 'setMarket' | 'getReads'
+>;
 
 /** The controls of the accounts' records, and of the session. */
 export function clearingControls({ world, writer, reads }: ClearingControlsContext): ClearingControls {
@@ -30,6 +34,13 @@ export function clearingControls({ world, writer, reads }: ClearingControlsConte
         unit.backOffice.setCash(account, Number(cashKobo));
         if (shares !== undefined) unit.clearing.setSharesElsewhere(account, shares);
       });
+      return {};
+    },
+    setAccountState: async ({ account, state, restrictions: given }) => {
+      text(account, 'account', 64);
+      const restrictions = restrictionsFrom(state, given, world.clock.now());
+      check(world.states.has(account) || world.states.size < maxAccounts, 'account');
+      await writer.run([], (unit) => unit.clearing.setState({ account, state, restrictions }));
       return {};
     },
     addTrades: async (request) => {

@@ -137,6 +137,11 @@ export class AccountFunds {
     return free > 0n ? free : 0n;
   }
 
+  /** Returns the shares of a stock that an account's waiting orders may sell. */
+  promisedShares(account: string, symbol: string): bigint {
+    return this.#accounts.get(account)?.promisedShares.get(symbol) ?? 0n;
+  }
+
   /** Whether an account owes money for trades that have settled. It cannot trade until money comes. */
   isInDebt(account: string, today: string): boolean {
     return this.settings !== undefined && this.#settledKobo(account, today) < 0n;

@@ -1,10 +1,12 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type {
+  GetAccountStatusResponseSchema,
   GetBalanceResponseSchema,
   GetMarketResponseSchema,
   ListContractNotesResponseSchema,
   ListPositionsResponseSchema,
   ListTradesResponseSchema,
+  ListTransactionsResponseSchema,
 } from '../../gen/marina/broker/v1/accounts_pb.ts';
 
 /** Well-formed answers about accounts that make no sense, which a caller must not believe. */
@@ -21,6 +23,13 @@ export const clearingNonsense = {
   trades: (): MessageInitShape<typeof ListTradesResponseSchema> => ({ account: 'NOBODYASKED', hasMore: true }),
   /** No contract notes, but more to follow. */
   contractNotes: (): MessageInitShape<typeof ListContractNotesResponseSchema> => ({
+    account: 'NOBODYASKED',
+    hasMore: true,
+  }),
+  /** A state that is none, of another account. */
+  accountStatus: (): MessageInitShape<typeof GetAccountStatusResponseSchema> => ({ account: 'NOBODYASKED' }),
+  /** No transactions, but more to follow. */
+  transactions: (): MessageInitShape<typeof ListTransactionsResponseSchema> => ({
     account: 'NOBODYASKED',
     hasMore: true,
   }),

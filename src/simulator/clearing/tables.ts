@@ -1,3 +1,9 @@
+import type {
+  AccountActivity,
+  AccountRestrictionCode,
+  AccountState,
+  TransactionType,
+} from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { bigWhole, SimulatorTable, tableDefinition } from '../store/table.ts';
 import type { Deal } from './deals.ts';
 
@@ -32,9 +38,75 @@ export const deals = new SimulatorTable<Deal>(
   },
 );
 
+/** One booking that changed an account's money. */
+export interface Transaction {
+  readonly number: number;
+  readonly account: string;
+  readonly type: TransactionType;
+  readonly amountKobo: bigint;
+  /** After it, without the money that every account begins with. */
+  readonly balanceKobo: bigint;
+  /** The number of its execution; 0: none. */
+  readonly deal: number;
+  /** Empty without an allocation. */
+  readonly clientAllocationId: string;
+  /** Empty without a withdrawal. */
+  readonly clientWithdrawalId: string;
+  /** The number of the transaction that it takes back; 0: none. */
+  readonly reverses: number;
+  /** Never earlier than the account's transaction before. */
+  readonly bookedAtMs: number;
+}
+
+export const transactions = new SimulatorTable<Transaction>(
+  'account_transactions',
+  {
+    number: 'BIGINT NOT NULL PRIMARY KEY',
+    account: 'VARCHAR(64) NOT NULL',
+    type: 'TINYINT NOT NULL',
+    amountKobo: bigWhole,
+    balanceKobo: bigWhole,
+    deal: 'BIGINT NOT NULL',
+    clientAllocationId: 'VARCHAR(64) NOT NULL',
+    clientWithdrawalId: 'VARCHAR(64) NOT NULL',
+    reverses: 'BIGINT NOT NULL',
+    bookedAtMs: 'BIGINT NOT NULL',
+  },
+  { keys: ['KEY by_account (account, number)', 'KEY by_time (account, booked_at_ms, number)'] },
+);
+
+/** The state of an account as a control has set it. */
+export interface SetState {
+  readonly account: string;
+  readonly state: AccountState;
+  readonly restrictions: readonly Restriction[];
+}
+
+export interface Restriction {
+  readonly code: AccountRestrictionCode;
+  readonly forbids: readonly AccountActivity[];
+  readonly sinceMs: number;
+}
+
+export const accountStates = new SimulatorTable<SetState>(
+  'account_states',
+  {
+    account: 'VARCHAR(64) NOT NULL PRIMARY KEY',
+    state: 'TINYINT NOT NULL',
+    restrictions: {
+      type: 'TEXT NOT NULL',
+      toColumn: (restrictions) => JSON.stringify(restrictions),
+      fromColumn: (stored) => JSON.parse(String(stored)) as Restriction[],
+    },
+  },
+  { changing: ['state', 'restrictions'] },
+);
+
 /** Creates clearing's tables if they are missing. */
 export const clearingTables = [
   deals.definition,
+  transactions.definition,
+  accountStates.definition,
   tableDefinition('holdings', [
     'account VARCHAR(64) NOT NULL',
     'symbol VARCHAR(32) NOT NULL',

@@ -1,11 +1,13 @@
 import mysql from 'mysql2/promise';
+import { TransactionType } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';
 import type { Order } from '../model.ts';
 import type { World } from '../world.ts';
 import { type Deal, type DealTerms, toDeal } from './deals.ts';
 import { DirectSalesUnit } from './direct-sales-unit.ts';
-import { deals } from './tables.ts';
+import { accountStates, deals, type SetState } from './tables.ts';
+import type { TransactionsUnit } from './transactions.ts';
 
 /** The exchange's highest price, in kobo. */
 const highestPriceKobo = 10_000_000_000;
@@ -17,8 +19,12 @@ export class ClearingUnit {
   readonly #settled = new Map<string, string>();
   readonly #elsewhere = new Map<string, number>();
   readonly directSales: DirectSalesUnit;
+  readonly #states = new Map<string, SetState>();
 
-  constructor(private readonly world: World) {
+  constructor(
+    private readonly world: World,
+    private readonly transactions: TransactionsUnit,
+  ) {
     this.directSales = new DirectSalesUnit(world);
   }
 
@@ -32,9 +38,16 @@ export class ClearingUnit {
     this.#deals.push(deal);
     this.world.funds.book(deal);
     this.directSales.book(deal);
+    this.#enter(deal);
     if (order === undefined) return;
     order.tradedKobo = (isSameDay ? order.tradedKobo : 0n) + deal.amountKobo;
     order.tradedOn = deal.tradeDate;
+  }
+
+  /** Sets what an account may do. */
+  setState(state: SetState): void {
+    this.#states.set(state.account, state);
+    this.world.states.set(state.account, state);
   }
 
   /** Settles on a day all later settlements of an account, or of all accounts by an empty name. */
@@ -61,7 +74,19 @@ export class ClearingUnit {
       ...statements,
       ...elsewhere,
       ...this.directSales.statements(),
+      ...accountStates.save(this.#states.values()),
     ];
+  }
+
+  /** Books the amount of an execution, and right with it its charges. */
+  #enter({ account, side, number, amountKobo, considerationKobo, executedAtMs }: Deal): void {
+    const about = { deal: number, happenedAtMs: executedAtMs };
+    const isBuy = side === Side.BUY;
+    const amount = isBuy ? -amountKobo : amountKobo;
+    const whole = isBuy ? -considerationKobo : considerationKobo;
+    const type = isBuy ? TransactionType.BUY : TransactionType.SALE;
+    this.transactions.book(account, { ...about, type, amountKobo: amount });
+    this.transactions.book(account, { ...about, type: TransactionType.CHARGE, amountKobo: whole - amount });
   }
 }
 

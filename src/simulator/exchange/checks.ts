@@ -6,6 +6,8 @@ import type { InstrumentState, OrderRequest } from '../model.ts';
 interface Checked {
   readonly submission: OrderRequest;
   readonly account: AccountStatus;
+  /** The reason why a restriction of the account forbids the order; undefined: none does. */
+  readonly forbidden: RejectReason | undefined;
   readonly instrument: InstrumentState | undefined;
   /** The exchange's phase. Magic symbols trade in any phase. */
   readonly phase: Phase;
@@ -16,7 +18,12 @@ interface Checked {
 /** The reasons to reject an order, in the order of the checks. */
 const checks: readonly (readonly [RejectReason, (checked: Checked) => boolean])[] = [
   [RejectReason.ACCOUNT_NOT_AT_BROKER, ({ account }) => account === AccountStatus.NOT_AT_BROKER],
-  [RejectReason.SETTLEMENT_LOCKOUT, ({ account }) => account === AccountStatus.SETTLEMENT_LOCKOUT],
+  [
+    RejectReason.SETTLEMENT_LOCKOUT,
+    ({ account, forbidden }) =>
+      account === AccountStatus.SETTLEMENT_LOCKOUT || forbidden === RejectReason.SETTLEMENT_LOCKOUT,
+  ],
+  [RejectReason.REJECTED_BY_EXCHANGE, ({ forbidden }) => forbidden === RejectReason.REJECTED_BY_EXCHANGE],
   [RejectReason.UNKNOWN_SYMBOL, ({ instrument }) => instrument === undefined],
   [RejectReason.MARKET_CLOSED, ({ phase }) => phase === 'closed' || phase === 'halted'],
   [RejectReason.SYMBOL_NOT_TRADABLE, ({ instrument }) => instrument?.halted === true],

@@ -1,6 +1,7 @@
 import { RejectReason, ReportKind, Side, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay } from '../../kit/clock.ts';
+import { orderForbidden } from '../clearing/account-states.ts';
 import { type Behaviour, magicOf } from '../magic.ts';
 import { listingOf } from '../market/instruments.ts';
 import type { EngineEvents } from '../market/matching-engine.ts';
@@ -119,11 +120,12 @@ function rejection(
     return instrument === undefined && submission.priceKobo === null ? RejectReason.UNKNOWN_SYMBOL : undefined;
   }
   const account = world.accountStatus(submission.account);
+  const forbidden = orderForbidden(world.stateOf(submission.account), submission.side);
   const magic = magicOf(submission.symbol);
   const phase = magic === undefined ? world.venue.session(world.clock.now()).phase : 'continuous';
   const hasRoom = magic !== undefined || world.engine.hasRoom(submission);
   return (
-    reasonToReject({ submission, account, instrument, phase, hasRoom }) ??
+    reasonToReject({ submission, account, forbidden, instrument, phase, hasRoom }) ??
     (magic === undefined
       ? world.funds.shortfall(submission, instrument?.upperKobo ?? 0, lagosDay(world.clock.now()))
       : magicRejection(magic))

@@ -43,7 +43,7 @@ export function ordersService(context: OrdersContext): SimulatorHandlers<typeof 
   const { world, wire, nonsense } = context;
   return {
     getCapabilities: async () => ({
-      honoursNotAfter: world.honoursNotAfter,
+      ...world.capabilities,
       withdrawalDestinations: [...world.withdrawals.destinations],
     }),
     getTradingContext: (request, call) =>

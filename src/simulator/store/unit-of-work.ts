@@ -2,9 +2,10 @@ import mysql from 'mysql2/promise';
 import { type AccountStatus, RejectReason, type ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { BackOfficeUnit, type HeldByBackOffice } from '../back-office/unit.ts';
 import { type HeldWithdrawals, WithdrawalsUnit } from '../back-office/withdrawals-unit.ts';
+import { TransactionsUnit } from '../clearing/transactions.ts';
 import { ClearingUnit } from '../clearing/unit.ts';
 import type { InstrumentState, Order, OrderReport, OrderRequest, ReceivedCall } from '../model.ts';
-import type { World } from '../world.ts';
+import { type Capabilities, capabilityNames, type World } from '../world.ts';
 import { accounts, instruments, messages, orders, refusals, reports, settings } from './tables.ts';
 
 /** The broker's objects for a change. */
@@ -21,6 +22,8 @@ export class UnitOfWork {
   readonly backOffice: BackOfficeUnit;
   readonly withdrawals: WithdrawalsUnit;
   readonly clearing: ClearingUnit;
+  /** The bookings on accounts. */
+  readonly transactions: TransactionsUnit;
   readonly #messages = new Map<number, ReceivedCall>();
   readonly #accounts = new Map<string, AccountStatus>();
   readonly #instruments = new Set<string>();
@@ -32,9 +35,10 @@ export class UnitOfWork {
     readonly world: World,
     private readonly held: Held,
   ) {
-    this.backOffice = new BackOfficeUnit(world, held);
+    this.transactions = new TransactionsUnit(world);
+    this.backOffice = new BackOfficeUnit(world, held, this.transactions);
     this.withdrawals = new WithdrawalsUnit(world, held);
-    this.clearing = new ClearingUnit(world);
+    this.clearing = new ClearingUnit(world, this.transactions);
   }
 
   /** One of the orders loaded for the change, if it exists. */
@@ -135,9 +139,12 @@ export class UnitOfWork {
     this.#settings.set('clock_offset_ms', this.world.clock.offsetMs);
   }
 
-  setHonoursNotAfter(honours: boolean): void {
-    this.world.honoursNotAfter = honours;
-    this.#settings.set('honours_not_after', honours ? 1 : 0);
+  /** Changes some of the capabilities. */
+  setCapabilities(changed: Partial<Capabilities>): void {
+    Object.assign(this.world.capabilities, changed);
+    for (const [name, settingName] of capabilityNames) {
+      this.#settings.set(settingName, this.world.capabilities[name] ? 1 : 0);
+    }
   }
 
   statements(): string[] {
@@ -157,6 +164,7 @@ export class UnitOfWork {
       ...this.backOffice.statements(),
       ...this.withdrawals.statements(),
       ...this.clearing.statements(),
+      ...this.transactions.statements(),
     ];
   }
 }

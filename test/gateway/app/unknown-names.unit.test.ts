@@ -4,9 +4,14 @@ import { create } from '@bufbuild/protobuf';
 import { compileEncoder } from '../../../src/gateway/edge/json/encoder.ts';
 import { parse } from '../../../src/gateway/edge/limits/counter-store.ts';
 import { bucketFrom } from '../../../src/gateway/edge/limits/shared-buckets.ts';
-import { toContractNoteMessage, toTradeMessage } from '../../../src/gateway/trading/accounts/handlers.ts';
+import {
+  toContractNoteMessage,
+  toStatusMessage,
+  toTradeMessage,
+  toTransactionMessage,
+} from '../../../src/gateway/trading/accounts/handlers.ts';
 import { allocationStates, countedKobo as valueOfAllocation } from '../../../src/gateway/trading/allocations/rules.ts';
-import { isTradesPage } from '../../../src/gateway/trading/broker/records.ts';
+import { isAccountStatus, isTradesPage, isTransactionsPage } from '../../../src/gateway/trading/broker/records.ts';
 import {
   applyReport,
   countedKobo,
@@ -15,9 +20,23 @@ import {
   orderStates,
 } from '../../../src/gateway/trading/orders/rules.ts';
 import { isUnsettled } from '../../../src/gateway/trading/submission/rules.ts';
-import { ContractNoteSchema, ListTradesResponseSchema } from '../../../src/gen/marina/broker/v1/accounts_pb.ts';
+import {
+  AccountActivity,
+  type AccountRestrictionCode,
+  type AccountState,
+  ContractNoteSchema,
+  GetAccountStatusResponseSchema,
+  ListTradesResponseSchema,
+  ListTransactionsResponseSchema,
+  TransactionType,
+} from '../../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind, ReportSchema, Side } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
-import { TradeSchema, TradeSide } from '../../../src/gen/marina/gateway/v1/accounts_pb.ts';
+import {
+  AccountStatusSchema,
+  AccountTransactionSchema,
+  TradeSchema,
+  TradeSide,
+} from '../../../src/gen/marina/gateway/v1/accounts_pb.ts';
 import { OrderState, OrderStateSchema } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { type EnumName, enumWords, logUnknownNames, translateEnum } from '../../../src/kit/enums.ts';
 import { createLogger } from '../../../src/kit/log.ts';
@@ -94,6 +113,37 @@ describe("a later broker's numbers", () => {
     const sideless = { ...trade, side: Side.UNSPECIFIED };
     const none = create(ListTradesResponseSchema, { account: 'A1', inRange: 1, trades: [sideless] });
     assert.equal(isTradesPage(none, range), false, 'no side at all makes no sense');
+  });
+
+  it('numbers of a type of transaction are shown as unspecified, and the page is believed', () => {
+    const transaction = {
+      id: 'T-1',
+      type: 99 as TransactionType,
+      amountKobo: 1n,
+      bookedAt: { seconds: 1_795_194_753n },
+    };
+    const page = create(ListTransactionsResponseSchema, { account: 'A1', inRange: 1, transactions: [transaction] });
+    const range = { account: 'A1', from: '2026-01-01', to: '2026-12-31', after: undefined, limit: 25 };
+    assert.equal(isTransactionsPage(page, { ...range, type: TransactionType.UNSPECIFIED }), true);
+    const [first] = page.transactions;
+    assert.ok(first !== undefined);
+    const shown = JSON.parse(compileEncoder(AccountTransactionSchema)(toTransactionMessage('A1', first)));
+    assert.equal(shown.type, 'unspecified');
+  });
+
+  it('numbers of an account status are shown as unspecified beside those that are known', () => {
+    const restriction = { code: 99 as AccountRestrictionCode, forbids: [AccountActivity.BUY, 99 as AccountActivity] };
+    const answer = create(GetAccountStatusResponseSchema, {
+      account: 'A1',
+      state: 99 as AccountState,
+      restrictions: [restriction],
+    });
+    assert.equal(isAccountStatus(answer, 'A1'), true);
+    const shown = JSON.parse(compileEncoder(AccountStatusSchema)(toStatusMessage(answer)));
+    assert.deepEqual(
+      [shown.state, shown.restrictions],
+      ['unspecified', [{ code: 'unspecified', forbids: ['buy', 'unspecified'], since: null }]],
+    );
   });
 
   it('numbers of a report keep the state, and the next report is applied', () => {

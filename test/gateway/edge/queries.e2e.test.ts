@@ -62,7 +62,7 @@ interface BadQuery {
 const badValues: readonly BadQuery[] = [
   ...lists.flatMap((operation) => badLimits.map((value) => ({ operation, param: 'limit', value }))),
   ...lists.flatMap((operation) => badCursors.map((value) => ({ operation, param: 'cursor', value }))),
-  ...(['listTrades', 'listContractNotes'] as const).flatMap((operation) =>
+  ...(['listTrades', 'listContractNotes', 'listAccountTransactions'] as const).flatMap((operation) =>
     ['from', 'to'].flatMap((param) => badDays.map((value) => ({ operation, param, value }))),
   ),
   ...Object.entries(badFilters).flatMap(([param, values]) =>

@@ -10,7 +10,7 @@ const rows = 5;
 
 /** These are tested elsewhere: what the broker lists, requests (each page is one more), and what has one row or none here. */
 const others = new Set([
-  ...['positions', 'contract-notes'].map((name) => `/v1/accounts/{account}/${name}`),
+  ...['positions', 'contract-notes', 'transactions'].map((name) => `/v1/accounts/{account}/${name}`),
   ...['/v1/market/calendar', '/v1/instruments', '/v1/sandbox/requests', '/v1/sandbox/webhook/deliveries'],
   ...['applications', 'allocations'].map((kind) => `/v1/${kind}/{id}/events`),
 ]);

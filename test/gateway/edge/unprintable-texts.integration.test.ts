@@ -112,6 +112,8 @@ describe('a broker whose texts are not printable', () => {
       ['listPositions', `/v1/accounts/${account}/positions`],
       ['listTrades', `/v1/accounts/${account}/trades`],
       ['listContractNotes', `/v1/accounts/${account}/contract-notes`],
+      ['getAccountStatus', `/v1/accounts/${account}/status`],
+      ['listTransactions', `/v1/accounts/${account}/transactions`],
       ['listStates', '/v1/reference/states'],
       ['listLgas', '/v1/reference/states/LAGOS/lgas'],
       ['listInstruments', '/v1/instruments'],

@@ -188,6 +188,20 @@ const { method: accounts } = Accounts;
 /** The reads of the broker's records and lists, and the accounts they are about. */
 const recordTable = {
   listAccounts: { method: 'GET', path: () => '/v1/accounts', rpc: accounts.listAccounts, scope: Scope.READ },
+  getAccount: {
+    method: 'GET',
+    path: (account) => `/v1/accounts/${account}`,
+    rpc: accounts.getAccount,
+    scope: Scope.READ,
+    names: ['account', 'NOBODYS'],
+  },
+  getAccountStatus: {
+    method: 'GET',
+    path: (account) => `/v1/accounts/${account}/status`,
+    rpc: accounts.getAccountStatus,
+    scope: Scope.READ,
+    names: ['account', 'NOBODYS'],
+  },
   getBalance: {
     method: 'GET',
     path: (account) => `/v1/accounts/${account}/balance`,
@@ -213,6 +227,13 @@ const recordTable = {
     method: 'GET',
     path: (account) => `/v1/accounts/${account}/contract-notes`,
     rpc: accounts.listContractNotes,
+    scope: Scope.READ,
+    names: ['account', 'NOBODYS'],
+  },
+  listAccountTransactions: {
+    method: 'GET',
+    path: (account) => `/v1/accounts/${account}/transactions`,
+    rpc: accounts.listAccountTransactions,
     scope: Scope.READ,
     names: ['account', 'NOBODYS'],
   },
@@ -309,6 +330,20 @@ const sandboxTable = {
     scope: Scope.APPLY,
     takesBody: true,
     names: ['id', nobodysApplication],
+  },
+  setAccountState: {
+    method: 'POST',
+    path: () => '/v1/sandbox/accounts/state',
+    rpc: sandbox.setAccountState,
+    scope: Scope.FUND,
+    takesBody: true,
+  },
+  settleTrades: {
+    method: 'POST',
+    path: () => '/v1/sandbox/settlement',
+    rpc: sandbox.settleTrades,
+    scope: Scope.FUND,
+    takesBody: true,
   },
   setFunds: {
     method: 'POST',
@@ -428,6 +463,8 @@ const sandboxBodies: Readonly<Record<keyof typeof sandboxTable, (account: string
   repeatReport: () => ({}),
   decideApplication: () => ({ outcome: 'open' }),
   forceDocument: () => ({ outcome: 'refused' }),
+  setAccountState: (account) => ({ account, state: 'active' }),
+  settleTrades: (account) => ({ account }),
   setFunds: (account) => ({ account, cash_kobo: 1_000 }),
   forceAllocation: (account) => ({ account, outcome: 'booked' }),
   injectFault: (account) => ({ call: 'submit_order', fault: 'hang', account }),

@@ -6,6 +6,58 @@ from __future__ import annotations
 from typing import List, Literal, NamedTuple, Optional, Tuple, TypedDict, Union
 
 
+# What can be forbidden to an account. The list can grow.
+#
+# - `buy`: To buy.
+# - `sell`: To sell.
+# - `fund`: To get money by an allocation.
+# - `withdraw`: To withdraw money.
+#
+# The list can grow: accept a value you do not know.
+AccountActivity = Union[Literal["buy", "sell", "fund", "withdraw"], str]
+
+
+# Why an account is restricted. The list can grow.
+#
+# - `broker_hold`: The broker holds it: ask the broker.
+# - `regulator`: A regulator or a court demands it.
+# - `kyc_expired`: The customer's documents have expired, and the broker needs new ones.
+# - `settlement_lockout`: It owes money for trades that have settled. Money on the account ends it.
+# - `deceased`: The customer is deceased.
+# - `other`: Any other reason.
+#
+# The list can grow: accept a value you do not know.
+AccountRestrictionCode = Union[Literal["broker_hold", "regulator", "kyc_expired", "settlement_lockout", "deceased", "other"], str]
+
+
+# The state of an account. The list can grow.
+#
+# - `active`: Nothing is forbidden.
+# - `restricted`: At least one restriction forbids something.
+# - `closed`: It is closed for good, and everything is forbidden.
+#
+# The list can grow: accept a value you do not know.
+AccountState = Union[Literal["active", "restricted", "closed"], str]
+
+
+# Why the money of an account changed. The list can grow.
+#
+# - `buy`: Shares were bought: the amount of the trade without charges.
+# - `sale`: Shares were sold: the amount of the trade without charges.
+# - `charge`: The charges of a trade, booked right after it.
+# - `allocation`: An allocation was booked.
+# - `withdrawal`: Money was withdrawn.
+# - `withdrawal_return`: A withdrawal came back.
+# - `dividend`: A company paid a dividend.
+# - `withholding_tax`: Tax was withheld from a dividend.
+# - `fee`: A fee that belongs to no trade.
+# - `reversal`: An earlier transaction was taken back: `reverses` has its id.
+# - `adjustment`: The broker corrected the money, for a reason that no other type has.
+#
+# The list can grow: accept a value you do not know.
+AccountTransactionType = Union[Literal["buy", "sale", "charge", "allocation", "withdrawal", "withdrawal_return", "dividend", "withholding_tax", "fee", "reversal", "adjustment"], str]
+
+
 # Why the broker rejected an allocation. The list can grow.
 #
 # - `account_not_at_broker`: The broker does not have the account.
@@ -310,6 +362,73 @@ class Account(TypedDict):
     """Since when the partner can trade for it, UTC, to the second."""
 
 
+class AccountRestriction(TypedDict):
+    """One restriction of an account."""
+
+    code: AccountRestrictionCode
+    """Why it is restricted."""
+    forbids: List[AccountActivity]
+    """What it forbids: at least one activity."""
+    since: Optional[str]
+    """Since when it is in force, UTC, to the second; null when the broker does not say."""
+
+
+class AccountStatus(TypedDict):
+    """What an account may do, as the broker reports it."""
+
+    object: Literal["account_status"]
+    """The kind of this object."""
+    account: str
+    """The account's code, upper-case."""
+    state: AccountState
+    """Its state."""
+    restrictions: List[AccountRestriction]
+    """Its restrictions: none of an active account."""
+    chn: Optional[str]
+    """The investor's number at the clearing house; null when the broker does not say."""
+    as_of: Optional[str]
+    """The time for which this holds, UTC, to the second; null when the broker does not say."""
+
+
+class AccountTransaction(TypedDict):
+    """One booking that changed the money of an account."""
+
+    object: Literal["account_transaction"]
+    """The kind of this object."""
+    id: str
+    """The broker's id of the transaction."""
+    account: str
+    """The account's code, upper-case."""
+    type: AccountTransactionType
+    """Why the money changed."""
+    amount_kobo: int
+    """By how much the money changed, in kobo: positive is money in."""
+    balance_kobo: int
+    """The money booked after it, in kobo; can be negative."""
+    symbol: Optional[str]
+    """The stock's symbol, upper-case; null when it is about none."""
+    quantity: Optional[int]
+    """How many shares came in, negative when they went out; null when none moved."""
+    order: Optional[str]
+    """The id of the order that traded; null when there is none, or when it was not placed through the gateway."""
+    trade: Optional[str]
+    """The broker's id of the trade, of a trade and its charges; null when there is none."""
+    contract_note: Optional[str]
+    """The ticket of the trade's contract note; null while there is none."""
+    allocation: Optional[str]
+    """The id of the allocation; null when it is about none of the gateway's."""
+    withdrawal: Optional[str]
+    """The id of the withdrawal; null when it is about none of the gateway's."""
+    reverses: Optional[str]
+    """The id of the transaction that this one takes back; null when it takes back none."""
+    date: str
+    """The day it was booked, in Lagos: YYYY-MM-DD."""
+    settlement_date: Optional[str]
+    """The day on which the money settles or has settled, in Lagos: YYYY-MM-DD; null when the broker does not say."""
+    booked_at: str
+    """When it was booked, UTC, to the second."""
+
+
 class Allocation(TypedDict):
     """One movement of money from the wallet to an account."""
 
@@ -385,11 +504,23 @@ class Balance(TypedDict):
     currency: str
     """Always `NGN`."""
     opening_kobo: int
-    """The money that was there when the day began, in kobo; can be negative."""
+    """The money booked when the day began, settled or not, in kobo; can be negative."""
     pending_debits_kobo: int
     """The money still to be paid, in kobo; never negative. A broker may count what waiting orders may cost."""
     available_kobo: int
     """The money that can be used now, in kobo; negative when the account owes money."""
+    settled_kobo: Optional[int]
+    """The settled part of the money booked, in kobo; can be negative; null when the broker does not say."""
+    unsettled_kobo: Optional[int]
+    """The part of the money booked that settles later, in kobo; negative when more was bought than sold; null when the broker
+    does not say. Together with `settled_kobo` it is the money booked.
+    """
+    withdrawable_kobo: Optional[int]
+    """The money that can be withdrawn now, in kobo: never negative, and never more than `settled_kobo`; null when the broker
+    does not say.
+    """
+    as_of: Optional[str]
+    """The time for which these figures hold, UTC, to the second; null when the broker does not say."""
 
 
 class ContractNote(TypedDict):
@@ -594,6 +725,19 @@ class Lga(TypedDict):
     """Its code, upper-case, unique over all states."""
     name: str
     """Its name."""
+
+
+class ListAccountTransactionsResponse(TypedDict):
+    """A page of transactions."""
+
+    object: Literal["list"]
+    """The kind of this object."""
+    has_more: bool
+    """More follow this page."""
+    next_cursor: Optional[str]
+    """The value to pass as `cursor` for the next page; null when there is none."""
+    data: List[AccountTransaction]
+    """The transactions, newest booking first."""
 
 
 class ListAccountsResponse(TypedDict):
@@ -1065,6 +1209,12 @@ class Position(TypedDict):
     """The price of one share now, in kobo."""
     market_value_kobo: int
     """The quantity times the price, in kobo."""
+    settled_quantity: Optional[int]
+    """How many shares are settled; null when the broker does not say. More than `quantity` when shares were sold whose sale is
+    not settled.
+    """
+    available_quantity: Optional[int]
+    """How many shares can be sold now, at most `quantity`; null when the broker does not say."""
 
 
 class RequestBounds(TypedDict):
@@ -1120,6 +1270,21 @@ class RequestRecord(TypedDict):
     """The answer's body, as JSON; null when it is not kept. A body of more than 4,096 bytes is cut, and ends with `…`."""
 
 
+class SandboxAccountState(TypedDict):
+    """What an account may do."""
+
+    object: Literal["sandbox_account_state"]
+    """The kind of this object."""
+    account: str
+    """The account's code, upper-case."""
+    state: AccountState
+    """Its state."""
+    code: Optional[AccountRestrictionCode]
+    """Why it is restricted; null when it is not."""
+    forbids: List[AccountActivity]
+    """What the restriction forbids; empty when it is not restricted."""
+
+
 class SandboxClock(TypedDict):
     """The sandbox's time."""
 
@@ -1146,6 +1311,15 @@ class SandboxFunds(TypedDict):
     """How many shares of each stock it can sell that its positions do not show; null when the request left that as it
     was.
     """
+
+
+class SandboxSettlement(TypedDict):
+    """The trades of an account are settled."""
+
+    object: Literal["sandbox_settlement"]
+    """The kind of this object."""
+    account: str
+    """The account's code, upper-case."""
 
 
 class State(TypedDict):
@@ -1193,6 +1367,10 @@ class Trade(TypedDict):
     """The day it was executed, in Lagos: YYYY-MM-DD."""
     executed_at: str
     """When it was executed, UTC, to the second."""
+    settlement_date: Optional[str]
+    """The day on which it settles or has settled, in Lagos: YYYY-MM-DD; null when the broker does not say."""
+    settled: Optional[bool]
+    """Whether it is settled; null when the broker does not say."""
 
 
 class WalletTotals(TypedDict):
@@ -1357,6 +1535,12 @@ LIST_DOCUMENTS = Operation("list_documents", "GET", "/v1/applications/{id}/docum
 LIST_ACCOUNTS = Operation("list_accounts", "GET", "/v1/accounts", (), ("limit", "cursor",), "none", False)
 
 
+GET_ACCOUNT = Operation("get_account", "GET", "/v1/accounts/{account}", ("account",), (), "none", False)
+
+
+GET_ACCOUNT_STATUS = Operation("get_account_status", "GET", "/v1/accounts/{account}/status", ("account",), (), "none", False)
+
+
 GET_BALANCE = Operation("get_balance", "GET", "/v1/accounts/{account}/balance", ("account",), (), "none", False)
 
 
@@ -1367,6 +1551,9 @@ LIST_TRADES = Operation("list_trades", "GET", "/v1/accounts/{account}/trades", (
 
 
 LIST_CONTRACT_NOTES = Operation("list_contract_notes", "GET", "/v1/accounts/{account}/contract-notes", ("account",), ("from", "to", "limit", "cursor",), "none", False)
+
+
+LIST_ACCOUNT_TRANSACTIONS = Operation("list_account_transactions", "GET", "/v1/accounts/{account}/transactions", ("account",), ("from", "to", "type", "limit", "cursor",), "none", False)
 
 
 LIST_STATES = Operation("list_states", "GET", "/v1/reference/states", (), (), "none", False)
@@ -1436,6 +1623,12 @@ FORCE_ALLOCATION = Operation("force_allocation", "POST", "/v1/sandbox/allocation
 
 
 SET_FUNDS = Operation("set_funds", "POST", "/v1/sandbox/funds", (), (), "json", False)
+
+
+SET_ACCOUNT_STATE = Operation("set_account_state", "POST", "/v1/sandbox/accounts/state", (), (), "json", False)
+
+
+SETTLE_TRADES = Operation("settle_trades", "POST", "/v1/sandbox/settlement", (), (), "json", False)
 
 
 INJECT_FAULT = Operation("inject_fault", "POST", "/v1/sandbox/faults", (), (), "json", False)

@@ -8,6 +8,8 @@ from typing import Any, Dict, Literal, Optional, Sequence
 from .pages import Pages
 from .contract import (
     Account,
+    AccountStatus,
+    AccountTransaction,
     Allocation,
     Application,
     Balance,
@@ -29,6 +31,8 @@ from .contract import (
     FORCE_ALLOCATION,
     FORCE_DOCUMENT,
     FORCE_ORDER,
+    GET_ACCOUNT,
+    GET_ACCOUNT_STATUS,
     GET_ALLOCATION,
     GET_APPLICATION,
     GET_BALANCE,
@@ -44,6 +48,7 @@ from .contract import (
     Instrument,
     Key,
     LIST_ACCOUNTS,
+    LIST_ACCOUNT_TRANSACTIONS,
     LIST_ALLOCATIONS,
     LIST_ALLOCATION_EVENTS,
     LIST_APPLICATIONS,
@@ -65,6 +70,7 @@ from .contract import (
     LIST_TRANSFERS,
     LIST_WEBHOOK_DELIVERIES,
     Lga,
+    ListAccountTransactionsResponse,
     ListAccountsResponse,
     ListAllocationsResponse,
     ListApplicationsResponse,
@@ -99,9 +105,13 @@ from .contract import (
     RequestRecord,
     SEND_DOCUMENT,
     SEND_WEBHOOK_TEST,
+    SETTLE_TRADES,
+    SET_ACCOUNT_STATE,
     SET_FUNDS,
+    SandboxAccountState,
     SandboxClock,
     SandboxFunds,
+    SandboxSettlement,
     State,
     Trade,
     WalletTotals,
@@ -607,6 +617,38 @@ class Operations:
         """
         return self._list(LIST_ACCOUNTS, {"limit": limit, "cursor": cursor}, deadline)
 
+    def get_account(
+        self,
+        *,
+        account: str,
+        deadline: Optional[float] = None,
+    ) -> Account:
+        """Returns one account the partner can trade for, as it is in the list.
+
+        Errors: `account_not_found`.
+
+        Needs a key with the scope `read`.
+
+        account: The account's code. Case does not matter.
+        """
+        return self._call(GET_ACCOUNT, {"account": account}, None, deadline)
+
+    def get_account_status(
+        self,
+        *,
+        account: str,
+        deadline: Optional[float] = None,
+    ) -> AccountStatus:
+        """Returns what an account may do, as the broker reports it.
+
+        Errors: `account_not_found`; `feature_not_enabled` when the broker does not offer this.
+
+        Needs a key with the scope `read`.
+
+        account: The account's code. Case does not matter.
+        """
+        return self._call(GET_ACCOUNT_STATUS, {"account": account}, None, deadline)
+
     def get_balance(
         self,
         *,
@@ -696,6 +738,38 @@ class Operations:
         cursor: The `next_cursor` of the previous page, unchanged.
         """
         return self._list(LIST_CONTRACT_NOTES, {"account": account, "from": from_, "to": to, "limit": limit, "cursor": cursor}, deadline)
+
+    def list_account_transactions(
+        self,
+        *,
+        account: str,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+        type: Optional[Literal["buy", "sale", "charge", "allocation", "withdrawal", "withdrawal_return", "dividend", "withholding_tax", "fee", "reversal", "adjustment"]] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Pages[ListAccountTransactionsResponse, AccountTransaction]:
+        """Lists the bookings that changed the money of an account from one day to another, newest first.
+
+        They add up: of two neighbours in the list without `type`, the newer one's `balance_kobo` less its `amount_kobo` is the
+        older one's `balance_kobo`. `opening_kobo` of today's balance plus today's amounts is the newest `balance_kobo`.
+
+        Errors: `account_not_found`; `feature_not_enabled` when the broker does not offer this; `invalid_request` with `param`
+        `from` when it is no date, is after `to`, or when there are more than 1,000 records in the range, with `to` when it is no
+        date or after today, and with `cursor` when the cursor was not issued for this list, this range and this type. A page goes
+        on right after the records seen, however many are new, in the range its first page had.
+
+        Needs a key with the scope `read`.
+
+        account: The account's code. Case does not matter.
+        from_: The first day of booking, YYYY-MM-DD, in Lagos; 30 days before `to` when absent. Not after `to`.
+        to: The last day of booking, YYYY-MM-DD, in Lagos; today when absent. Not after today.
+        type: Only transactions of this type; all when absent.
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(LIST_ACCOUNT_TRANSACTIONS, {"account": account, "from": from_, "to": to, "type": type, "limit": limit, "cursor": cursor}, deadline)
 
     def list_states(
         self,
@@ -1157,6 +1231,46 @@ class Operations:
         shares_elsewhere: How many shares of each stock it can sell that its positions do not show; as before when absent.
         """
         return self._call(SET_FUNDS, {"account": account, "cash_kobo": cash_kobo, "shares_elsewhere": shares_elsewhere}, None, deadline)
+
+    def set_account_state(
+        self,
+        *,
+        account: str,
+        state: Literal["restricted", "active", "closed"],
+        code: Optional[Literal["broker_hold", "regulator", "kyc_expired", "settlement_lockout", "deceased", "other"]] = None,
+        forbids: Optional[Sequence[Literal["buy", "sell", "fund", "withdraw"]]] = None,
+        deadline: Optional[float] = None,
+    ) -> SandboxAccountState:
+        """Sets what an account may do at the broker. What is forbidden is rejected from now on: an allocation as
+        `account_restricted`, an order as `settlement_lockout` when that is the code, else as `rejected_by_exchange`.
+
+        Errors: `unknown_account` when the account is not one of the partner's; `invalid_request` with `param` `forbids` when an
+        activity is there twice, or the account is not restricted.
+
+        Needs a key with the scope `fund`.
+
+        account: The account's code, one of the partner's. Case does not matter.
+        state: Its state.
+        code: Why it is restricted, from now on.
+        forbids: What the restriction forbids, each activity once; everything when absent. Only when it is restricted.
+        """
+        return self._call(SET_ACCOUNT_STATE, {"account": account, "state": state, "code": code, "forbids": forbids}, None, deadline)
+
+    def settle_trades(
+        self,
+        *,
+        account: str,
+        deadline: Optional[float] = None,
+    ) -> SandboxSettlement:
+        """Settles now all trades of an account that would settle later: their money, shares and contract notes are there at once.
+
+        Errors: `unknown_account` when the account is not one of the partner's.
+
+        Needs a key with the scope `fund`.
+
+        account: The account's code, one of the partner's. Case does not matter.
+        """
+        return self._call(SETTLE_TRADES, {"account": account}, None, deadline)
 
     def inject_fault(
         self,

@@ -1,8 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
+import * as brokerAccounts from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import * as allocations from '../../../gen/marina/broker/v1/allocations_pb.ts';
 import * as applications from '../../../gen/marina/broker/v1/applications_pb.ts';
 import { RejectReason, type Report, ReportKind } from '../../../gen/marina/broker/v1/orders_pb.ts';
+import { AccountActivity, AccountRestrictionCode, AccountState } from '../../../gen/marina/gateway/v1/accounts_pb.ts';
 import { AllocationRejectReason } from '../../../gen/marina/gateway/v1/allocations_pb.ts';
 import { DocumentType } from '../../../gen/marina/gateway/v1/documents_pb.ts';
 import { OrderRejectReason } from '../../../gen/marina/gateway/v1/orders_pb.ts';
@@ -29,6 +31,9 @@ const translated = {
   documentOutcome: translateEnum(sandbox.SandboxDocumentOutcome, applications.DocumentOutcome),
   allocationOutcome: translateEnum(sandbox.SandboxAllocationOutcome, allocations.AllocationOutcome),
   allocationRejectReason: translateEnum(AllocationRejectReason, allocations.AllocationRejectReason),
+  accountState: translateEnum(AccountState, brokerAccounts.AccountState),
+  restrictionCode: translateEnum(AccountRestrictionCode, brokerAccounts.AccountRestrictionCode),
+  activity: translateEnum(AccountActivity, brokerAccounts.AccountActivity),
   call: translateEnum(sandbox.SandboxCall, simulated.Call),
   fault: translateEnum(sandbox.SandboxFault, simulated.WireFault),
 };
@@ -47,6 +52,9 @@ const tooManyDirectives =
 
 const orderRefusals: Refusals = { notFound: 'order_not_found', final: 'order_not_cancelable' };
 const applicationRefusals: Refusals = { notFound: 'application_not_found' };
+
+/** What a restriction forbids that names nothing. */
+const everything = [AccountActivity.BUY, AccountActivity.SELL, AccountActivity.FUND, AccountActivity.WITHDRAW];
 
 /** Calls on behalf of no account. */
 const byIdOnly: ReadonlySet<sandbox.SandboxCall | undefined> = new Set([
@@ -143,6 +151,24 @@ export function steeringHandlers(
       return create(sandbox.SandboxFundsSchema, { account, cashKobo, sharesElsewhere });
     },
 
+    async setAccountState({ account = '', state, code, ...request }, call) {
+      await checkAccount(account, call);
+      const isRestricted = state === AccountState.RESTRICTED;
+      checkForbidden(isRestricted, request.forbids);
+      const forbids = isRestricted && request.forbids.length === 0 ? everything : request.forbids;
+      const restriction = { code: translated.restrictionCode(code), forbids: forbids.map(translated.activity) };
+      const restrictions = isRestricted ? [restriction] : [];
+      const set = { account, state: translated.accountState(state), restrictions };
+      await steered(simulator.setAccountState(set, within), { notFound: 'not_found' });
+      return create(sandbox.SandboxAccountStateSchema, { account, state, code, forbids });
+    },
+
+    async settleTrades({ account = '' }, call) {
+      await checkAccount(account, call);
+      await steered(simulator.settle({ account }, within), { notFound: 'not_found' });
+      return create(sandbox.SandboxSettlementSchema, { account });
+    },
+
     async injectFault({ account, id, delayMs = 0, times = 1, ...request }, call) {
       if (account === undefined && id === undefined) {
         const message = '`account` is required where there is no `id`.';
@@ -173,6 +199,14 @@ export function steeringHandlers(
     if (known === undefined) throw new ApiError(notFound);
     return id;
   }
+}
+
+/** Throws `invalid_request` if activities cannot be those that a restriction forbids. */
+function checkForbidden(isRestricted: boolean, forbids: readonly AccountActivity[]): void {
+  const wrong = (problem: string) =>
+    new ApiError('invalid_request', { param: 'forbids', message: `\`forbids\` ${problem}` });
+  if (!isRestricted && forbids.length > 0) throw wrong('must be absent unless `state` is `restricted`.');
+  if (new Set(forbids).size < forbids.length) throw wrong('must name each activity once.');
 }
 
 /**

@@ -1,13 +1,33 @@
 import { create } from '@bufbuild/protobuf';
-import type { ContractNote as BrokerNote, Trade as BrokerTrade } from '../../../gen/marina/broker/v1/accounts_pb.ts';
-import { Side, SideSchema } from '../../../gen/marina/broker/v1/orders_pb.ts';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import type {
+  ContractNote as BrokerNote,
+  Trade as BrokerTrade,
+  Transaction as BrokerTransaction,
+  GetAccountStatusResponse,
+  GetBalanceResponse,
+} from '../../../gen/marina/broker/v1/accounts_pb.ts';
+import * as broker from '../../../gen/marina/broker/v1/accounts_pb.ts';
+import { type GetCapabilitiesResponse, Side, SideSchema } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import {
+  AccountActivity,
+  AccountActivitySchema,
+  AccountRestrictionCode,
+  AccountRestrictionSchema,
   AccountSchema,
+  AccountState,
+  type AccountStatus,
+  AccountStatusSchema,
   type Accounts,
+  type AccountTransaction,
+  AccountTransactionSchema,
+  AccountTransactionType,
+  type Balance,
   BalanceSchema,
   type ContractNote,
   ContractNoteSchema,
   ListAccountsResponseSchema,
+  ListAccountTransactionsResponseSchema,
   ListContractNotesResponseSchema,
   ListPositionsResponseSchema,
   ListTradesResponseSchema,
@@ -16,15 +36,22 @@ import {
   TradeSchema,
   TradeSide,
 } from '../../../gen/marina/gateway/v1/accounts_pb.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
+import { type Clock, toMilliseconds, toSecond } from '../../../kit/clock.ts';
+import { enumNames, translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
 import type { Call, HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
-import type { BrokerRecords } from '../broker/broker.ts';
+import type { BrokerOrders, BrokerRecords } from '../broker/broker.ts';
 import type { ReadQueue } from '../broker/read-queue.ts';
-import { placeOfTrade, type ReadTime, type RecordRange, tradeDate } from '../broker/records.ts';
+import {
+  placeOfTrade,
+  placeOfTransaction,
+  type ReadTime,
+  type RecordRange,
+  tradeDate,
+  transactionDate,
+} from '../broker/records.ts';
 import { shownMessage } from '../shown-message.ts';
 import { checkInRange, type DayRange, dayRange } from './rules.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
@@ -32,6 +59,7 @@ import { type AccountPosition, accounts, listAccounts, toShownAccount } from './
 interface AccountHandlerParts {
   readonly database: Database;
   readonly records: BrokerRecords;
+  readonly orders: Pick<BrokerOrders, 'capabilities'>;
   readonly reads: ReadQueue;
   readonly cursors: Cursors;
   readonly clock: Clock;
@@ -46,19 +74,38 @@ interface RangeRequest {
   readonly account?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
+  /** Of transactions only. */
+  readonly type?: number | undefined;
   readonly cursor?: string | undefined;
   readonly limit?: number | undefined;
 }
 
-/** The operations on accounts. All but the list of accounts read from the broker on each call. */
+/** The capabilities without which a read is refused, each with the sentence for partners. */
+const notOffered = {
+  accountStatus: 'The broker does not offer the status of accounts.',
+  accountTransactions: 'The broker does not offer the transactions of accounts.',
+} as const satisfies Partial<Record<keyof GetCapabilitiesResponse, string>>;
+
+/** The operations on accounts. All but those on the accounts themselves read from the broker on each call. */
 export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof Accounts> {
-  const { database, records, reads, cursors, clock } = parts;
+  const { database, records, orders, reads, cursors, clock } = parts;
 
   /** An unknown account and another partner's get the same answer in the same time. */
-  async function ownAccount({ caller }: Call, account = ''): Promise<string> {
+  async function storedAccount({ caller }: Call, account = '') {
     const [row] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
     if (row === undefined) throw new ApiError('account_not_found');
+    return row;
+  }
+
+  async function ownAccount(call: Call, account = ''): Promise<string> {
+    await storedAccount(call, account);
     return account;
+  }
+
+  /** Throws `feature_not_enabled` if the broker does not have a read, which is then not asked for. */
+  async function checkOffered(capability: keyof typeof notOffered, time: ReadTime): Promise<void> {
+    const capabilities = await orders.capabilities(time);
+    if (!capabilities[capability]) throw new ApiError('feature_not_enabled', { message: notOffered[capability] });
   }
 
   /** Reads a page of a list in a range of days. */
@@ -73,8 +120,8 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
       time: ReadTime,
     ) => Promise<{ items: Item[]; hasMore: boolean; inRange: number }>,
   ) {
-    const { from, to, cursor, limit = 25 } = request;
-    const issuedFor = [list, call.caller.partnerId, request.account ?? '', JSON.stringify({ from, to })];
+    const { from, to, type, cursor, limit = 25 } = request;
+    const issuedFor = [list, call.caller.partnerId, request.account ?? '', JSON.stringify({ from, to, type })];
     // The dates are checked first, as on a first page.
     const range = dayRange({ from, to }, clock.now());
     const given =
@@ -103,11 +150,24 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
       return create(ListAccountsResponseSchema, { ...page, data });
     },
 
+    async getAccount(request, call) {
+      const account = toShownAccount(await storedAccount(call, request.account));
+      return shownMessage(AccountSchema, account, { application: account.applicationId });
+    },
+
+    async getAccountStatus(request, call) {
+      const account = await ownAccount(call, request.account);
+      const answer = await reads.read(call.origin, async (time) => {
+        await checkOffered('accountStatus', time);
+        return records.accountStatus(account, time);
+      });
+      return toStatusMessage(answer);
+    },
+
     async getBalance(request, call) {
       const account = await ownAccount(call, request.account);
       const balance = await reads.read(call.origin, (time) => records.balance(account, time));
-      const { openingKobo, pendingDebitsKobo, availableKobo } = balance;
-      return create(BalanceSchema, { account, currency: 'NGN', openingKobo, pendingDebitsKobo, availableKobo });
+      return toBalanceMessage(balance);
     },
 
     async listPositions({ limit = 25, cursor, account = '' }, call) {
@@ -121,7 +181,9 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
       return create(ListPositionsResponseSchema, {
         hasMore,
         nextCursor: hasMore && last !== undefined ? cursors.issue(issuedFor, last.symbol) : undefined,
-        data: positions.map((position) => shownMessage(PositionSchema, position, { account })),
+        data: positions.map(({ settledQuantity, availableQuantity, ...position }) =>
+          shownMessage(PositionSchema, position, { account, settledQuantity, availableQuantity }),
+        ),
       });
     },
 
@@ -142,19 +204,99 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
       });
       return create(ListContractNotesResponseSchema, page);
     },
+
+    async listAccountTransactions(request, call) {
+      const type = typeAsked(request.type);
+      const list = 'transactions';
+      const page = await pageOf(list, request, call, placeOfTransaction, toTransactionMessage, async (range, time) => {
+        await checkOffered('accountTransactions', time);
+        const { transactions, ...rest } = await records.transactions({ ...range, type }, time);
+        return { ...rest, items: transactions };
+      });
+      return create(ListAccountTransactionsResponseSchema, page);
+    },
   };
 }
 
-const orderId = /^ord_[a-z2-7]{20}$/;
+/** The forms of this gateway's ids. What a record is about may not be one of ours. */
+const ownIds = { order: /^ord_[a-z2-7]{20}$/, allocation: /^alc_[a-z2-7]{20}$/, withdrawal: /^wdr_[a-z2-7]{20}$/ };
+
+const stateOf = translateEnum(broker.AccountState, AccountState, broker.AccountStateSchema);
+const codeOf = translateEnum(
+  broker.AccountRestrictionCode,
+  AccountRestrictionCode,
+  broker.AccountRestrictionCodeSchema,
+);
+const activityOf = translateEnum(broker.AccountActivity, AccountActivity, broker.AccountActivitySchema);
+const activityNames = enumNames(AccountActivitySchema);
+const typeOf = translateEnum(broker.TransactionType, AccountTransactionType, broker.TransactionTypeSchema);
+const typeAsked = translateEnum(AccountTransactionType, broker.TransactionType);
+
+export function toStatusMessage({ account, state, chn, asOf, ...answer }: GetAccountStatusResponse): AccountStatus {
+  const restrictions = answer.restrictions.map(({ code, forbids, since }) => {
+    const known = forbids.map(activityOf);
+    const restriction = create(AccountRestrictionSchema, {
+      code: codeOf(code),
+      forbids: known,
+      since: secondOf(since),
+    });
+    const names = known.map((activity) => activityNames.get(activity) ?? unnamed);
+    return withStoredNames(restriction, { code: unnamed, forbids: names });
+  });
+  const message = create(AccountStatusSchema, {
+    account,
+    state: stateOf(state),
+    restrictions,
+    chn: chn || undefined,
+    asOf: secondOf(asOf),
+  });
+  return withStoredNames(message, { state: unnamed });
+}
+
+function toBalanceMessage(balance: GetBalanceResponse): Balance {
+  const { account, openingKobo, pendingDebitsKobo, availableKobo } = balance;
+  const { settledKobo, unsettledKobo, withdrawableKobo } = balance;
+  return create(BalanceSchema, {
+    ...{ account, currency: 'NGN', openingKobo, pendingDebitsKobo, availableKobo },
+    ...{ settledKobo, unsettledKobo, withdrawableKobo },
+    asOf: secondOf(balance.asOf),
+  });
+}
+
+export function toTransactionMessage(account: string, transaction: BrokerTransaction): AccountTransaction {
+  const { clientOrderId, clientAllocationId, clientWithdrawalId, quantity } = transaction;
+  const message = shownMessage(AccountTransactionSchema, transaction, {
+    ...{ account, quantity },
+    type: undefined,
+    symbol: transaction.symbol || undefined,
+    order: ownIds.order.test(clientOrderId) ? clientOrderId : undefined,
+    trade: transaction.trade || undefined,
+    contractNote: transaction.contractNote || undefined,
+    allocation: ownIds.allocation.test(clientAllocationId) ? clientAllocationId : undefined,
+    withdrawal: ownIds.withdrawal.test(clientWithdrawalId) ? clientWithdrawalId : undefined,
+    reverses: transaction.reverses || undefined,
+    date: transactionDate(transaction),
+    settlementDate: transaction.settlementDate || undefined,
+    bookedAt: placeOfTransaction(transaction).bookedAtMs,
+  });
+  message.type = typeOf(transaction.type);
+  return withStoredNames(message, { type: unnamed });
+}
+
+function secondOf(at: Timestamp | undefined): Timestamp | undefined {
+  return at && toSecond(toMilliseconds(at));
+}
 
 export function toTradeMessage(account: string, trade: BrokerTrade): Trade {
   const message = shownMessage(TradeSchema, trade, {
     account,
     // A trade's order may not be one of ours.
-    order: orderId.test(trade.clientOrderId) ? trade.clientOrderId : undefined,
+    order: ownIds.order.test(trade.clientOrderId) ? trade.clientOrderId : undefined,
     side: undefined,
     tradeDate: tradeDate(trade),
     executedAt: placeOfTrade(trade).executedAtMs,
+    settlementDate: trade.settlementDate || undefined,
+    settled: trade.settled,
   });
   return withSide(message, trade.side);
 }

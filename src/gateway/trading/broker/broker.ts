@@ -1,14 +1,17 @@
 import type {
+  GetAccountStatusResponse,
   GetBalanceResponse,
   GetMarketResponse,
   ListContractNotesResponse,
   ListPositionsResponse,
   ListTradesResponse,
+  ListTransactionsResponse,
 } from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import type { AllocationRecord } from '../../../gen/marina/broker/v1/allocations_pb.ts';
 import type { ApplicationFields, ApplicationReport } from '../../../gen/marina/broker/v1/applications_pb.ts';
 import type {
   EstimateOrderResponse,
+  GetCapabilitiesResponse,
   GetTradingContextResponse,
   OrderType,
   Report,
@@ -19,7 +22,14 @@ import type { Lga, ListedInstrument, MarketDay, State } from '../../../gen/marin
 import type { EnumName } from '../../../kit/enums.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { BrokerClock } from './clock.ts';
-import type { ContractNotePlace, PositionsRange, ReadTime, RecordRange, TradePlace } from './records.ts';
+import type {
+  ContractNotePlace,
+  PositionsRange,
+  ReadTime,
+  RecordRange,
+  TradePlace,
+  TransactionRange,
+} from './records.ts';
 import type { StatementPage, StatementPlace } from './statements.ts';
 
 /**
@@ -60,6 +70,8 @@ export interface BrokerOrders {
   readonly connected: boolean;
   /** Whether the broker refuses a submission after its `not_after`. Throws if the broker does not say. */
   honoursNotAfter(): Promise<boolean>;
+  /** What the broker can do, asked anew each time. Throws `exchange_unavailable` or `exchange_error`. */
+  capabilities(time: ReadTime): Promise<GetCapabilitiesResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
   tradingContext(account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
@@ -116,6 +128,10 @@ export interface BrokerRecords {
   positions(account: string, range: PositionsRange, time: ReadTime): Promise<ListPositionsResponse>;
   trades(range: RecordRange<TradePlace>, time: ReadTime): Promise<ListTradesResponse>;
   contractNotes(range: RecordRange<ContractNotePlace>, time: ReadTime): Promise<ListContractNotesResponse>;
+  /** Only asked of a broker that has it. */
+  accountStatus(account: string, time: ReadTime): Promise<GetAccountStatusResponse>;
+  /** Only asked of a broker that has them. */
+  transactions(range: TransactionRange, time: ReadTime): Promise<ListTransactionsResponse>;
   market(time: ReadTime): Promise<GetMarketResponse>;
   states(time: ReadTime): Promise<readonly State[]>;
   /** Throws `not_found` for an unknown state. */

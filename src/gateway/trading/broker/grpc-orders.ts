@@ -37,6 +37,7 @@ export function grpcOrders(options: BrokerOptions): BrokerOrders & Closable {
       return orders.connected;
     },
     honoursNotAfter: async () => (await reads.call('getCapabilities', {}, {})).honoursNotAfter,
+    capabilities: (time) => reads.read('getCapabilities', {}, time, 'exchange_error', () => true),
     tradingContext: (account, symbol, origin) =>
       reads.read('getTradingContext', { account, symbol }, { origin }, 'unknown_symbol', (context) => {
         const { accountStatus, instrument } = context;

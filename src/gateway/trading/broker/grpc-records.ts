@@ -4,7 +4,16 @@ import { Reference } from '../../../gen/marina/broker/v1/reference_pb.ts';
 import type { BrokerRecords } from './broker.ts';
 import { BrokerConnection, type BrokerOptions, type Closable, closeAll } from './grpc-connection.ts';
 import { isDaysOf, isInstrumentList } from './market.ts';
-import { isAreaList, isBalance, isMarket, isNotesPage, isPositionsPage, isTradesPage } from './records.ts';
+import {
+  isAccountStatus,
+  isAreaList,
+  isBalance,
+  isMarket,
+  isNotesPage,
+  isPositionsPage,
+  isTradesPage,
+  isTransactionsPage,
+} from './records.ts';
 
 /** Records and reference data over gRPC, with connections of their own. */
 export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
@@ -30,6 +39,18 @@ export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
       const request = { account, fromDate, toDate, limit, after };
       return accounts.read('listContractNotes', request, time, 'account_not_at_broker', (answer) =>
         isNotesPage(answer, range),
+      );
+    },
+    accountStatus: (account, time) =>
+      accounts.read('getAccountStatus', { account }, time, 'account_not_at_broker', (answer) =>
+        isAccountStatus(answer, account),
+      ),
+    transactions: (range, time) => {
+      const { account, from: fromDate, to: toDate, limit, type } = range;
+      const after = range.after && { bookedAt: timestampFromMs(range.after.bookedAtMs), id: range.after.id };
+      const request = { account, fromDate, toDate, limit, after, type };
+      return accounts.read('listTransactions', request, time, 'account_not_at_broker', (answer) =>
+        isTransactionsPage(answer, range),
       );
     },
     market: (time) => accounts.read('getMarket', {}, time, 'exchange_error', isMarket),

@@ -1,14 +1,20 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
+  AccountRestrictionCode,
+  AccountState,
   type ContractNote,
+  type GetAccountStatusResponse,
   type GetBalanceResponse,
   type GetMarketResponse,
   type ListContractNotesResponse,
   type ListPositionsResponse,
   type ListTradesResponse,
+  type ListTransactionsResponse,
   MarketSession,
   type Position,
   type Trade,
+  type Transaction,
+  TransactionType,
 } from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import { isDate, lagosDay } from '../../../kit/clock.ts';
@@ -38,6 +44,16 @@ export interface TradePlace {
   readonly id: string;
 }
 
+export interface TransactionPlace {
+  readonly bookedAtMs: number;
+  readonly id: string;
+}
+
+/** An account's transactions between two days, of one type; unspecified: of all. */
+export interface TransactionRange extends RecordRange<TransactionPlace> {
+  readonly type: TransactionType;
+}
+
 export interface ContractNotePlace {
   readonly tradeDate: string;
   readonly ticket: string;
@@ -57,12 +73,48 @@ interface Page {
 
 const areaCode = /^[A-Z0-9-]+$/;
 const maxAreas = 1_000;
+const maxRestrictions = 100;
+/** JSON numbers above it are not exact in every language. */
+const largestKobo = BigInt(Number.MAX_SAFE_INTEGER);
+const chnForm = /^[A-Za-z0-9-]{1,32}$/;
 /** The last instant of the year 9999. */
 const lastMs = 253_402_300_799_999;
 
 /** Whether an answer is the balance of the requested account. */
 export function isBalance(balance: GetBalanceResponse, account: string): boolean {
-  return balance.account === account && balance.pendingDebitsKobo >= 0n;
+  const { settledKobo, unsettledKobo, withdrawableKobo } = balance;
+  const isSettlement = [settledKobo, unsettledKobo, withdrawableKobo].every(
+    (kobo) => kobo === undefined || isKobo(kobo),
+  );
+  return (
+    balance.account === account &&
+    balance.pendingDebitsKobo >= 0n &&
+    isSettlement &&
+    isWithdrawable(withdrawableKobo, settledKobo) &&
+    isInstantOrNone(balance.asOf)
+  );
+}
+
+/** Whether an answer is the status of the requested account. A later version of the broker may have more states. */
+export function isAccountStatus(answer: GetAccountStatusResponse, account: string): boolean {
+  const { state, restrictions, chn } = answer;
+  return (
+    answer.account === account &&
+    state !== AccountState.UNSPECIFIED &&
+    restrictions.length <= maxRestrictions &&
+    (state !== AccountState.ACTIVE || restrictions.length === 0) &&
+    (state !== AccountState.RESTRICTED || restrictions.length > 0) &&
+    restrictions.every(
+      ({ code, forbids, since }) =>
+        code !== AccountRestrictionCode.UNSPECIFIED &&
+        forbids.length > 0 &&
+        new Set(forbids).size === forbids.length &&
+        !forbids.includes(0) &&
+        isInstantOrNone(since),
+    ) &&
+    (chn === '' || chnForm.test(chn)) &&
+    isInstantOrNone(answer.asOf)
+  );
 }
 
 /** Whether an answer is the requested page of positions. */
@@ -99,6 +151,25 @@ export function isNotesPage(page: ListContractNotesResponse, range: RecordRange<
   });
 }
 
+/** Whether an answer is the requested page of transactions. Without a type they must add up. */
+export function isTransactionsPage(page: ListTransactionsResponse, range: TransactionRange): boolean {
+  const { transactions } = page;
+  if (!isPage(page, range.account, transactions.length, range.limit) || page.inRange < transactions.length)
+    return false;
+  const isOfType = ({ type }: Transaction) => range.type === TransactionType.UNSPECIFIED || type === range.type;
+  return transactions.every((transaction, at) => {
+    const [place, newer] = [placeOfTransaction(transaction), transactions[at - 1]];
+    const before = newer === undefined ? range.after : placeOfTransaction(newer);
+    const isInOrder = before === undefined || isOlder(place.bookedAtMs, before.bookedAtMs, place.id, before.id);
+    const addsUp =
+      newer === undefined ||
+      range.type !== TransactionType.UNSPECIFIED ||
+      newer.balanceKobo - newer.amountKobo === transaction.balanceKobo;
+    const isRight = isTransaction(transaction) && isOfType(transaction);
+    return isInOrder && isRight && addsUp && isWithin(range, transactionDate(transaction));
+  });
+}
+
 /** Whether an answer states the exchange's session. A later version of the broker may have more sessions. */
 export function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
   return (
@@ -130,6 +201,16 @@ export function tradeDate(trade: Trade): string {
   return lagosDay(placeOfTrade(trade).executedAtMs);
 }
 
+/** A transaction's position in the list of transactions. */
+export function placeOfTransaction({ id, bookedAt }: Transaction): TransactionPlace {
+  return { id, bookedAtMs: bookedAt === undefined ? 0 : timestampMs(bookedAt) };
+}
+
+/** The Lagos day on which a transaction was booked. */
+export function transactionDate(transaction: Transaction): string {
+  return lagosDay(placeOfTransaction(transaction).bookedAtMs);
+}
+
 function isPage({ account, hasMore }: Page, expected: string, length: number, limit: number): boolean {
   // A page that is not full but promises more would make readers ask for ever.
   return account === expected && length <= limit && (!hasMore || length === limit);
@@ -144,8 +225,11 @@ function isOlder<T extends number | string>(one: T, before: T, id: string, befor
 }
 
 function isPosition(position: Position): boolean {
-  const { quantity, priceKobo, averageCostKoboDecimal: cost } = position;
+  const { quantity, priceKobo, averageCostKoboDecimal: cost, settledQuantity = 0n, availableQuantity = 0n } = position;
   return (
+    isCount(settledQuantity) &&
+    isCount(availableQuantity) &&
+    availableQuantity <= quantity &&
     forms.symbol.test(position.symbol) &&
     forms.name.test(position.name) &&
     quantity > 0n &&
@@ -161,7 +245,28 @@ function isTrade(trade: Trade): boolean {
     forms.recordId.test(trade.id) &&
     trade.executedAt !== undefined &&
     isInstant(placeOfTrade(trade).executedAtMs) &&
+    (trade.settlementDate === '' || (isDate(trade.settlementDate) && trade.settlementDate >= tradeDate(trade))) &&
     isDeal(trade)
+  );
+}
+
+function isTransaction(transaction: Transaction): boolean {
+  const { id, type, amountKobo, balanceKobo, symbol, quantity, reverses, settlementDate, bookedAt } = transaction;
+  return (
+    forms.recordId.test(id) &&
+    // A later version of the broker may have more types.
+    type !== TransactionType.UNSPECIFIED &&
+    amountKobo !== 0n &&
+    [amountKobo, balanceKobo, quantity ?? 0n].every(isKobo) &&
+    quantity !== 0n &&
+    (symbol === '' || forms.symbol.test(symbol)) &&
+    [transaction.trade, transaction.contractNote, reverses].every(
+      (other) => other === '' || forms.recordId.test(other),
+    ) &&
+    reverses !== id &&
+    (settlementDate === '' || isDate(settlementDate)) &&
+    bookedAt !== undefined &&
+    isInstantOrNone(bookedAt)
   );
 }
 
@@ -187,6 +292,24 @@ function isDeal({ symbol, side, quantity, priceKobo, amountKobo }: Deal): boolea
     priceKobo > 0n &&
     amountKobo === quantity * priceKobo
   );
+}
+
+function isWithdrawable(kobo: bigint | undefined, settledKobo: bigint | undefined): boolean {
+  if (kobo === undefined) return true;
+  return kobo >= 0n && (settledKobo === undefined || kobo === 0n || kobo <= settledKobo);
+}
+
+/** Whether an amount, of either sign, is exact everywhere. */
+function isKobo(kobo: bigint): boolean {
+  return kobo >= -largestKobo && kobo <= largestKobo;
+}
+
+function isCount(count: bigint): boolean {
+  return count >= 0n && count <= largestKobo;
+}
+
+function isInstantOrNone(at: Timestamp | undefined): boolean {
+  return at === undefined || isInstant(timestampMs(at));
 }
 
 function isInstant(ms: number): boolean {

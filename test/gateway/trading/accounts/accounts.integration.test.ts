@@ -68,11 +68,12 @@ describe('the records of an account', { concurrency: 4 }, () => {
   it('shows the balance as the broker has it, whether the account is written in upper or lower case', async () => {
     const partner = await gateway.newPartner();
     await gateway.controls.setCash({ account: partner.account, cashKobo: -250n }, callTimeout);
-    const { status, text } = await get(partner, `/v1/accounts/${partner.account.toLowerCase()}/balance`);
+    const { status, text, body } = await get(partner, `/v1/accounts/${partner.account.toLowerCase()}/balance`);
     assert.equal(status, 200, text);
+    assert.match(body.as_of, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     assert.equal(
       text,
-      `{"object":"balance","account":"${partner.account}","currency":"NGN","opening_kobo":0,"pending_debits_kobo":0,"available_kobo":-250}`,
+      `{"object":"balance","account":"${partner.account}","currency":"NGN","opening_kobo":0,"pending_debits_kobo":0,"available_kobo":-250,"settled_kobo":-250,"unsettled_kobo":0,"withdrawable_kobo":0,"as_of":"${body.as_of}"}`,
     );
   });
 
@@ -100,7 +101,10 @@ describe('the records of an account', { concurrency: 4 }, () => {
       amount_kobo: 100 * trade.price_kobo,
       trade_date: lagosDay(Date.parse(trade.executed_at)),
       executed_at: trade.executed_at,
+      settlement_date: trade.settlement_date,
+      settled: false,
     });
+    assert.ok(trade.settlement_date > trade.trade_date);
     const { body: positions } = await get(partner, `${path}/positions`);
     assert.deepEqual(positions.data, [
       {
@@ -112,6 +116,8 @@ describe('the records of an account', { concurrency: 4 }, () => {
         average_cost_kobo_decimal: `${trade.price_kobo}.0`,
         price_kobo: positions.data[0].price_kobo,
         market_value_kobo: 100 * positions.data[0].price_kobo,
+        settled_quantity: 0,
+        available_quantity: 0,
       },
     ]);
     const { body: balance } = await get(partner, `${path}/balance`);

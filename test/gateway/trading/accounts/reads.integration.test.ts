@@ -19,6 +19,8 @@ const reads: readonly (readonly [Call, (account: string) => string])[] = [
   [Call.LIST_POSITIONS, (account) => `/v1/accounts/${account}/positions`],
   [Call.LIST_TRADES, (account) => `/v1/accounts/${account}/trades`],
   [Call.LIST_CONTRACT_NOTES, (account) => `/v1/accounts/${account}/contract-notes`],
+  [Call.GET_ACCOUNT_STATUS, (account) => `/v1/accounts/${account}/status`],
+  [Call.LIST_TRANSACTIONS, (account) => `/v1/accounts/${account}/transactions`],
   [Call.LIST_STATES, () => '/v1/reference/states'],
   [Call.LIST_LGAS, () => '/v1/reference/states/LAGOS/lgas'],
   [Call.GET_MARKET, () => '/v1/market'],

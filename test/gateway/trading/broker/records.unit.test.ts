@@ -3,18 +3,28 @@ import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
+  isAccountStatus,
   isAreaList,
+  isBalance,
   isMarket,
   isNotesPage,
   isPositionsPage,
   isTradesPage,
+  isTransactionsPage,
 } from '../../../../src/gateway/trading/broker/records.ts';
 import {
+  AccountActivity,
+  AccountRestrictionCode,
+  AccountState,
+  GetAccountStatusResponseSchema,
+  GetBalanceResponseSchema,
   GetMarketResponseSchema,
   ListContractNotesResponseSchema,
   ListPositionsResponseSchema,
   ListTradesResponseSchema,
+  ListTransactionsResponseSchema,
   MarketSession,
+  TransactionType,
 } from '../../../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../../../src/gen/marina/broker/v1/orders_pb.ts';
 
@@ -50,6 +60,8 @@ const pages: Record<string, Pages> = {
   },
   'trades of different instants': tradePages((place) => ({ id: 'T1', executedAtMs: tenOClock - place })),
   'trades of one instant': tradePages((place) => ({ id: `T${9 - place}`, executedAtMs: tenOClock })),
+  'transactions of different instants': transactionPages((place) => ({ id: 'X1', bookedAtMs: tenOClock - place })),
+  'transactions of one instant': transactionPages((place) => ({ id: `X${9 - place}`, bookedAtMs: tenOClock })),
   'contract notes of different days': notePages((place) => ({ ticket: 'N1', tradeDate: `2026-03-0${3 - place}` })),
   'contract notes of one day': notePages((place) => ({ ticket: `N${9 - place}`, tradeDate: '2026-03-02' })),
 };
@@ -62,6 +74,22 @@ function tradePages(at: (place: number) => { id: string; executedAtMs: number })
       });
       const page = create(ListTradesResponseSchema, { account: of, trades, hasMore, inRange });
       return isTradesPage(page, { ...range, after: after === undefined ? undefined : at(after) });
+    },
+  };
+}
+
+function transactionPages(at: (place: number) => { id: string; bookedAtMs: number }): Pages {
+  return {
+    isAnswer(places, { hasMore = false, after, account: of = account, inRange = places.length } = {}) {
+      const transactions = places.map((place) => {
+        const { id, bookedAtMs } = at(place);
+        const bookedAt = timestampFromMs(bookedAtMs);
+        // The older one comes later: a place further down the list has less money.
+        return { id, bookedAt, type: TransactionType.ALLOCATION, amountKobo: 5n, balanceKobo: BigInt(-5 * place) };
+      });
+      const page = create(ListTransactionsResponseSchema, { account: of, transactions, hasMore, inRange });
+      const asked = { ...range, type: TransactionType.UNSPECIFIED, after: after === undefined ? undefined : at(after) };
+      return isTransactionsPage(page, asked);
     },
   };
 }
@@ -211,5 +239,81 @@ describe('a list of places', () => {
     const many = Array.from({ length: 1_000 }, (_, at) => `A${at}`);
     assert.equal(isAreaList(list(...many), 5), true);
     assert.equal(isAreaList(list(...many, 'B'), 5), false);
+  });
+});
+
+describe('the money of an account', () => {
+  const booked = {
+    ...{ id: 'X2', type: TransactionType.BUY, amountKobo: -30n, balanceKobo: 70n },
+    bookedAt: timestampFromMs(tenOClock),
+  };
+  const older = { ...booked, id: 'X1', balanceKobo: 100n };
+  const isListed = (transactions: readonly object[], type = TransactionType.UNSPECIFIED) => {
+    const page = create(ListTransactionsResponseSchema, { account, transactions: [...transactions], inRange: 2 });
+    return isTransactionsPage(page, { ...range, type });
+  };
+
+  it('a page of transactions that does not add up is not believed, unless only one type was asked for', () => {
+    assert.equal(isListed([booked, older]), true);
+    const wrong = { ...older, balanceKobo: 101n };
+    assert.equal(isListed([booked, wrong]), false, 'one kobo more before it was believed');
+    assert.equal(isListed([booked, wrong], TransactionType.BUY), true, 'others may lie between them');
+    assert.equal(isListed([booked, wrong], TransactionType.SALE), false, 'another type than asked for was believed');
+  });
+
+  it('a transaction with an impossible member is not believed', () => {
+    const safe = BigInt(Number.MAX_SAFE_INTEGER);
+    assert.equal(isListed([{ ...booked, amountKobo: safe, balanceKobo: -safe, symbol: 'GTCO', quantity: -1n }]), true);
+    for (const change of [
+      { id: '' },
+      { type: TransactionType.UNSPECIFIED },
+      { amountKobo: 0n },
+      { amountKobo: safe + 1n },
+      { balanceKobo: -safe - 1n },
+      { symbol: 'gtco' },
+      { quantity: 0n },
+      { trade: 'a b' },
+      { contractNote: 'a b' },
+      { reverses: 'X2' },
+      { settlementDate: '2026-02-30' },
+      { bookedAt: undefined },
+      { bookedAt: timestampFromMs(tenOClock + 2 * 86_400_000) },
+    ]) {
+      assert.equal(isListed([{ ...booked, ...change }]), false, `one with ${Object.keys(change)} wrong was believed`);
+    }
+  });
+
+  it('a balance may leave out what is settled; its withdrawable part is neither negative nor more than that', () => {
+    const isRight = (change: object) => isBalance(create(GetBalanceResponseSchema, { account, ...change }), account);
+    const right = [{}, { settledKobo: 5n, withdrawableKobo: 5n }, { settledKobo: -5n, withdrawableKobo: 0n }];
+    assert.deepEqual(right.map(isRight), [true, true, true]);
+    const wrong = [{ settledKobo: 5n, withdrawableKobo: 6n }, { withdrawableKobo: -1n }, { unsettledKobo: 2n ** 53n }];
+    assert.deepEqual(wrong.map(isRight), [false, false, false]);
+  });
+
+  it('a status is of the account that was asked about, and has restrictions if and only if it is restricted', () => {
+    const { ACTIVE, RESTRICTED, CLOSED, UNSPECIFIED } = AccountState;
+    const hold = { code: AccountRestrictionCode.BROKER_HOLD, forbids: [AccountActivity.BUY] };
+    const isRight = (answer: object) =>
+      isAccountStatus(create(GetAccountStatusResponseSchema, { account, ...answer }), account);
+    const right = [
+      { state: ACTIVE, chn: 'C0000000001' },
+      { state: RESTRICTED, restrictions: [hold] },
+      { state: CLOSED },
+    ];
+    assert.deepEqual(right.map(isRight), [true, true, true]);
+    for (const wrong of [
+      { state: UNSPECIFIED },
+      { state: ACTIVE, restrictions: [hold] },
+      { state: RESTRICTED },
+      { state: ACTIVE, account: 'C2' },
+      { state: ACTIVE, chn: 'C 1' },
+      { state: RESTRICTED, restrictions: [{ ...hold, code: AccountRestrictionCode.UNSPECIFIED }] },
+      { state: RESTRICTED, restrictions: [{ ...hold, forbids: [] }] },
+      { state: RESTRICTED, restrictions: [{ ...hold, forbids: [AccountActivity.BUY, AccountActivity.BUY] }] },
+      { state: RESTRICTED, restrictions: Array.from({ length: 101 }, () => hold) },
+    ]) {
+      assert.equal(isRight(wrong), false, `${Object.keys(wrong)} wrong was believed`);
+    }
   });
 });
