@@ -59,6 +59,8 @@ export const aliases: Readonly<Record<string, string>> = {
   '/docs/reference/applications#createApplication': 'open account, onboarding, kyc, bvn, nin, sign up',
   '/docs/reference/orders#estimateOrder': 'fee, fees, commission, charges, quote, preview',
   '/docs/reference/accounts#getBalance': 'balance, cash, buying power',
+  '/docs/reference/accounts#listAccountTransactions': 'ledger, cash statement, account history, dividends, settlement',
+  '/docs/reference/accounts#getAccountStatus': 'frozen account, blocked account, restriction, chn',
   '/docs/reference/accounts#listPositions': 'portfolio, holdings, shares owned',
   '/docs/reference/reference#listInstruments': 'symbols, tickers, stocks, securities, instrument list',
   '/docs/reference/keys#revokeKey': 'revoke key, delete key, leaked key',
