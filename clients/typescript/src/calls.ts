@@ -779,7 +779,7 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   }
 
   /**
-   * Sets what an account may do at the broker. What is forbidden is rejected from now on: an allocation as
+   * Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation as
    * `account_restricted`, an order as `settlement_lockout` when that is the code, else as `rejected_by_exchange`.
    *
    * Errors: `unknown_account` when the account is not one of the partner's; `invalid_request` with `param` `forbids` when an

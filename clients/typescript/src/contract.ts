@@ -13,7 +13,7 @@ export interface Account {
 }
 
 /**
- * What can be forbidden to an account. The list can grow.
+ * An activity that can be forbidden to an account. The list can grow.
  *
  * - `buy`: To buy.
  * - `sell`: To sell.
@@ -28,7 +28,7 @@ export type AccountActivity = 'buy' | 'sell' | 'fund' | 'withdraw' | (string & {
 export interface AccountRestriction {
   /** Why it is restricted. */
   readonly code: AccountRestrictionCode;
-  /** What it forbids: at least one activity. */
+  /** The activities that it forbids: at least one. */
   readonly forbids: readonly AccountActivity[];
   /** Since when it is in force, UTC, to the second; null when the broker does not say. */
   readonly since: string | null;
@@ -59,7 +59,7 @@ export type AccountRestrictionCode = 'broker_hold' | 'regulator' | 'kyc_expired'
  */
 export type AccountState = 'active' | 'restricted' | 'closed' | (string & {});
 
-/** What an account may do, as the broker reports it. */
+/** The status of an account, as the broker reports it. */
 export interface AccountStatus {
   /** The kind of this object. */
   readonly object: 'account_status';
@@ -1409,7 +1409,7 @@ export interface RequestRecord {
   readonly answer_body: string | null;
 }
 
-/** What an account may do. */
+/** The state of an account. */
 export interface SandboxAccountState {
   /** The kind of this object. */
   readonly object: 'sandbox_account_state';
@@ -1419,7 +1419,7 @@ export interface SandboxAccountState {
   readonly state: AccountState;
   /** Why it is restricted; null when it is not. */
   readonly code: AccountRestrictionCode | null;
-  /** What the restriction forbids; empty when it is not restricted. */
+  /** The activities that the restriction forbids; empty when it is not restricted. */
   readonly forbids: readonly AccountActivity[];
 }
 
@@ -1485,7 +1485,7 @@ export type Scope = 'read' | 'trade' | 'apply' | 'fund' | 'keys' | (string & {})
 export interface SendWebhookTestRequest {
 }
 
-/** What an account may do from now on. */
+/** The state that an account gets. */
 export type SetAccountStateRequest = {
   /** The account's code, one of the partner's. Case does not matter. */
   readonly account: string;
@@ -1493,7 +1493,7 @@ export type SetAccountStateRequest = {
   readonly state: 'restricted';
   /** Why it is restricted, from now on. */
   readonly code: 'broker_hold' | 'regulator' | 'kyc_expired' | 'settlement_lockout' | 'deceased' | 'other';
-  /** What the restriction forbids, each activity once; everything when absent. Only when it is restricted. */
+  /** The activities that the restriction forbids, each once; everything when absent. Only when it is restricted. */
   readonly forbids?: readonly ('buy' | 'sell' | 'fund' | 'withdraw')[] | null | undefined;
 } | {
   /** The account's code, one of the partner's. Case does not matter. */
@@ -1502,7 +1502,7 @@ export type SetAccountStateRequest = {
   readonly state: 'active' | 'closed';
   /** Why it is restricted, from now on. */
   readonly code?: null | undefined;
-  /** What the restriction forbids, each activity once; everything when absent. Only when it is restricted. */
+  /** The activities that the restriction forbids, each once; everything when absent. Only when it is restricted. */
   readonly forbids?: readonly ('buy' | 'sell' | 'fund' | 'withdraw')[] | null | undefined;
 };
 

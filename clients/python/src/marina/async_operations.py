@@ -1241,7 +1241,7 @@ class AsyncOperations:
         forbids: Optional[Sequence[Literal["buy", "sell", "fund", "withdraw"]]] = None,
         deadline: Optional[float] = None,
     ) -> SandboxAccountState:
-        """Sets what an account may do at the broker. What is forbidden is rejected from now on: an allocation as
+        """Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation as
         `account_restricted`, an order as `settlement_lockout` when that is the code, else as `rejected_by_exchange`.
 
         Errors: `unknown_account` when the account is not one of the partner's; `invalid_request` with `param` `forbids` when an
@@ -1252,7 +1252,7 @@ class AsyncOperations:
         account: The account's code, one of the partner's. Case does not matter.
         state: Its state.
         code: Why it is restricted, from now on.
-        forbids: What the restriction forbids, each activity once; everything when absent. Only when it is restricted.
+        forbids: The activities that the restriction forbids, each once; everything when absent. Only when it is restricted.
         """
         return await self._call(SET_ACCOUNT_STATE, {"account": account, "state": state, "code": code, "forbids": forbids}, None, deadline)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import List, Literal, NamedTuple, Optional, Tuple, TypedDict, Union
 
 
-# What can be forbidden to an account. The list can grow.
+# An activity that can be forbidden to an account. The list can grow.
 #
 # - `buy`: To buy.
 # - `sell`: To sell.
@@ -368,13 +368,13 @@ class AccountRestriction(TypedDict):
     code: AccountRestrictionCode
     """Why it is restricted."""
     forbids: List[AccountActivity]
-    """What it forbids: at least one activity."""
+    """The activities that it forbids: at least one."""
     since: Optional[str]
     """Since when it is in force, UTC, to the second; null when the broker does not say."""
 
 
 class AccountStatus(TypedDict):
-    """What an account may do, as the broker reports it."""
+    """The status of an account, as the broker reports it."""
 
     object: Literal["account_status"]
     """The kind of this object."""
@@ -1271,7 +1271,7 @@ class RequestRecord(TypedDict):
 
 
 class SandboxAccountState(TypedDict):
-    """What an account may do."""
+    """The state of an account."""
 
     object: Literal["sandbox_account_state"]
     """The kind of this object."""
@@ -1282,7 +1282,7 @@ class SandboxAccountState(TypedDict):
     code: Optional[AccountRestrictionCode]
     """Why it is restricted; null when it is not."""
     forbids: List[AccountActivity]
-    """What the restriction forbids; empty when it is not restricted."""
+    """The activities that the restriction forbids; empty when it is not restricted."""
 
 
 class SandboxClock(TypedDict):

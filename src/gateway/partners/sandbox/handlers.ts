@@ -53,7 +53,7 @@ const tooManyDirectives =
 const orderRefusals: Refusals = { notFound: 'order_not_found', final: 'order_not_cancelable' };
 const applicationRefusals: Refusals = { notFound: 'application_not_found' };
 
-/** What a restriction forbids that names nothing. */
+/** All activities: a restriction that names none forbids them. */
 const everything = [AccountActivity.BUY, AccountActivity.SELL, AccountActivity.FUND, AccountActivity.WITHDRAW];
 
 /** Calls on behalf of no account. */

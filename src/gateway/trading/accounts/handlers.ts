@@ -218,7 +218,7 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
   };
 }
 
-/** The forms of this gateway's ids. What a record is about may not be one of ours. */
+/** The forms of this gateway's ids. A record may be about an object that is none of ours. */
 const ownIds = { order: /^ord_[a-z2-7]{20}$/, allocation: /^alc_[a-z2-7]{20}$/, withdrawal: /^wdr_[a-z2-7]{20}$/ };
 
 const stateOf = translateEnum(broker.AccountState, AccountState, broker.AccountStateSchema);

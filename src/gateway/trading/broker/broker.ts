@@ -70,7 +70,7 @@ export interface BrokerOrders {
   readonly connected: boolean;
   /** Whether the broker refuses a submission after its `not_after`. Throws if the broker does not say. */
   honoursNotAfter(): Promise<boolean>;
-  /** What the broker can do, asked anew each time. Throws `exchange_unavailable` or `exchange_error`. */
+  /** Asks the broker what it can do, anew each time. Throws `exchange_unavailable` or `exchange_error`. */
   capabilities(time: ReadTime): Promise<GetCapabilitiesResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
   tradingContext(account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse>;
