@@ -7,7 +7,7 @@ import {
   type DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import type { DirectSale } from '../clearing/direct-sales.ts';
-import type { Booked, TransactionsUnit } from '../clearing/transactions.ts';
+import type { Booked, TransactionsUnit } from '../clearing/transactions-unit.ts';
 import type { World } from '../world.ts';
 import type {
   Allocation,

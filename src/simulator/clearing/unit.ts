@@ -7,7 +7,7 @@ import type { World } from '../world.ts';
 import { type Deal, type DealTerms, toDeal } from './deals.ts';
 import { DirectSalesUnit } from './direct-sales-unit.ts';
 import { accountStates, deals, type SetState } from './tables.ts';
-import type { TransactionsUnit } from './transactions.ts';
+import type { TransactionsUnit } from './transactions-unit.ts';
 
 /** The exchange's highest price, in kobo. */
 const highestPriceKobo = 10_000_000_000;

@@ -2,7 +2,7 @@ import mysql from 'mysql2/promise';
 import { type AccountStatus, RejectReason, type ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { BackOfficeUnit, type HeldByBackOffice } from '../back-office/unit.ts';
 import { type HeldWithdrawals, WithdrawalsUnit } from '../back-office/withdrawals-unit.ts';
-import { TransactionsUnit } from '../clearing/transactions.ts';
+import { TransactionsUnit } from '../clearing/transactions-unit.ts';
 import { ClearingUnit } from '../clearing/unit.ts';
 import type { InstrumentState, Order, OrderReport, OrderRequest, ReceivedCall } from '../model.ts';
 import { type Capabilities, capabilityNames, type World } from '../world.ts';
