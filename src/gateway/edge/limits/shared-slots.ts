@@ -63,8 +63,8 @@ class SlotCounter extends SharedCounter<Reservations> {
   #most = 1;
   #used = 0;
   /**
-   * The slots reserved for this replica. Fewer than are in use only after NATS was away or this replica was taken for
-   * dead. Then it acquires no more.
+   * The slots reserved for this replica. Fewer than are in use only after NATS was away, after this replica was taken for dead,
+   * or after the limit was lowered. Then it acquires no more.
    */
   #reserved = 0;
   /** This replica's reservation in the entry; undefined if unknown. */
@@ -74,6 +74,8 @@ class SlotCounter extends SharedCounter<Reservations> {
   #yieldsUntil = 0;
 
   acquire(most: number, isInLine: boolean): boolean | Promise<boolean> {
+    // All replicas' reservations under a higher limit may be more than this one, so each draws its slots again.
+    if (most < this.#most) this.#reserved = 0;
     this.#most = most;
     this.isInLine = isInLine;
     return this.take();

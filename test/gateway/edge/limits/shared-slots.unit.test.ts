@@ -14,7 +14,7 @@ class Hands {
 
   constructor(
     private readonly world: World,
-    private readonly limit: number,
+    public limit: number,
     count: number,
     pick: () => Replica | undefined,
   ) {
@@ -126,6 +126,27 @@ describe('slots that replicas share', () => {
       assert.notEqual(await next, undefined, `seed ${seed}`);
     }
   });
+
+  for (const [demand, perReplica] of [
+    ['each replica has no more requests than the limit', (limit: number) => limit],
+    ['each replica has many', () => 12],
+  ] as const) {
+    it(`are never more in use than a limit that was lowered, once as many were given back, also if ${demand}`, async () => {
+      for (const seed of seeds.slice(0, 4)) {
+        const limit = 1 + (seed % 4);
+        const world = await World.of(seed, 1 + (seed % 3));
+        const all = world.replicas.map((replica) => new Hands(world, 36, perReplica(limit), () => replica));
+        await world.run(1_000);
+        for (const hands of all) hands.limit = limit;
+        await world.run(1_500);
+        for (let now = world.now; now < 3_500; now += 1) {
+          await world.run(now);
+          const inUse = all.reduce((sum, hands) => sum + hands.inUse, 0);
+          assert.ok(inUse <= limit, `${inUse} of ${limit} in use at ${now}, seed ${seed}`);
+        }
+      }
+    });
+  }
 
   it('are given out by the limit of each request, however many a replica had reserved under an earlier limit', async () => {
     for (const seed of seeds) {
