@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
-import { eventually } from '../../../support/eventually.ts';
-import { operatorToken, type TestGateway, type TestPartner } from '../../../support/gateway.ts';
-import { TestOperator } from '../../../support/operator.ts';
-import type { ReflectedClient } from '../../../support/reflected.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { operatorToken, type TestGateway, type TestPartner } from '../../../../support/gateway.ts';
+import { TestOperator } from '../../../../support/operator.ts';
+import type { ReflectedClient } from '../../../../support/reflected.ts';
 
 describe('an operator who watches events', () => {
   let operator: TestOperator;
