@@ -9,6 +9,7 @@ import { documentChecks } from './checks/documents.ts';
 import { fillChecks } from './checks/fills.ts';
 import { linkChecks } from './checks/link.ts';
 import { lookUpChecks } from './checks/look-ups.ts';
+import { moneyChecks } from './checks/money.ts';
 import { orderChecks } from './checks/orders.ts';
 import { referenceChecks } from './checks/reference.ts';
 import { restartChecks } from './checks/restart.ts';
@@ -29,6 +30,7 @@ export const checks: readonly Check[] = [
   ...streamChecks,
   ...submissionChecks,
   ...accountChecks,
+  ...moneyChecks,
   ...referenceChecks,
   ...statementChecks,
   ...allocationChecks,

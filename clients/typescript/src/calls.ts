@@ -779,8 +779,8 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   }
 
   /**
-   * Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation as
-   * `account_restricted`, an order as `settlement_lockout` when that is the code, else as `rejected_by_exchange`.
+   * Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation as `account_restricted`, an
+   * order as `rejected_by_exchange`, or with the reason of a lockout when the restriction is one.
    *
    * Errors: `unknown_account` when the account is not one of the partner's; `invalid_request` with `param` `forbids` when an
    * activity is there twice, or the account is not restricted.

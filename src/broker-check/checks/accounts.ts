@@ -13,8 +13,8 @@ import { nobody } from './link.ts';
 const dayMs = 86_400_000;
 /** How far back lists are read. */
 const daysBack = 30;
-const smallPage = 2;
-const largePage = 100;
+export const smallPage = 2;
+export const largePage = 100;
 /** More records are not read. */
 const maxRecords = 400;
 
@@ -121,7 +121,7 @@ interface Read<Item, Answer> {
 }
 
 /** All pages of a list. Throws a breach for a page that makes no sense. */
-async function pages<Item, Answer extends { readonly hasMore: boolean }>(
+export async function pages<Item, Answer extends { readonly hasMore: boolean }>(
   read: (after?: Item) => Promise<CallOutcome<Answer>>,
   check: (answer: Answer, after: Item | undefined) => { readonly items: readonly Item[]; readonly problem: boolean },
 ): Promise<Read<Item, Answer>> {
@@ -141,7 +141,11 @@ async function pages<Item, Answer extends { readonly hasMore: boolean }>(
 }
 
 /** Throws unless small pages have the same records as large ones. */
-function haveSame<Item>(small: Read<Item, unknown>, large: Read<Item, unknown>, idOf: (item: Item) => string): void {
+export function haveSame<Item>(
+  small: Read<Item, unknown>,
+  large: Read<Item, unknown>,
+  idOf: (item: Item) => string,
+): void {
   const ids = ({ records }: Read<Item, unknown>) => records.map(idOf).join();
   const what = `small pages have ${small.records.length}, large ones ${large.records.length}, or others`;
   expect(ids(small) === ids(large), what, ...small.exchanges, ...large.exchanges);
@@ -189,13 +193,13 @@ async function contractNotes(session: CheckSession, limit: number) {
 }
 
 /** The last days of the account, for a request and for what judges its answer. */
-function recently({ account }: CheckSession, limit: number) {
+export function recently({ account }: CheckSession, limit: number) {
   const range = { account, ...recentDays(), limit };
   return { range, request: { account, fromDate: range.from, toDate: range.to, limit } };
 }
 
 /** Throws unless the last page counts what was read: on a list that does not change meanwhile, nothing else is true. */
-function countIsTrue({ records, exchanges, answers }: Read<unknown, { readonly inRange: number }>): void {
+export function countIsTrue({ records, exchanges, answers }: Read<unknown, { readonly inRange: number }>): void {
   const counts = new Set(answers.map(({ inRange }) => inRange));
   const [inRange = 0] = counts;
   if (counts.size !== 1 || records.length >= maxRecords) return;

@@ -1,7 +1,12 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { GetBalanceResponseSchema, MarketSession } from '../../../src/gen/marina/broker/v1/accounts_pb.ts';
+import {
+  AccountState,
+  GetBalanceResponseSchema,
+  MarketSession,
+  TransactionType,
+} from '../../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ListLgasResponseSchema } from '../../../src/gen/marina/broker/v1/reference_pb.ts';
 import type { Submission } from '../../../src/gen/marina/broker/v1/submissions_pb.ts';
@@ -186,6 +191,91 @@ const accountDefects: readonly SeededDefect[] = [
   },
 ];
 
+/** The defects of an adapter's transactions and of the status of accounts. */
+const moneyDefects: readonly SeededDefect[] = [
+  {
+    adapter: 'states that it has the status of accounts, and does not have it',
+    breaks: 'account-capabilities-kept',
+    also: ['account-status-sense'],
+    defect: { accounts: { getAccountStatus: () => Promise.reject(new Status(status.UNIMPLEMENTED)) } },
+  },
+  {
+    adapter: 'has a restricted account without a restriction',
+    breaks: 'account-status-sense',
+    defect: {
+      accounts: { getAccountStatus: async ({ next }) => ({ ...(await next()), state: AccountState.RESTRICTED }) },
+    },
+  },
+  {
+    adapter: 'lets money be withdrawn that is not settled',
+    breaks: 'withdrawable-bounded',
+    defect: {
+      accounts: {
+        getBalance: async ({ next }) => {
+          const answer = await next();
+          const { settledKobo = 0n } = answer;
+          return { ...answer, withdrawableKobo: (settledKobo > 0n ? settledKobo : 0n) + 1n };
+        },
+      },
+    },
+  },
+  {
+    adapter: 'leaves out a transaction between two pages',
+    breaks: 'transactions-pages',
+    also: ['transactions-add-up', 'transactions-of-type'],
+    defect: {
+      accounts: {
+        listTransactions: async ({ request, next }) => {
+          const answer = await next();
+          if (request.after === undefined || request.limit > 50) return answer;
+          return { ...answer, transactions: answer.transactions.slice(1), hasMore: false };
+        },
+      },
+    },
+  },
+  {
+    adapter: 'lists transactions of all types when one is asked for',
+    breaks: 'transactions-of-type',
+    defect: {
+      accounts: {
+        listTransactions: async ({ request, next }) => {
+          const answer = await next();
+          const other = request.type === TransactionType.FEE ? TransactionType.CHARGE : TransactionType.FEE;
+          const [first] = answer.transactions;
+          if (request.type !== TransactionType.UNSPECIFIED && first !== undefined) first.type = other;
+          return answer;
+        },
+      },
+    },
+  },
+  {
+    adapter: 'states balances of another chain',
+    breaks: 'transactions-add-up',
+    defect: {
+      accounts: {
+        listTransactions: async ({ next }) => {
+          const answer = await next();
+          const [, second] = answer.transactions;
+          if (second !== undefined) second.balanceKobo += 1n;
+          return answer;
+        },
+      },
+    },
+  },
+  {
+    adapter: 'states what was settled as the opening balance',
+    breaks: 'balance-of-transactions',
+    defect: {
+      accounts: {
+        getBalance: async ({ next }) => {
+          const answer = await next();
+          return { ...answer, openingKobo: answer.openingKobo + 1n };
+        },
+      },
+    },
+  },
+];
+
 /** The defects of an adapter's lists that applications use. */
 const referenceDefects: readonly SeededDefect[] = [
   {
@@ -280,4 +370,9 @@ const referenceDefects: readonly SeededDefect[] = [
   },
 ];
 
-export const recordDefects: readonly SeededDefect[] = [...submissionDefects, ...accountDefects, ...referenceDefects];
+export const recordDefects: readonly SeededDefect[] = [
+  ...submissionDefects,
+  ...accountDefects,
+  ...moneyDefects,
+  ...referenceDefects,
+];
