@@ -2,6 +2,13 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import {
+  AccountActivity,
+  AccountRestrictionCode,
+  AccountState,
+  Accounts,
+  TransactionType,
+} from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { AccountStatus, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import {
   type GetStatementResponse,
@@ -28,9 +35,11 @@ const simulator = await startTestSimulator(undefined, { startCashKobo: 0n, share
 const { orders } = simulator;
 let { withdrawals, controls } = simulator;
 const submissions = createGrpcClient(Submissions, `127.0.0.1:${simulator.port}`);
+const accounts = createGrpcClient(Accounts, `127.0.0.1:${simulator.port}`);
 const statements = createGrpcClient(Statements, `127.0.0.1:${simulator.port}`);
 after(() => {
   submissions.close();
+  accounts.close();
   statements.close();
 });
 const brief = { timeoutMs: 300 };
@@ -157,6 +166,21 @@ describe('a withdrawal', () => {
     assert.deepEqual([report.kind, report.rejectReason], [REJECTED, reasons.ACCOUNT_NOT_AT_BROKER]);
   });
 
+  it('is rejected as account_restricted if a restriction forbids it or the account is closed', async () => {
+    const owner = await open(1_000n);
+    const restricted = async (state: AccountState, ...forbids: AccountActivity[]) => {
+      const restrictions = forbids.length === 0 ? [] : [{ code: AccountRestrictionCode.BROKER_HOLD, forbids }];
+      await controls.setAccountState({ account: owner, state, restrictions }, soon);
+      return (await withdraw(owner, 1n)).rejectReason;
+    };
+    const { BUY, SELL, FUND, WITHDRAW } = AccountActivity;
+    assert.equal(await restricted(AccountState.RESTRICTED, BUY, SELL, FUND), reasons.UNSPECIFIED);
+    assert.equal(await restricted(AccountState.RESTRICTED, WITHDRAW), reasons.ACCOUNT_RESTRICTED);
+    assert.equal(await restricted(AccountState.CLOSED), reasons.ACCOUNT_RESTRICTED);
+    assert.equal(await restricted(AccountState.ACTIVE), reasons.UNSPECIFIED);
+    assert.equal(await cashOf(simulator, owner), 998n);
+  });
+
   it('is taken once, and never after its time', async () => {
     const owner = await open(1_000n);
     const withdrawal = newWithdrawal(10n, WALLET, owner);
@@ -233,6 +257,51 @@ describe('the stamp duty of a withdrawal', () => {
     await controls.decideWithdrawal({ clientWithdrawalId: returned, kind: RETURNED }, soon);
     assert.equal(await cashOf(simulator, owner), 2_000_000n);
     assert.equal((await withdraw(owner, 2_000_000n)).kind, PAID);
+  });
+});
+
+describe('the account of a withdrawal', () => {
+  it('has as withdrawable_kobo what a withdrawal to the wallet can take, to the kobo', async () => {
+    const owner = await open(3_000_000n);
+    const order = newOrder({ account: owner, symbol, quantity: 100n, priceKobo: 900n, timeInForce: TimeInForce.GTC });
+    await orders.submitOrder(order, soon);
+    const sold = { account: owner, symbol, quantity: 10n, priceKobo: 1_000n };
+    await controls.addTrades({ ...sold, side: Side.SELL }, soon);
+    await controls.addTrades({ ...sold, side: Side.BUY }, soon);
+    await controls.forceWithdrawal({ account: owner, outcome: WithdrawalOutcome.HOLD }, soon);
+    await withdraw(owner, 1_000_001n, BANK_ACCOUNT);
+    const { withdrawableKobo = 0n } = await accounts.getBalance({ account: owner }, soon);
+    assert.ok(withdrawableKobo > 1_800_000n);
+    const more = await withdraw(owner, withdrawableKobo + 1n);
+    assert.equal(more.rejectReason, reasons.INSUFFICIENT_WITHDRAWABLE_FUNDS);
+    assert.equal((await withdraw(owner, withdrawableKobo)).kind, PAID);
+    assert.equal((await accounts.getBalance({ account: owner }, soon)).withdrawableKobo, 0n);
+  });
+
+  it('has a transaction when the money is taken, when it comes back and for the duty', async () => {
+    const owner = await open(5_000_000n);
+    await controls.forceWithdrawal({ account: owner, outcome: WithdrawalOutcome.HOLD, times: 2 }, soon);
+    const { clientWithdrawalId: rejected } = await withdraw(owner, 7n, BANK_ACCOUNT);
+    await controls.decideWithdrawal({ clientWithdrawalId: rejected, kind: REJECTED }, soon);
+    const { clientWithdrawalId: returned } = await withdraw(owner, 2_000_000n, BANK_ACCOUNT);
+    await controls.decideWithdrawal({ clientWithdrawalId: returned, kind: PAID }, soon);
+    await controls.decideWithdrawal({ clientWithdrawalId: returned, kind: RETURNED }, soon);
+    const day = lagosDay(Date.now());
+    const asked = { account: owner, fromDate: day, toDate: day, limit: 100 };
+    const { transactions } = await accounts.listTransactions(asked, soon);
+    assert.deepEqual(
+      transactions.map(({ type, amountKobo, balanceKobo, clientWithdrawalId }) => [
+        ...[TransactionType[type], amountKobo, balanceKobo, clientWithdrawalId],
+      ]),
+      [
+        ['WITHDRAWAL_RETURN', 2_000_000n, 4_995_000n, returned],
+        ['FEE', -5_000n, 2_995_000n, returned],
+        ['WITHDRAWAL', -2_000_000n, 3_000_000n, returned],
+        ['WITHDRAWAL_RETURN', 7n, 5_000_000n, rejected],
+        ['WITHDRAWAL', -7n, 4_999_993n, rejected],
+        ['ADJUSTMENT', 5_000_000n, 5_000_000n, ''],
+      ],
+    );
   });
 });
 
