@@ -18,6 +18,7 @@ import { Orders, type SubmitOrderRequest } from '../gen/marina/broker/v1/orders_
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import { Withdrawals } from '../gen/marina/broker/v1/withdrawals_pb.ts';
 import { createGrpcClient } from '../kit/grpc-client.ts';
 import { addReflection } from '../kit/grpc-reflection.ts';
 import { serviceDefinition } from '../kit/grpc-service.ts';
@@ -407,11 +408,12 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   );
   const listing = submissionsService({ store, backOffice: submissions, now });
   server.addService(serviceDefinition(Submissions) as never, unaryCalls(Submissions, listing, log, now) as never);
-  for (const passed of [Accounts, Allocations, Applications, Reference, Statements]) {
+  const passedOn = [Accounts, Allocations, Applications, Reference, Statements, Withdrawals];
+  for (const passed of passedOn) {
     const { definition, handlers } = passThrough(passed, () => backOffice);
     server.addService(definition as never, handlers as never);
   }
-  addReflection(server, [Orders, Submissions, Accounts, Allocations, Applications, Reference, Statements]);
+  addReflection(server, [Orders, Submissions, ...passedOn]);
   const port = await listen(
     server,
     `${config.host}:${config.port}`,

@@ -53,8 +53,8 @@ export function ordersService(parts: {
     // Ours is checked at the last moment before an order is written. The answer holds for the back office's calls too.
     getCapabilities: async (_, context) => {
       const capabilities = await passed(backOffice.getCapabilities({}, onward(context)));
-      const { honoursNotAfter, accountTransactions, accountStatus } = capabilities;
-      return { honoursNotAfter, accountTransactions, accountStatus };
+      const { honoursNotAfter, accountTransactions, accountStatus, withdrawalDestinations } = capabilities;
+      return { honoursNotAfter, accountTransactions, accountStatus, withdrawalDestinations };
     },
     getTradingContext: async (request, context) => {
       const answer = await passed(backOffice.getTradingContext(request, onward(context)));
