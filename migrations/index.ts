@@ -30,6 +30,7 @@ import { UnclaimedReports1764230010000 } from './1764230010000-unclaimed-reports
 import { Proposals1764240010000 } from './1764240010000-proposals.ts';
 import { UnclaimedReportAge1764240020000 } from './1764240020000-unclaimed-report-age.ts';
 import { Seals1764240030000 } from './1764240030000-seals.ts';
+import { Withdrawals1764330010000 } from './1764330010000-withdrawals.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -65,4 +66,5 @@ export const migrations = [
   Proposals1764240010000,
   UnclaimedReportAge1764240020000,
   Seals1764240030000,
+  Withdrawals1764330010000,
 ];

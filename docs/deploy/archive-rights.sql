@@ -9,7 +9,8 @@ SELECT CONCAT('GRANT ', CASE
   END, ' ON `', DATABASE(), '`.`', table_name, '` TO ''', @user, '''@''', @host, ''';') AS statement
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name IN ('allocations', 'applications', 'archive_state', 'environment', 'look_ups', 'object_steps',
-  'order_steps', 'orders', 'partners', 'wallet_transfers', 'webhook_attempts', 'webhook_deliveries', 'writer', 'writer_guards')
+  'order_steps', 'orders', 'partners', 'wallet_transfers', 'webhook_attempts', 'webhook_deliveries', 'withdrawals', 'writer',
+  'writer_guards')
 UNION ALL
 -- A member of a group of MySQL servers is used only while it takes part in its group, which this table says.
 SELECT CONCAT('GRANT SELECT ON performance_schema.replication_group_members TO ''', @user, '''@''', @host, ''';')

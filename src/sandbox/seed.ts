@@ -18,8 +18,8 @@ const names = ['Lagoon Invest', 'Harmattan Capital'];
 const accountsEach = 2;
 /** The credit of each wallet: 100 million naira. */
 const walletKobo = 10_000_000_000n;
-const allFeatures = [Feature.ACCOUNT_OPENING];
-const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
+const allFeatures = [Feature.ACCOUNT_OPENING, Feature.WITHDRAWALS];
+const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS, Scope.WITHDRAW];
 
 export interface SeedOptions {
   ownerUrl: string;

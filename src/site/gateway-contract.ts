@@ -9,11 +9,13 @@ import { Orders } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { Reference } from '../gen/marina/gateway/v1/reference_pb.ts';
 import { Sandbox } from '../gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from '../gen/marina/gateway/v1/wallet_pb.ts';
+import { Withdrawals } from '../gen/marina/gateway/v1/withdrawals_pb.ts';
 
 /** Every operation of a sandbox's gateway, as its protos describe it, without a gateway that serves it. */
 export const gatewayOperations: readonly OperationRules[] = [
   Orders,
   Allocations,
+  Withdrawals,
   Wallet,
   Applications,
   Accounts,

@@ -69,9 +69,15 @@ describe('the table of outcomes that the clients of both languages are held to',
 
 describe('an outcome that is unknown in the client for TypeScript', () => {
   const proofs: ErrorCode[] = [
-    ...(['order_rejected', 'application_rejected', 'allocation_rejected', 'document_rejected'] as const),
-    ...(['order_not_sent', 'application_not_sent', 'allocation_not_sent'] as const),
-    ...(['duplicate_order', 'duplicate_application', 'duplicate_allocation'] as const),
+    ...([
+      'order_rejected',
+      'application_rejected',
+      'allocation_rejected',
+      'withdrawal_rejected',
+      'document_rejected',
+    ] as const),
+    ...(['order_not_sent', 'application_not_sent', 'allocation_not_sent', 'withdrawal_not_sent'] as const),
+    ...(['duplicate_order', 'duplicate_application', 'duplicate_allocation', 'duplicate_withdrawal'] as const),
     ...(['order_not_cancelable', 'document_already_delivered'] as const),
   ];
 

@@ -11,7 +11,7 @@ type Right = (typeof words)[number];
 /** The tables of statements whose table is in a variable, by file. A new one is added here. */
 const tablesInVariables: Record<string, readonly string[]> = {
   'operators/secret-keys/table.ts': ['secret_keys'],
-  'trading/submission/key-retention.ts': ['orders', 'applications', 'allocations'],
+  'trading/submission/key-retention.ts': ['orders', 'applications', 'allocations', 'withdrawals'],
   'edge/auth/store.ts': ['key_uses'],
   'trading/submission/positions.ts': ['positions'],
   'delivery/events/outbox.ts': ['outbox'],
@@ -21,7 +21,7 @@ const tablesInVariables: Record<string, readonly string[]> = {
 };
 /** The tables that code reaches by these words where it knows only that there is one. */
 const tablesOf: Record<string, readonly string[]> = {
-  'kind.table': ['orders', 'applications', 'allocations'],
+  'kind.table': ['orders', 'applications', 'allocations', 'withdrawals'],
   table: ['order_steps', 'object_steps'],
   attemptsTable: ['webhook_attempts'],
 };
@@ -65,6 +65,7 @@ describe("the rights of the gateway's database account", () => {
       'orders',
       'applications',
       'allocations',
+      'withdrawals',
       'wallets',
       'wallet_transfers',
       'api_keys',

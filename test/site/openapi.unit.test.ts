@@ -15,7 +15,7 @@ const wallet: DescribedAnswer = {
   path: '/v1/wallet',
   status: 200,
   header: (name) => ({ 'x-request-id': '1', 'cache-control': 'no-store' })[name],
-  text: '{"object":"wallet","available_kobo":1,"reserved_kobo":0,"posted_kobo":100000000000000000}',
+  text: '{"object":"wallet","available_kobo":1,"reserved_kobo":0,"posted_kobo":100000000000000000,"withdrawn_kobo":0}',
 };
 
 function refusal(status: number, code: string, headers: Record<string, string> = {}): DescribedAnswer {
@@ -111,7 +111,7 @@ describe('the OpenAPI document', () => {
 
   it('says that an event may be about an object of another kind', () => {
     const { anyOf } = described.components.schemas.Event.properties.data;
-    assert.equal(anyOf[0].oneOf.length, 3);
+    assert.equal(anyOf[0].oneOf.length, 4);
     assert.deepEqual(anyOf[1], { $ref: '#/components/schemas/UnknownObject' });
     assert.deepEqual(described.components.schemas.UnknownObject.required, ['object']);
   });

@@ -45,9 +45,10 @@ before(async () => {
   const { key } = partner;
   const { body: order } = await gateway.place(partner, { symbol: 'SIM-REST', quantity: 1 });
   const { body: allocation } = await gateway.allocate(partner, {});
+  const { body: withdrawal } = await gateway.withdraw(partner, {});
   const request = { key, idempotencyKey: randomUUID(), body: goodApplication };
   const { body: application } = await gateway.rest('POST', '/v1/applications', request);
-  for (const { id } of [order, allocation, application]) ids.set(id.slice(0, 4), id);
+  for (const { id } of [order, allocation, withdrawal, application]) ids.set(id.slice(0, 4), id);
 });
 
 after(() => gateway?.stop());
@@ -63,7 +64,7 @@ function sampleOf(label: string, name: string): string {
     grpcAddress: `127.0.0.1:${gateway.app.grpcPort}`,
   };
   const text = language.write({ operation, example, addresses });
-  return text.replaceAll(/\b(?:ord|alc|app)_[a-z2-7]{20}\b/g, (id) => ids.get(id.slice(0, 4)) ?? id);
+  return text.replaceAll(/\b(?:ord|alc|app|wdr)_[a-z2-7]{20}\b/g, (id) => ids.get(id.slice(0, 4)) ?? id);
 }
 
 /** The programs of the guides. */

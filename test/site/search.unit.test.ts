@@ -105,7 +105,7 @@ describe('the search of the pages', () => {
   });
 
   it('finds what most words of a question name, and nothing for fillers or unknown words', () => {
-    assert.equal(find('withdraw to my zzbank')[0]?.[0], 'Money in and out');
+    assert.equal(find('withdraw to my zzbank')[0]?.[0], 'Create withdrawal');
     for (const query of ['no such thing anywhere', 'zzxyq', '  ', '?']) assert.deepEqual(find(query), [], query);
   });
 
@@ -113,7 +113,7 @@ describe('the search of the pages', () => {
     for (const [query, word] of [
       ['naira', 'naira'],
       ['postman', 'Postman'],
-      ['withdraw', 'withdraws'],
+      ['withdraw', 'withdrawal'],
       ['429', '429'],
     ] as const) {
       const shown = find(query)

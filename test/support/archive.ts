@@ -11,6 +11,7 @@ import { applications } from '../../src/gateway/trading/applications/table.ts';
 import { orderSteps, orders } from '../../src/gateway/trading/orders/table.ts';
 import { lookUps, objectSteps } from '../../src/gateway/trading/submission/table.ts';
 import { transfers } from '../../src/gateway/trading/wallet/store.ts';
+import { withdrawals } from '../../src/gateway/trading/withdrawals/table.ts';
 import { chunksOf } from '../../src/kit/group.ts';
 import { createPartner } from '../../src/sandbox/provision.ts';
 import { createTestDatabase } from './servers.ts';
@@ -81,6 +82,10 @@ export class ArchiveRows {
 
   async allocation(partnerId: string, state: string, updatedAt: number, steps = 2): Promise<Stored> {
     return this.#object(allocations, this.#id('alc'), partnerId, state, updatedAt, steps);
+  }
+
+  async withdrawal(partnerId: string, state: string, updatedAt: number, steps = 2): Promise<Stored> {
+    return this.#object(withdrawals, this.#id('wdr'), partnerId, state, updatedAt, steps);
   }
 
   async #object(table: AnyTable, id: string, partnerId: string, state: string, updatedAt: number, steps: number) {

@@ -1,4 +1,9 @@
-import type { BrokerAllocation, Controls, ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import type {
+  BrokerAllocation,
+  BrokerWithdrawal,
+  Controls,
+  ExchangeOrder,
+} from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import type { GrpcClient } from '../../src/kit/grpc-client.ts';
 import { patient } from './patience.ts';
 
@@ -24,6 +29,17 @@ export async function brokerAllocations(controls: ControlsClient): Promise<Map<s
     const { allocations, hasMore } = await controls.listAllocations({ afterSequence }, callTimeout);
     for (const allocation of allocations) all.set(allocation.record?.clientAllocationId ?? '', allocation);
     afterSequence = allocations.at(-1)?.sequence ?? afterSequence;
+    if (!hasMore) return all;
+  }
+}
+
+/** All withdrawals of the simulated broker, by the id that the gateway gave them. */
+export async function brokerWithdrawals(controls: ControlsClient): Promise<Map<string, BrokerWithdrawal>> {
+  const all = new Map<string, BrokerWithdrawal>();
+  for (let afterSequence = 0n; ; ) {
+    const { withdrawals, hasMore } = await controls.listWithdrawals({ afterSequence }, callTimeout);
+    for (const withdrawal of withdrawals) all.set(withdrawal.clientWithdrawalId, withdrawal);
+    afterSequence = withdrawals.at(-1)?.sequence ?? afterSequence;
     if (!hasMore) return all;
   }
 }

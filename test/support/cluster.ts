@@ -261,7 +261,7 @@ export class Cluster {
       limits,
       features: [Feature.ACCOUNT_OPENING],
     });
-    const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND];
+    const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.WITHDRAW];
     const { key } = await createKey(this.database, { partnerId: id, scopes });
     const account = `F${randomBytes(6).toString('hex').toUpperCase()}`;
     await linkAccount(this.database, { partnerId: id, account });

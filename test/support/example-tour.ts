@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import createClient, { type Client } from 'openapi-fetch';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { WithdrawalReportKind } from '../../src/gen/marina/broker/v1/withdrawals_pb.ts';
 import type { paths } from '../../src/gen/openapi.ts';
 import { linkAccount } from '../../src/sandbox/provision.ts';
 import { type Example, type Examples, recordedBaseUrl } from '../../src/site/examples.ts';
@@ -22,13 +23,14 @@ const refusals: Readonly<Record<string, string>> = {
   'There is no such order': 'order_not_found',
   'It has traded already': 'order_not_cancelable',
   'The wallet has too little': 'wallet_too_low',
+  'The account has less': 'withdrawal_rejected',
   'The broker does not take a field': 'application_rejected',
 };
 /** How much of a list that comes whole is kept. */
 const keptItems = 3;
 
 /** Every type of event there is: an object's name and a state, but for the one in which nothing happened yet. */
-export const eventTypes: readonly string[] = ['Order', 'Application', 'Allocation'].flatMap((name) =>
+export const eventTypes: readonly string[] = ['Order', 'Application', 'Allocation', 'Withdrawal'].flatMap((name) =>
   described.components.schemas[`${name}State`]['x-extensible-enum']
     .filter((state: string) => state !== 'sending')
     .map((state: string) => `${name.toLowerCase()}.${state}`),
@@ -185,6 +187,28 @@ class Tour {
     await client.GET('/v1/allocations/{id}/events', { params: { path: { id: booked?.id ?? '' } } });
     this.#title = 'The newest allocations';
     await client.GET('/v1/allocations', { params: { query: { limit: 2 } } });
+    const withdraw = (title: string | undefined, amount: number, destination: 'wallet' | 'bank_account') => {
+      this.#title = title;
+      const params = { header: { 'Idempotency-Key': randomUUID() } };
+      return client.POST('/v1/withdrawals', { params, body: { account, amount_kobo: amount, destination } });
+    };
+    const { data: withdrawn } = await withdraw('Two thousand naira to the wallet', 200_000, 'wallet');
+    await withdraw('The account has less', 998_003, 'bank_account');
+    await withdraw(undefined, 998_010, 'bank_account');
+    await withdraw(undefined, 998_015, 'bank_account');
+    await withdraw(undefined, 998_019, 'bank_account');
+    const { data: returned } = await withdraw(undefined, 998_001, 'bank_account');
+    const sentBack = { clientWithdrawalId: returned?.id ?? '', kind: WithdrawalReportKind.RETURNED };
+    await this.gateway.controls.decideWithdrawal(sentBack, callTimeout);
+    const path = { id: withdrawn?.id ?? '' };
+    this.#title = 'One withdrawal';
+    await client.GET('/v1/withdrawals/{id}', { params: { path } });
+    this.#title = 'Its history';
+    await client.GET('/v1/withdrawals/{id}/history', { params: { path } });
+    this.#title = 'Its events';
+    await client.GET('/v1/withdrawals/{id}/events', { params: { path } });
+    this.#title = 'The newest withdrawals';
+    await client.GET('/v1/withdrawals', { params: { query: { limit: 2 } } });
     this.#title = 'What is in the wallet';
     await client.GET('/v1/wallet');
     this.#title = 'The newest entries';

@@ -73,14 +73,16 @@ export interface TestGateway {
   fund(partner: TestPartner, amountKobo: bigint): Promise<void>;
   /** Allocates with a fresh key unless one is given. */
   allocate(partner: TestPartner, allocation: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
+  /** Takes 1,000 kobo to the wallet, unless the withdrawal says otherwise. */
+  withdraw(partner: TestPartner, withdrawal: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
   /** Ends the simulator, and waits until the gateway knows that its broker is away. */
   stopBroker(): Promise<void>;
   /** Checks the world (`checkWorld`), but for the parts that it leaves in disorder on purpose, and ends everything. */
   stop(left?: readonly WorldPart[]): Promise<void>;
 }
 
-const allFeatures = [Feature.ACCOUNT_OPENING];
-const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
+const allFeatures = [Feature.ACCOUNT_OPENING, Feature.WITHDRAWALS];
+const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS, Scope.WITHDRAW];
 export const callTimeout = { timeoutMs: patient(10_000) };
 /** The database's error number for a statement that its account has no right to. */
 const accessDenied = 1142;
@@ -213,6 +215,12 @@ export async function startGateway(
       }),
     fund: (partner, amountKobo) =>
       creditWallet(database, { partnerId: partner.id, amountKobo, bankReference: randomUUID() }),
+    withdraw: (partner, withdrawal, idempotencyKey = randomUUID()) =>
+      rest('POST', '/v1/withdrawals', {
+        key: partner.key,
+        idempotencyKey,
+        body: { account: partner.account, amount_kobo: 1_000, destination: 'wallet', ...withdrawal },
+      }),
     allocate: (partner, allocation, idempotencyKey = randomUUID()) =>
       rest('POST', '/v1/allocations', {
         key: partner.key,

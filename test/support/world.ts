@@ -3,9 +3,10 @@ import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
 import type { Database } from '../../src/gateway/store/database.ts';
 import { type SqlRow, type Statement, statement } from '../../src/gateway/store/statement.ts';
 import { AllocationOutcome } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
+import { WithdrawalReportKind } from '../../src/gen/marina/broker/v1/withdrawals_pb.ts';
 import type { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import type { GrpcClient } from '../../src/kit/grpc-client.ts';
-import { brokerAllocations, exchangeOrders } from './brokers-record.ts';
+import { brokerAllocations, brokerWithdrawals, exchangeOrders } from './brokers-record.ts';
 import { eventually } from './eventually.ts';
 import { assertNothingInUse } from './metrics.ts';
 
@@ -18,8 +19,8 @@ import { assertNothingInUse } from './metrics.ts';
  * - `objects`: the last event of each object tells its state; the steps of each order add up to what it has filled.
  * - `deliveries`: each event after an endpoint was registered is queued for it, once.
  * - `usage`: what counts against each day's limits is what orders and allocations add up to.
- * - `ledgers`: each ledger is proven, and its wallet is what allocations and payments add up to.
- * - `exchange`: the broker has no order or allocation that is not stored, and the same fills and bookings.
+ * - `ledgers`: each ledger is proven, and its wallet is what allocations, withdrawals and payments add up to.
+ * - `exchange`: the broker has no order, allocation or withdrawal that is not stored, and the same fills and bookings.
  */
 const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, exchange };
 export type WorldPart = keyof typeof parts;
@@ -81,7 +82,7 @@ async function feed({ database }: World): Promise<void> {
 }
 
 /** The tables of objects that make events, and the states in which no event has told of an object yet. */
-const objectTables = ['orders', 'allocations', 'applications'] as const;
+const objectTables = ['orders', 'allocations', 'applications', 'withdrawals'] as const;
 
 async function objects({ database }: World): Promise<void> {
   for (const table of objectTables) {
@@ -157,7 +158,9 @@ async function ledgers({ database }: World): Promise<void> {
   const [partners = [], wallets = []] = await readAll(
     database,
     'SELECT id FROM partners',
-    `SELECT w.partner_id, w.available_kobo, w.reserved_kobo, w.posted_kobo,
+    `SELECT w.partner_id, w.available_kobo, w.reserved_kobo, w.posted_kobo, w.withdrawn_kobo,
+       COALESCE((SELECT SUM(amount_kobo) FROM withdrawals d WHERE d.partner_id = w.partner_id
+         AND d.state = 'completed' AND d.destination = 'wallet'), 0) AS withdrawn,
        COALESCE((SELECT SUM(amount_kobo) FROM allocations a WHERE a.partner_id = w.partner_id
          AND a.state IN ('sending', 'uncertain')), 0) AS reserved,
        COALESCE((SELECT SUM(amount_kobo) FROM allocations a WHERE a.partner_id = w.partner_id
@@ -170,9 +173,9 @@ async function ledgers({ database }: World): Promise<void> {
   }
   for (const wallet of wallets) {
     assert.deepEqual(
-      [String(wallet.reserved_kobo), String(wallet.posted_kobo)],
-      [String(wallet.reserved), String(wallet.posted)],
-      `the wallet of ${wallet.partner_id} is what its allocations add up to`,
+      [String(wallet.reserved_kobo), String(wallet.posted_kobo), String(wallet.withdrawn_kobo)],
+      [String(wallet.reserved), String(wallet.posted), String(wallet.withdrawn)],
+      `the wallet of ${wallet.partner_id} is what its allocations and withdrawals add up to`,
     );
     assert.ok(BigInt(String(wallet.available_kobo)) >= 0n, 'what is available is never negative');
   }
@@ -196,7 +199,22 @@ async function exchange({ database, controls }: World): Promise<void> {
     const state = record?.outcome === AllocationOutcome.BOOKED ? 'booked' : 'rejected';
     assert.equal(states.get(id), state, `${id} is what the broker made of it`);
   }
+  const withdrawals = await database.read(statement('SELECT id, state FROM withdrawals'));
+  const stateOf = new Map(withdrawals.map(({ id, state }) => [String(id), String(state)]));
+  for (const [id, { state, timesReceived }] of await brokerWithdrawals(controls)) {
+    assert.ok(stateOf.has(id), `the broker has ${id}, which is not stored`);
+    assert.ok(timesReceived <= 1, `${id} was received once`);
+    assert.equal(stateOf.get(id), withdrawalStates[state], `${id} is what the broker made of it`);
+  }
 }
+
+const withdrawalStates: Readonly<Record<WithdrawalReportKind, string>> = {
+  [WithdrawalReportKind.UNSPECIFIED]: '',
+  [WithdrawalReportKind.ACCEPTED]: 'processing',
+  [WithdrawalReportKind.PAID]: 'completed',
+  [WithdrawalReportKind.REJECTED]: 'rejected',
+  [WithdrawalReportKind.RETURNED]: 'returned',
+};
 
 /** The rows of several statements, read in one transaction. */
 async function readAll(database: Database, ...texts: readonly string[]): Promise<readonly SqlRow[][]> {

@@ -15,6 +15,7 @@ import {
   type CreateKeyRequest,
   type CreateOptions,
   type CreateOrderRequest,
+  type CreateWithdrawalRequest,
   type DecideApplicationInput,
   type Decision,
   type Directive,
@@ -36,6 +37,9 @@ import {
   type GetOrderHistoryInput,
   type GetOrderHistoryResponse,
   type GetOrderInput,
+  type GetWithdrawalHistoryInput,
+  type GetWithdrawalHistoryResponse,
+  type GetWithdrawalInput,
   type InjectFaultRequest,
   type Instrument,
   type Key,
@@ -81,6 +85,9 @@ import {
   type ListTransfersResponse,
   type ListWebhookDeliveriesInput,
   type ListWebhookDeliveriesResponse,
+  type ListWithdrawalEventsInput,
+  type ListWithdrawalsInput,
+  type ListWithdrawalsResponse,
   type Market,
   type MarketDay,
   type NewKey,
@@ -109,6 +116,8 @@ import {
   type WalletTransfer,
   type WebhookDelivery,
   type WebhookTest,
+  type Withdrawal,
+  type WithdrawalStep,
   operations,
 } from './contract.ts';
 import type { IntegerMode, WithIntegers } from './integers.ts';
@@ -282,6 +291,72 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
    */
   getAllocation(input: GetAllocationInput, options?: CallOptions): Promise<WithIntegers<Allocation, Mode>> {
     return this.call(operations.getAllocation, input, options);
+  }
+
+  /**
+   * Takes an amount out of an account. The withdrawal is stored, sent to the broker once, and returned as it stands after that:
+   * usually `processing` or `completed`, or `uncertain` when it is unknown whether the broker received it (the gateway then finds
+   * out; do not withdraw again).
+   *
+   * Every request needs an `Idempotency-Key`, a header or metadata of 1 to 255 printable ASCII characters. The same
+   * request with the same key never makes a second withdrawal. It is answered with the first withdrawal as it is by now
+   * and `Idempotent-Replayed: true`, or with `withdrawal_rejected` or `withdrawal_not_sent` again when that was the first
+   * answer, also while trading is paused or the broker is away. Two requests are the same when their messages are, once
+   * the account is upper-cased. A key is kept for 30 days, and for as long as its withdrawal can still be paid or rejected.
+   *
+   * Errors that store nothing and leave the key free: `feature_not_enabled` (also when the broker does not pay to this
+   * destination), `unknown_account`, `trading_paused`, `exchange_unavailable` (the service has just started, and the broker
+   * cannot be reached), `exchange_error`, and `similar_withdrawal_unresolved`: there is a withdrawal of the same amount from the
+   * same account to the same destination of which it is not known whether the broker has it. It is `uncertain`, or has been
+   * `sending` for longer than a send may take. Once it is settled, this one can be made, if it is still wanted.
+   *
+   * Errors that leave a withdrawal behind, with its path in `Location`: `withdrawal_rejected` (the broker rejected it, see
+   * `reject_reason`), `withdrawal_not_sent` (it is `refused`, and a new try needs a new key), `outcome_not_recorded` (the
+   * outcome is not stored yet: read the withdrawal, or send the request again).
+   *
+   * `duplicate_withdrawal`: the key belongs to another request, and nothing was done. After `service_unavailable` and
+   * `internal_error` the withdrawal may be stored or not: the same request with the same key makes it, or finds it.
+   *
+   * Needs a key with the scope `withdraw`. It is enabled partner by partner. It counts as a request in progress until it is answered.
+   */
+  createWithdrawal(input: CreateWithdrawalRequest, options?: CreateOptions): Promise<WithIntegers<Withdrawal, Mode>> {
+    return this.call(operations.createWithdrawal, input, options);
+  }
+
+  /**
+   * Lists the partner's withdrawals, newest first.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list with these filters;
+   * another `limit` does no harm.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listWithdrawals(input: ListWithdrawalsInput = {}, options?: CallOptions): Pages<WithIntegers<ListWithdrawalsResponse, Mode>, WithIntegers<Withdrawal, Mode>> {
+    return this.list(operations.listWithdrawals, input, options);
+  }
+
+  /**
+   * Returns one withdrawal as it stands.
+   *
+   * Errors: `withdrawal_not_found`, also for another partner's withdrawal and for a text that is no withdrawal's id.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getWithdrawal(input: GetWithdrawalInput, options?: CallOptions): Promise<WithIntegers<Withdrawal, Mode>> {
+    return this.call(operations.getWithdrawal, input, options);
+  }
+
+  /**
+   * Lists the steps of a withdrawal's history, oldest first: when it was stored and sent, each report of the broker, and what
+   * the reconciliation found out.
+   *
+   * Errors: `withdrawal_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for this withdrawal's
+   * history.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getWithdrawalHistory(input: GetWithdrawalHistoryInput, options?: CallOptions): Pages<WithIntegers<GetWithdrawalHistoryResponse, Mode>, WithIntegers<WithdrawalStep, Mode>> {
+    return this.list(operations.getWithdrawalHistory, input, options);
   }
 
   /**
@@ -613,6 +688,20 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
    */
   listAllocationEvents(input: ListAllocationEventsInput, options?: CallOptions): Pages<WithIntegers<ListObjectEventsResponse, Mode>, WithIntegers<Event, Mode>> {
     return this.list(operations.listAllocationEvents, input, options);
+  }
+
+  /**
+   * Lists the events of one withdrawal of the last 30 days, oldest first, as they are in the feed. It shows what became of one
+   * withdrawal. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+   * An older withdrawal may have begun before its first event that is listed, because events older than 30 days are removed.
+   *
+   * Errors: `withdrawal_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+   * without a cursor), or the cursor was not issued for the events of this withdrawal.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listWithdrawalEvents(input: ListWithdrawalEventsInput, options?: CallOptions): Pages<WithIntegers<ListObjectEventsResponse, Mode>, WithIntegers<Event, Mode>> {
+    return this.list(operations.listWithdrawalEvents, input, options);
   }
 
   /**

@@ -386,7 +386,7 @@ export interface CreateApplicationRequest {
 /** A key to make. */
 export interface CreateKeyRequest {
   /** The scopes of the key: one or more of those the calling key has. A scope that occurs twice counts once. */
-  readonly scopes: readonly ('read' | 'trade' | 'apply' | 'fund' | 'keys')[];
+  readonly scopes: readonly ('read' | 'trade' | 'apply' | 'fund' | 'keys' | 'withdraw')[];
   /**
    * The addresses and ranges the key works from, at most 20, such as `192.0.2.1`, `192.0.2.0/24` and `2001:db8::/32`. A range
    * is kept as its first address and its length. Absent or empty: the key works from everywhere, where that is allowed.
@@ -442,6 +442,21 @@ export type CreateOrderRequest = {
    */
   readonly client_reference?: string | null | undefined;
 };
+
+/** A withdrawal to make. */
+export interface CreateWithdrawalRequest {
+  /** The code of the account that pays, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** The amount in kobo, 1 to 10,000,000,000. */
+  readonly amount_kobo: number | bigint;
+  /** Where the money goes: `wallet` or `bank_account`. */
+  readonly destination: 'wallet' | 'bank_account';
+  /**
+   * The partner's own reference: 1 to 64 printable ASCII characters, not necessarily unique. It is returned with the
+   * withdrawal, and withdrawals can be listed by it.
+   */
+  readonly client_reference?: string | null | undefined;
+}
 
 /** An application to decide. */
 export interface DecideApplicationRequest {
@@ -570,7 +585,9 @@ export interface Event {
    * order that loses one trade and gains another goes from `order.filled` to `order.partially_filled` and back to
    * `order.filled`. Of applications: `application.documents_required`, `application.submitted`, `application.opened`,
    * `application.uncertain`, `application.rejected`, `application.refused` or `application.unplaced`. Of allocations:
-   * `allocation.booked`, `allocation.uncertain`, `allocation.rejected` or `allocation.refused`. That an object was stored
+   * `allocation.booked`, `allocation.uncertain`, `allocation.rejected` or `allocation.refused`. Of withdrawals:
+   * `withdrawal.processing`, `withdrawal.completed`, `withdrawal.uncertain`, `withdrawal.rejected`, `withdrawal.refused` or
+   * `withdrawal.returned`. That an object was stored
    * (`sending`) makes no event. New types can appear: ignore those you do not handle.
    */
   readonly type: string;
@@ -588,9 +605,11 @@ export interface Event {
    *
    * One movement of money from the wallet to an account.
    *
+   * One movement of money out of an account.
+   *
    * Objects of other kinds may come: accept one that you do not know.
    */
-  readonly data: Order | Application | Allocation;
+  readonly data: Order | Application | Allocation | Withdrawal;
 }
 
 /** A report of the exchange about an order. The order shows it a moment later. */
@@ -685,6 +704,18 @@ export interface GetOrderHistoryResponse {
   readonly next_cursor: string | null;
   /** The steps, oldest first. */
   readonly data: readonly OrderStep[];
+}
+
+/** A page of a withdrawal's history. */
+export interface GetWithdrawalHistoryResponse {
+  /** The kind of this object. */
+  readonly object: 'list';
+  /** More steps follow this page. */
+  readonly has_more: boolean;
+  /** The value to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The steps, oldest first. */
+  readonly data: readonly WithdrawalStep[];
 }
 
 /** Something to go wrong. */
@@ -1018,6 +1049,18 @@ export interface ListWebhookDeliveriesResponse {
   readonly next_cursor: string | null;
   /** The deliveries, newest first. */
   readonly data: readonly WebhookDelivery[];
+}
+
+/** A page of withdrawals. */
+export interface ListWithdrawalsResponse {
+  /** The kind of this object. */
+  readonly object: 'list';
+  /** More withdrawals follow this page. */
+  readonly has_more: boolean;
+  /** The value to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The withdrawals, newest first. */
+  readonly data: readonly Withdrawal[];
 }
 
 /** The exchange's session, and whether this service accepts orders. */
@@ -1356,6 +1399,8 @@ export interface RequestBounds {
   readonly allocation_kobo: bigint;
   /** Bytes of a request's body, other than a document. */
   readonly request_body_bytes: bigint;
+  /** Kobo of one withdrawal. */
+  readonly withdrawal_kobo: bigint;
 }
 
 /**
@@ -1476,10 +1521,11 @@ export interface SandboxSettlement {
  * - `apply`: Create applications and send their documents.
  * - `fund`: Create allocations.
  * - `keys`: List, create and revoke keys.
+ * - `withdraw`: Create withdrawals.
  *
  * The list can grow: accept a value you do not know.
  */
-export type Scope = 'read' | 'trade' | 'apply' | 'fund' | 'keys' | (string & {});
+export type Scope = 'read' | 'trade' | 'apply' | 'fund' | 'keys' | 'withdraw' | (string & {});
 
 /** Nothing is needed to send a test. */
 export interface SendWebhookTestRequest {
@@ -1605,7 +1651,10 @@ export type TradeSide = 'buy' | 'sell' | (string & {});
  */
 export type TradingStatus = 'trading' | 'market_closed' | 'market_paused' | 'market_halted' | 'instrument_halted' | (string & {});
 
-/** The balances of a wallet. Every kobo that ever came in is in exactly one of the three. */
+/**
+ * The balances of a wallet. Every kobo that ever came in, by credit or withdrawal, is in exactly one of `available_kobo`,
+ * `reserved_kobo` and `posted_kobo`.
+ */
 export interface WalletTotals {
   /** The kind of this object. */
   readonly object: 'wallet';
@@ -1615,6 +1664,11 @@ export interface WalletTotals {
   readonly reserved_kobo: bigint;
   /** The amount booked to accounts so far, in kobo. */
   readonly posted_kobo: bigint;
+  /**
+   * The amount that came in by withdrawals from accounts so far, in kobo: the sum of these entries of the ledger. It is in one of
+   * the three above, too.
+   */
+  readonly withdrawn_kobo: bigint;
 }
 
 /** One entry of a wallet's ledger. */
@@ -1628,18 +1682,20 @@ export interface WalletTransfer {
   /** The amount in kobo, always positive. */
   readonly amount_kobo: bigint;
   /**
-   * By how much the available balance changed, in kobo: the amount for `credit` and `return`, minus the amount for
+   * By how much the available balance changed, in kobo: the amount for `credit`, `return` and `withdrawal`, minus the amount for
    * `reserve`, 0 for `post`.
    */
   readonly available_change_kobo: bigint;
-  /** The id of the allocation the entry belongs to; null on a `credit`. */
+  /** The id of the allocation the entry belongs to; null on a `credit` and a `withdrawal`. */
   readonly allocation: string | null;
-  /** The code of the account the amount was booked to; null unless the type is `post`. */
+  /** The code of the account the amount was booked to or came from; null unless the type is `post` or `withdrawal`. */
   readonly account: string | null;
   /** The bank's reference of the payment; null unless the type is `credit`. */
   readonly bank_reference: string | null;
   /** When the entry was made, UTC, to the second. */
   readonly created_at: string;
+  /** The id of the withdrawal the entry belongs to; null unless the type is `withdrawal`. */
+  readonly withdrawal: string | null;
 }
 
 /**
@@ -1649,10 +1705,11 @@ export interface WalletTransfer {
  * - `reserve`: An allocation began: the amount is no longer available, and not yet booked.
  * - `post`: The broker booked an allocation: what was reserved is on the account.
  * - `return`: An allocation was refused or rejected: what was reserved is available again.
+ * - `withdrawal`: A withdrawal from an account to the wallet was paid: the amount is available.
  *
  * The list can grow: accept a value you do not know.
  */
-export type WalletTransferType = 'credit' | 'reserve' | 'post' | 'return' | (string & {});
+export type WalletTransferType = 'credit' | 'reserve' | 'post' | 'return' | 'withdrawal' | (string & {});
 
 /** An event on its way to an endpoint. */
 export interface WebhookDelivery {
@@ -1735,11 +1792,110 @@ export interface WebhookTest {
   readonly duration_ms: bigint;
 }
 
+/** One movement of money out of an account. */
+export interface Withdrawal {
+  /** The kind of this object. */
+  readonly object: 'withdrawal';
+  /** The withdrawal's id: `wdr_` and 20 characters from a-z and 2-7. */
+  readonly id: string;
+  /** Where the withdrawal stands. */
+  readonly state: WithdrawalState;
+  /** The code of the account that pays, upper-case. */
+  readonly account: string;
+  /** The amount in kobo. */
+  readonly amount_kobo: bigint;
+  /** Where the money goes. */
+  readonly destination: WithdrawalDestination;
+  /** The partner's own reference, as given when the withdrawal was created. */
+  readonly client_reference: string | null;
+  /** The broker's reference, once it has taken the withdrawal. */
+  readonly broker_reference: string | null;
+  /** A sentence for people that explains the state; never use it in logic. */
+  readonly reason: string | null;
+  /** Why the broker rejected it; set only when the state is `rejected`. */
+  readonly reject_reason: WithdrawalRejectReason | null;
+  /** When the withdrawal was stored, UTC, to the second. */
+  readonly created_at: string;
+  /** When it last changed, UTC, to the second; it never goes back. */
+  readonly updated_at: string;
+}
+
+/**
+ * Where the money of a withdrawal goes.
+ *
+ * - `wallet`: To the partner's wallet.
+ * - `bank_account`: To the bank account that the broker has on file for the customer.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type WithdrawalDestination = 'wallet' | 'bank_account' | (string & {});
+
+/**
+ * Why the broker rejected a withdrawal. The list can grow.
+ *
+ * - `insufficient_withdrawable_funds`: The account has less money that is settled and not promised to orders.
+ * - `account_restricted`: No money may leave the account now; the account's status says more.
+ * - `no_bank_account`: The broker has no bank account of the customer on file.
+ * - `bank_account_mismatch`: The bank account on file is not in the customer's name.
+ * - `account_not_at_broker`: The broker does not have the account.
+ * - `rejected_by_broker`: Any other reason.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type WithdrawalRejectReason = 'insufficient_withdrawable_funds' | 'account_restricted' | 'no_bank_account' | 'bank_account_mismatch' | 'account_not_at_broker' | 'rejected_by_broker' | (string & {});
+
+/**
+ * Where a withdrawal stands. The list can grow: treat an unknown state as one that may still change.
+ *
+ * - `sending`: Stored; the send to the broker is in progress.
+ * - `processing`: The broker has taken it and not paid yet.
+ * - `completed`: Paid. To the wallet: the amount is available there. To a bank account: the money has left, and the bank may still send it back (`returned`).
+ * - `refused`: It is not at the broker and will not be: it never left the gateway, or the broker refused it as too late, or it was proven that the broker's record does not have it.
+ * - `rejected`: The broker rejected it; see `reject_reason`. The money is on the account.
+ * - `uncertain`: It is unknown whether the broker received it. The gateway does not send it again and reconciles it against the broker's record.
+ * - `returned`: The bank sent the money back, and it is on the account again. Only with destination `bank_account`.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type WithdrawalState = 'sending' | 'processing' | 'completed' | 'refused' | 'rejected' | 'uncertain' | 'returned' | (string & {});
+
+/** One step of a withdrawal's history. */
+export interface WithdrawalStep {
+  /** The kind of this object. */
+  readonly object: 'withdrawal_step';
+  /** The step's place in the history: 1, 2, 3 … */
+  readonly sequence: bigint;
+  /** The kind of the step. */
+  readonly kind: WithdrawalStepKind;
+  /** When it was recorded, UTC, to the second. */
+  readonly at: string;
+  /** The withdrawal's state after it. */
+  readonly state: WithdrawalState;
+  /** The step, in a sentence for people. */
+  readonly detail: string;
+  /** The number of the broker's report, when the step is one: a report or a contradiction. */
+  readonly report_number: bigint | null;
+}
+
+/**
+ * The kind of a step of a withdrawal's history. The list can grow.
+ *
+ * - `stored`: The withdrawal was stored.
+ * - `sent`: The result of sending it to the broker: accepted, rejected, unknown, or never sent.
+ * - `report`: The broker reported something about it.
+ * - `reconciliation`: The broker's record was asked about it, or the time to send it ran out without a known outcome.
+ * - `contradiction`: The broker reported something impossible in the withdrawal's state, final or not. The state was kept, and the operators are alerted.
+ * - `settled_by_operator`: The operators settled it with the broker.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type WithdrawalStepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'contradiction' | 'settled_by_operator' | (string & {});
+
 /** The families of errors. The list can grow. */
 export type ErrorType = 'authentication_error' | 'permission_error' | 'invalid_request_error' | 'idempotency_error' | 'order_error' | 'application_error' | 'wallet_error' | 'limit_error' | 'rate_limit_error' | 'api_error' | (string & {});
 
 /** The code of an error. A code never changes its meaning; the list can grow. */
-export type ErrorCode = 'unauthorized' | 'insufficient_scope' | 'feature_not_enabled' | 'not_found' | 'method_not_allowed' | 'unsupported_media_type' | 'request_too_large' | 'invalid_request' | 'missing_required_field' | 'order_not_found' | 'account_not_found' | 'application_not_found' | 'allocation_not_found' | 'unknown_account' | 'application_not_accepting_documents' | 'document_already_delivered' | 'document_in_flight' | 'earlier_document_unconfirmed' | 'document_too_large' | 'invalid_document' | 'duplicate_order' | 'duplicate_application' | 'duplicate_allocation' | 'similar_order_unresolved' | 'cancel_unconfirmed' | 'unknown_symbol' | 'account_not_at_broker' | 'settlement_lockout' | 'order_rejected' | 'order_not_sent' | 'order_not_cancelable' | 'application_not_sent' | 'application_rejected' | 'document_rejected' | 'wallet_too_low' | 'allocation_not_sent' | 'allocation_rejected' | 'similar_allocation_unresolved' | 'limit_exceeded' | 'too_many_keys' | 'rate_limited' | 'exchange_unavailable' | 'outcome_not_recorded' | 'internal_error' | 'trading_paused' | 'exchange_error' | 'service_unavailable' | 'document_unconfirmed' | (string & {});
+export type ErrorCode = 'unauthorized' | 'insufficient_scope' | 'feature_not_enabled' | 'not_found' | 'method_not_allowed' | 'unsupported_media_type' | 'request_too_large' | 'invalid_request' | 'missing_required_field' | 'order_not_found' | 'account_not_found' | 'application_not_found' | 'allocation_not_found' | 'withdrawal_not_found' | 'unknown_account' | 'application_not_accepting_documents' | 'document_already_delivered' | 'document_in_flight' | 'earlier_document_unconfirmed' | 'document_too_large' | 'invalid_document' | 'duplicate_order' | 'duplicate_application' | 'duplicate_allocation' | 'duplicate_withdrawal' | 'similar_order_unresolved' | 'cancel_unconfirmed' | 'unknown_symbol' | 'account_not_at_broker' | 'settlement_lockout' | 'order_rejected' | 'order_not_sent' | 'order_not_cancelable' | 'application_not_sent' | 'application_rejected' | 'document_rejected' | 'wallet_too_low' | 'allocation_not_sent' | 'allocation_rejected' | 'similar_allocation_unresolved' | 'withdrawal_not_sent' | 'withdrawal_rejected' | 'similar_withdrawal_unresolved' | 'limit_exceeded' | 'too_many_keys' | 'rate_limited' | 'exchange_unavailable' | 'outcome_not_recorded' | 'internal_error' | 'trading_paused' | 'exchange_error' | 'service_unavailable' | 'document_unconfirmed' | (string & {});
 
 /** The input of `listOrders`. */
 export type ListOrdersInput = {
@@ -1801,6 +1957,38 @@ export type ListAllocationsInput = {
 export type GetAllocationInput = {
   /** The allocation's id. */
   readonly id: string;
+};
+
+/** The input of `listWithdrawals`. */
+export type ListWithdrawalsInput = {
+  /** Only withdrawals in this state. */
+  readonly state?: 'sending' | 'processing' | 'completed' | 'refused' | 'rejected' | 'uncertain' | 'returned' | undefined;
+  /** Only withdrawals from this account. Case does not matter. */
+  readonly account?: string | undefined;
+  /** Only withdrawals created with this reference. */
+  readonly client_reference?: string | undefined;
+  /** Only withdrawals that changed at this time or later, as in `2026-03-02T09:30:00Z`. */
+  readonly updated_since?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** The input of `getWithdrawal`. */
+export type GetWithdrawalInput = {
+  /** The withdrawal's id. */
+  readonly id: string;
+};
+
+/** The input of `getWithdrawalHistory`. */
+export type GetWithdrawalHistoryInput = {
+  /** The withdrawal's id. */
+  readonly id: string;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
 };
 
 /** The input of `listTransfers`. */
@@ -1999,6 +2187,16 @@ export type ListAllocationEventsInput = {
   readonly cursor?: string | undefined;
 };
 
+/** The input of `listWithdrawalEvents`. */
+export type ListWithdrawalEventsInput = {
+  /** The withdrawal's id. */
+  readonly id: string;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
 /** The input of `listKeys`. */
 export type ListKeysInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
@@ -2134,6 +2332,10 @@ export const operations = {
   createAllocation: {"name":"createAllocation","method":"POST","path":"/v1/allocations","pathNames":[],"queryNames":[],"body":"json","takesKey":true},
   listAllocations: {"name":"listAllocations","method":"GET","path":"/v1/allocations","pathNames":[],"queryNames":["state","account","client_reference","updated_since","limit","cursor"],"body":"none","takesKey":false},
   getAllocation: {"name":"getAllocation","method":"GET","path":"/v1/allocations/{id}","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
+  createWithdrawal: {"name":"createWithdrawal","method":"POST","path":"/v1/withdrawals","pathNames":[],"queryNames":[],"body":"json","takesKey":true},
+  listWithdrawals: {"name":"listWithdrawals","method":"GET","path":"/v1/withdrawals","pathNames":[],"queryNames":["state","account","client_reference","updated_since","limit","cursor"],"body":"none","takesKey":false},
+  getWithdrawal: {"name":"getWithdrawal","method":"GET","path":"/v1/withdrawals/{id}","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
+  getWithdrawalHistory: {"name":"getWithdrawalHistory","method":"GET","path":"/v1/withdrawals/{id}/history","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   getWallet: {"name":"getWallet","method":"GET","path":"/v1/wallet","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
   listTransfers: {"name":"listTransfers","method":"GET","path":"/v1/wallet/transfers","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   createApplication: {"name":"createApplication","method":"POST","path":"/v1/applications","pathNames":[],"queryNames":[],"body":"json","takesKey":true},
@@ -2159,6 +2361,7 @@ export const operations = {
   listOrderEvents: {"name":"listOrderEvents","method":"GET","path":"/v1/orders/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   listApplicationEvents: {"name":"listApplicationEvents","method":"GET","path":"/v1/applications/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   listAllocationEvents: {"name":"listAllocationEvents","method":"GET","path":"/v1/allocations/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  listWithdrawalEvents: {"name":"listWithdrawalEvents","method":"GET","path":"/v1/withdrawals/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   getLimits: {"name":"getLimits","method":"GET","path":"/v1/limits","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
   listKeys: {"name":"listKeys","method":"GET","path":"/v1/keys","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   createKey: {"name":"createKey","method":"POST","path":"/v1/keys","pathNames":[],"queryNames":[],"body":"json","takesKey":false},

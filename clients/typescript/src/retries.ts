@@ -11,15 +11,15 @@ export interface Failure {
 /** After these nothing was done, whatever the request was. */
 const nothingDone = new Set(['rate_limited', 'trading_paused', 'exchange_unavailable', 'exchange_error']);
 /** These are stored as never sent, and say so each time. */
-const notSent = new Set(['order_not_sent', 'application_not_sent', 'allocation_not_sent']);
+const notSent = new Set(['order_not_sent', 'application_not_sent', 'allocation_not_sent', 'withdrawal_not_sent']);
 /**
  * Answers of the object that a request left behind, or of the request that has its key: they say what became of it, whichever
  * attempt arrived first.
  */
 const settling = new Set([
   ...notSent,
-  ...['order_rejected', 'application_rejected', 'allocation_rejected', 'document_rejected'],
-  ...['duplicate_order', 'duplicate_application', 'duplicate_allocation'],
+  ...['order_rejected', 'application_rejected', 'allocation_rejected', 'withdrawal_rejected', 'document_rejected'],
+  ...['duplicate_order', 'duplicate_application', 'duplicate_allocation', 'duplicate_withdrawal'],
   ...['order_not_cancelable', 'document_already_delivered'],
 ]);
 const firstWaitMs = 500;

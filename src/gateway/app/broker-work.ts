@@ -21,6 +21,7 @@ import { ReportConsumer } from '../trading/submission/reports.ts';
 import { StartGate } from '../trading/submission/start-gate.ts';
 import { StuckPartners } from '../trading/submission/stuck-partners.ts';
 import { Submitter } from '../trading/submission/submit.ts';
+import { WithdrawalKind } from '../trading/withdrawals/kind.ts';
 import type { Base } from './base.ts';
 
 export type BrokerWork = ReturnType<typeof createBrokerWork>;
@@ -60,6 +61,7 @@ function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots: Share
   const reports = {
     order: new ReportConsumer({ ...reporting, kind: kinds.order }),
     application: new ReportConsumer({ ...reporting, kind: kinds.application }),
+    withdrawal: new ReportConsumer({ ...reporting, kind: kinds.withdrawal }),
   };
   const settling = {
     ...{ ...base, broker: broker.id, stuck, recorder, clockSkewMs, clocks },
@@ -69,6 +71,7 @@ function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots: Share
     order: new Reconciler({ ...settling, kind: kinds.order }),
     application: new Reconciler({ ...settling, kind: kinds.application }),
     allocation: new Reconciler({ ...settling, kind: kinds.allocation }),
+    withdrawal: new Reconciler({ ...settling, kind: kinds.withdrawal }),
   };
   const reconciliation = new ReconciliationWorker({
     ...{ ...base, broker, isShared },
@@ -100,6 +103,7 @@ function createSubmissions(base: Base, broker: Broker, relay: Relay) {
     order: new OrderKind(broker.orders, contexts, base.clock),
     application: new ApplicationKind(broker.applications, base.database, base.clock, base.log),
     allocation: new AllocationKind(broker.allocations, base.clock, base.ids, base.walletSeals),
+    withdrawal: new WithdrawalKind(broker.withdrawals, broker.orders, base.clock, base.ids, base.walletSeals),
   };
   const documents = new DocumentSender({
     ...sending,

@@ -9,6 +9,7 @@ import { Orders } from '../../gen/marina/gateway/v1/orders_pb.ts';
 import { Reference } from '../../gen/marina/gateway/v1/reference_pb.ts';
 import { Sandbox } from '../../gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from '../../gen/marina/gateway/v1/wallet_pb.ts';
+import { Withdrawals } from '../../gen/marina/gateway/v1/withdrawals_pb.ts';
 import { addressShower } from '../../kit/addresses.ts';
 import { IdentityCredentials } from '../../kit/server-identity.ts';
 import { Site } from '../../site/site.ts';
@@ -35,6 +36,7 @@ import { applicationHandlers } from '../trading/applications/handlers.ts';
 import { kindTables } from '../trading/kinds.ts';
 import { orderHandlers } from '../trading/orders/handlers.ts';
 import { walletHandlers } from '../trading/wallet/handlers.ts';
+import { withdrawalHandlers } from '../trading/withdrawals/handlers.ts';
 import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
@@ -53,6 +55,7 @@ function createOperations(base: Base, parts: Parts, requests: KeptRequests | und
       orderHandlers({ ...submitted, kind: kinds.order, broker: orders, canceller, contexts, instruments }),
     ),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
+    ...defineOperations(Withdrawals, withdrawalHandlers({ ...submitted, kind: kinds.withdrawal })),
     ...defineOperations(Wallet, walletHandlers(database, cursors, walletSeals)),
     ...defineOperations(
       Applications,

@@ -60,6 +60,7 @@ export const catalogue = {
     account_not_found: notFound('There is no such account.'),
     application_not_found: notFound('There is no such application.'),
     allocation_not_found: notFound('There is no such allocation.'),
+    withdrawal_not_found: notFound('There is no such withdrawal.'),
     unknown_account: unprocessable('The account is not one this partner can trade for.'),
     application_not_accepting_documents: conflict('The application does not take documents in its state.'),
     document_already_delivered: conflict('The broker already has a different file of this type.'),
@@ -77,6 +78,9 @@ export const catalogue = {
     ),
     duplicate_allocation: conflict(
       'This Idempotency-Key was used for another allocation. Use a new key for a new allocation.',
+    ),
+    duplicate_withdrawal: conflict(
+      'This Idempotency-Key was used for another withdrawal. Use a new key for a new withdrawal.',
     ),
   }),
   ...family('order_error', {
@@ -105,6 +109,12 @@ export const catalogue = {
     allocation_rejected: unprocessable('The broker rejected the allocation.'),
     similar_allocation_unresolved: conflict(
       'It is not yet known whether an allocation like this one was booked. Wait until it is settled.',
+      1,
+    ),
+    withdrawal_not_sent: unavailable('The withdrawal never left the gateway. Use a new Idempotency-Key for a new try.'),
+    withdrawal_rejected: unprocessable('The broker rejected the withdrawal.'),
+    similar_withdrawal_unresolved: conflict(
+      'It is not yet known whether the broker has a withdrawal like this one. Wait until it is settled.',
       1,
     ),
   }),

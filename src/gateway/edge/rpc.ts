@@ -110,10 +110,12 @@ const statusByCode: Partial<Readonly<Record<ErrorCode, status>>> = {
   duplicate_order: status.ALREADY_EXISTS,
   duplicate_application: status.ALREADY_EXISTS,
   duplicate_allocation: status.ALREADY_EXISTS,
+  duplicate_withdrawal: status.ALREADY_EXISTS,
   order_not_cancelable: status.FAILED_PRECONDITION,
   order_not_sent: status.FAILED_PRECONDITION,
   application_not_sent: status.FAILED_PRECONDITION,
   allocation_not_sent: status.FAILED_PRECONDITION,
+  withdrawal_not_sent: status.FAILED_PRECONDITION,
 };
 
 /** The error for a compressed message. Its status tells a library of gRPC or Connect to send it without compression. */

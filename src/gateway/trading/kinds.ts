@@ -11,6 +11,8 @@ import { orderStates } from './orders/rules.ts';
 import { orders, shownOrder, toOrderMessage } from './orders/table.ts';
 import type { KindName } from './submission/kind.ts';
 import type { States } from './submission/rules.ts';
+import { withdrawalStates } from './withdrawals/rules.ts';
+import { shownWithdrawal, toWithdrawalMessage, withdrawals } from './withdrawals/table.ts';
 
 /** An object as its partner sees it, in an answer to an operator. */
 type DiagnosedObject = GetTimelineResponse['object'];
@@ -36,6 +38,7 @@ export const storedKinds: readonly StoredKind[] = [
   describe('order', 'ord', orders, orderStates, shownOrder, toOrderMessage),
   describe('application', 'app', applications, applicationStates, shownApplication, toApplicationMessage),
   describe('allocation', 'alc', allocations, allocationStates, shownAllocation, toAllocationMessage),
+  describe('withdrawal', 'wdr', withdrawals, withdrawalStates, shownWithdrawal, toWithdrawalMessage),
 ];
 
 /** The kind of an object, by the prefix of its id; undefined for a key and a partner. */

@@ -3,6 +3,7 @@ import { AllocationStateSchema } from '../../gen/marina/gateway/v1/allocations_p
 import { ApplicationStateSchema } from '../../gen/marina/gateway/v1/applications_pb.ts';
 import { type Event, EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
 import { OrderStateSchema } from '../../gen/marina/gateway/v1/orders_pb.ts';
+import { WithdrawalStateSchema } from '../../gen/marina/gateway/v1/withdrawals_pb.ts';
 import { codeBlock } from '../code-block.ts';
 import { answerMembers } from '../fields.ts';
 import { html } from '../html.ts';
@@ -17,6 +18,7 @@ const kinds: Readonly<Record<NonNullable<Event['data']['case']>, { title: string
   order: { title: 'Orders', states: OrderStateSchema },
   application: { title: 'Applications', states: ApplicationStateSchema },
   allocation: { title: 'Allocations', states: AllocationStateSchema },
+  withdrawal: { title: 'Withdrawals', states: WithdrawalStateSchema },
 };
 
 /** A type of event, and what it tells. */
@@ -68,7 +70,7 @@ ${types.map(
   return {
     path: '/docs/events',
     title: 'Events',
-    lead: 'Every change to your orders, applications and allocations, in order and without a gap.',
+    lead: 'Every change to your orders, applications, allocations and withdrawals, in order and without a gap.',
     content: html`<div class="prose">
 <p>An event tells of one change to one object. It comes to your <a href="/docs/webhooks">webhook endpoint</a>, and stays in <a href="/docs/reference/events#listEvents">the feed</a> for 30 days, whether or not your endpoint took it; over gRPC and Connect the feed can be <a href="/docs/reference/events#watchEvents">watched</a> as it grows.</p>
 <p>Versions count a partner’s events: 1, 2, 3 and so on, none left out. Webhooks can come twice and out of order: drop a <code>webhook-id</code> you have seen, and an event whose version is lower than the last you applied to its object. New types can appear without notice: ignore those you do not handle.</p>

@@ -125,6 +125,7 @@ export function recordingHandlers(recorded: Recorded[]): {
       listOrderEvents: record('listOrderEvents', create(ListObjectEventsResponseSchema)),
       listApplicationEvents: record('listApplicationEvents', create(ListObjectEventsResponseSchema)),
       listAllocationEvents: record('listAllocationEvents', create(ListObjectEventsResponseSchema)),
+      listWithdrawalEvents: record('listWithdrawalEvents', create(ListObjectEventsResponseSchema)),
       async *watchEvents(request, call) {
         recorded.push({ name: 'watchEvents', request, call });
         yield create(WatchEventsResponseSchema, { nextCursor: 'c' });

@@ -76,7 +76,9 @@ describe('requests in progress', () => {
   });
 
   /** The contract's list. */
-  const counted = ['createOrder', 'estimateOrder', 'cancelOrder', 'createApplication', 'createAllocation'];
+  const counted = [
+    ...['createOrder', 'estimateOrder', 'cancelOrder', 'createApplication', 'createAllocation', 'createWithdrawal'],
+  ];
   for (const operation of operationNames) {
     const isCounted = counted.includes(operation);
     it(`${operation} ${isCounted ? 'needs a place' : 'needs none'}`, async () => {

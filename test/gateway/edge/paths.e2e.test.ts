@@ -134,6 +134,7 @@ const notFound: Readonly<Record<string, Refusal['code']>> = {
   ord: 'order_not_found',
   app: 'application_not_found',
   alc: 'allocation_not_found',
+  wdr: 'withdrawal_not_found',
   NOBODYS: 'account_not_found',
 };
 const malformedFor = {

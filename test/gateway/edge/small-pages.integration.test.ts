@@ -37,6 +37,7 @@ describe('lists whose rows are all of one instant', () => {
     for (let at = 0; at < rows; at += 1) {
       await gateway.place(partner, { symbol: 'SIM-FILL', quantity: 10 + at });
       await gateway.allocate(partner, { amount_kobo: 1_000 + at });
+      await gateway.withdraw(partner, { destination: 'bank_account', amount_kobo: 1_000 + at });
       await apply(gateway, partner, { last_name: `Okafor ${'ABCDE'[at]}` });
       await gateway.rest('POST', '/v1/keys', { key: partner.key, body: { scopes: ['read'] } });
     }
@@ -45,16 +46,17 @@ describe('lists whose rows are all of one instant', () => {
       assert.equal(body.data.length, rows, JSON.stringify(body));
       return body.data[0];
     };
-    const [order, allocation, application] = await eventually(async () => {
-      const found = [await newest('orders'), await newest('allocations'), await newest('applications')];
-      assert.deepEqual([found[0].state, found[1].state], ['filled', 'booked']);
+    const kinds = ['orders', 'allocations', 'withdrawals', 'applications'];
+    const [order, allocation, withdrawal, application] = await eventually(async () => {
+      const found = await Promise.all(kinds.map(newest));
+      assert.deepEqual([found[0].state, found[1].state, found[2].state], ['filled', 'booked', 'completed']);
       const events = await gateway.rest('GET', '/v1/sandbox/events?limit=100', { key: partner.key });
-      assert.ok(events.body.data.length >= 3 * rows);
+      assert.ok(events.body.data.length >= 4 * rows);
       return found;
     });
-    first = { orders: order.id, allocations: allocation.id, applications: application.id };
+    first = { orders: order.id, allocations: allocation.id, withdrawals: withdrawal.id, applications: application.id };
     const instant = new Date('2026-03-02T09:00:00Z');
-    for (const table of ['accounts', 'orders', 'allocations', 'applications']) {
+    for (const table of ['accounts', ...kinds]) {
       await gateway.database.write(
         statement(`UPDATE ${table} SET created_at = ? WHERE partner_id = ?`, instant, partner.id),
       );

@@ -59,6 +59,7 @@ describe('the removal of old rows', () => {
       'order-key-retention': 0,
       'application-key-retention': 0,
       'allocation-key-retention': 0,
+      'withdrawal-key-retention': 0,
     };
     assert.deepEqual(await overdueDays(), none);
     const rows = new ArchiveRows(database);

@@ -37,7 +37,7 @@ export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'what is proven of a wallet is that it is there',
     file: 'src/gateway/trading/wallet/store.ts',
-    find: 'wallets.where(isStored ? (isSealed ? head : { ...head, seal }) : { partnerId })',
+    find: 'wallets.where(isStored ? stored : { partnerId })',
     replace: 'wallets.where({ partnerId })',
     test: values,
     pattern: 'when another replica changed the wallet alone',

@@ -9,6 +9,7 @@ import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Reference } from '../../../src/gen/marina/gateway/v1/reference_pb.ts';
 import { Sandbox } from '../../../src/gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from '../../../src/gen/marina/gateway/v1/wallet_pb.ts';
+import { Withdrawals } from '../../../src/gen/marina/gateway/v1/withdrawals_pb.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
 
 /** One operation as the contract lists it. */
@@ -81,7 +82,7 @@ const applicationTable = {
   },
 } satisfies Record<string, Operation>;
 
-/** The operations on the wallet and allocations, which have tables of their own. */
+/** The operations on the wallet, allocations and withdrawals, which have tables of their own. */
 const moneyTable = {
   createAllocation: {
     method: 'POST',
@@ -110,6 +111,41 @@ const moneyTable = {
     rpc: Events.method.listAllocationEvents,
     scope: Scope.READ,
     names: ['id', 'alc_abcdefghijklmnopqrst'],
+  },
+  createWithdrawal: {
+    method: 'POST',
+    path: () => '/v1/withdrawals',
+    rpc: Withdrawals.method.createWithdrawal,
+    scope: Scope.WITHDRAW,
+    takesBody: true,
+    takesKey: true,
+  },
+  listWithdrawals: {
+    method: 'GET',
+    path: () => '/v1/withdrawals',
+    rpc: Withdrawals.method.listWithdrawals,
+    scope: Scope.READ,
+  },
+  getWithdrawal: {
+    method: 'GET',
+    path: (id) => `/v1/withdrawals/${id}`,
+    rpc: Withdrawals.method.getWithdrawal,
+    scope: Scope.READ,
+    names: ['id', 'wdr_abcdefghijklmnopqrst'],
+  },
+  getWithdrawalHistory: {
+    method: 'GET',
+    path: (id) => `/v1/withdrawals/${id}/history`,
+    rpc: Withdrawals.method.getWithdrawalHistory,
+    scope: Scope.READ,
+    names: ['id', 'wdr_abcdefghijklmnopqrst'],
+  },
+  listWithdrawalEvents: {
+    method: 'GET',
+    path: (id) => `/v1/withdrawals/${id}/events`,
+    rpc: Events.method.listWithdrawalEvents,
+    scope: Scope.READ,
+    names: ['id', 'wdr_abcdefghijklmnopqrst'],
   },
   getWallet: { method: 'GET', path: () => '/v1/wallet', rpc: Wallet.method.getWallet, scope: Scope.READ },
   listTransfers: {
@@ -450,6 +486,7 @@ export function goodBody(account: string): Members {
 export function sampleBody(operation: OperationName, account = 'NOBODYS'): Members | undefined {
   if (operations[operation].takesBody !== true) return undefined;
   if (operation === 'createAllocation') return { account, amount_kobo: 1_000 };
+  if (operation === 'createWithdrawal') return { account, amount_kobo: 1_000, destination: 'wallet' };
   if (operation === 'createKey') return { scopes: ['read'] };
   if (operation in sandboxTable) return sandboxBodies[operation as keyof typeof sandboxTable](account);
   return operation === 'createApplication' ? { first_name: 'Ada' } : goodBody(account);

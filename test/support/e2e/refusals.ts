@@ -36,7 +36,12 @@ export const contract = {
   allocation_not_found: [404, 'invalid_request_error'],
   allocation_rejected: [422, 'wallet_error'],
   allocation_not_sent: [503, 'wallet_error'],
+  withdrawal_not_sent: [503, 'wallet_error'],
+  withdrawal_not_found: [404, 'invalid_request_error'],
+  withdrawal_rejected: [422, 'wallet_error'],
+  similar_withdrawal_unresolved: [409, 'wallet_error'],
   duplicate_allocation: [409, 'idempotency_error'],
+  duplicate_withdrawal: [409, 'idempotency_error'],
   similar_allocation_unresolved: [409, 'wallet_error', 1],
   wallet_too_low: [422, 'wallet_error'],
   application_not_found: [404, 'invalid_request_error'],
@@ -77,10 +82,12 @@ const ownStatus: Partial<Readonly<Record<ErrorCode, status>>> = {
   duplicate_order: status.ALREADY_EXISTS,
   duplicate_application: status.ALREADY_EXISTS,
   duplicate_allocation: status.ALREADY_EXISTS,
+  duplicate_withdrawal: status.ALREADY_EXISTS,
   order_not_cancelable: status.FAILED_PRECONDITION,
   order_not_sent: status.FAILED_PRECONDITION,
   application_not_sent: status.FAILED_PRECONDITION,
   allocation_not_sent: status.FAILED_PRECONDITION,
+  withdrawal_not_sent: status.FAILED_PRECONDITION,
 };
 
 /** The gRPC status that stands for an HTTP status. */

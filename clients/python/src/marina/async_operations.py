@@ -18,6 +18,7 @@ from .contract import (
     CREATE_APPLICATION,
     CREATE_KEY,
     CREATE_ORDER,
+    CREATE_WITHDRAWAL,
     ContractNote,
     DECIDE_APPLICATION,
     Decision,
@@ -43,7 +44,10 @@ from .contract import (
     GET_ORDER,
     GET_ORDER_HISTORY,
     GET_WALLET,
+    GET_WITHDRAWAL,
+    GET_WITHDRAWAL_HISTORY,
     GetOrderHistoryResponse,
+    GetWithdrawalHistoryResponse,
     INJECT_FAULT,
     Instrument,
     Key,
@@ -69,6 +73,8 @@ from .contract import (
     LIST_TRADES,
     LIST_TRANSFERS,
     LIST_WEBHOOK_DELIVERIES,
+    LIST_WITHDRAWALS,
+    LIST_WITHDRAWAL_EVENTS,
     Lga,
     ListAccountTransactionsResponse,
     ListAccountsResponse,
@@ -90,6 +96,7 @@ from .contract import (
     ListTradesResponse,
     ListTransfersResponse,
     ListWebhookDeliveriesResponse,
+    ListWithdrawalsResponse,
     Market,
     MarketDay,
     NewKey,
@@ -118,6 +125,8 @@ from .contract import (
     WalletTransfer,
     WebhookDelivery,
     WebhookTest,
+    Withdrawal,
+    WithdrawalStep,
 )
 
 
@@ -404,6 +413,113 @@ class AsyncOperations:
         id: The allocation's id.
         """
         return await self._call(GET_ALLOCATION, {"id": id}, None, deadline)
+
+    async def create_withdrawal(
+        self,
+        *,
+        account: str,
+        amount_kobo: int,
+        destination: Literal["wallet", "bank_account"],
+        client_reference: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Withdrawal:
+        """Takes an amount out of an account. The withdrawal is stored, sent to the broker once, and returned as it stands after that:
+        usually `processing` or `completed`, or `uncertain` when it is unknown whether the broker received it (the gateway then finds
+        out; do not withdraw again).
+
+        Every request needs an `Idempotency-Key`, a header or metadata of 1 to 255 printable ASCII characters. The same
+        request with the same key never makes a second withdrawal. It is answered with the first withdrawal as it is by now
+        and `Idempotent-Replayed: true`, or with `withdrawal_rejected` or `withdrawal_not_sent` again when that was the first
+        answer, also while trading is paused or the broker is away. Two requests are the same when their messages are, once
+        the account is upper-cased. A key is kept for 30 days, and for as long as its withdrawal can still be paid or rejected.
+
+        Errors that store nothing and leave the key free: `feature_not_enabled` (also when the broker does not pay to this
+        destination), `unknown_account`, `trading_paused`, `exchange_unavailable` (the service has just started, and the broker
+        cannot be reached), `exchange_error`, and `similar_withdrawal_unresolved`: there is a withdrawal of the same amount from the
+        same account to the same destination of which it is not known whether the broker has it. It is `uncertain`, or has been
+        `sending` for longer than a send may take. Once it is settled, this one can be made, if it is still wanted.
+
+        Errors that leave a withdrawal behind, with its path in `Location`: `withdrawal_rejected` (the broker rejected it, see
+        `reject_reason`), `withdrawal_not_sent` (it is `refused`, and a new try needs a new key), `outcome_not_recorded` (the
+        outcome is not stored yet: read the withdrawal, or send the request again).
+
+        `duplicate_withdrawal`: the key belongs to another request, and nothing was done. After `service_unavailable` and
+        `internal_error` the withdrawal may be stored or not: the same request with the same key makes it, or finds it.
+
+        Needs a key with the scope `withdraw`. It is enabled partner by partner. It counts as a request in progress until it is answered.
+
+        account: The code of the account that pays, one of the partner's. Case does not matter.
+        amount_kobo: The amount in kobo, 1 to 10,000,000,000.
+        destination: Where the money goes: `wallet` or `bank_account`.
+        client_reference: The partner's own reference: 1 to 64 printable ASCII characters, not necessarily unique. It is returned with the withdrawal, and withdrawals can be listed by it.
+        """
+        return await self._call(CREATE_WITHDRAWAL, {"account": account, "amount_kobo": amount_kobo, "destination": destination, "client_reference": client_reference}, idempotency_key, deadline)
+
+    def list_withdrawals(
+        self,
+        *,
+        state: Optional[Literal["sending", "processing", "completed", "refused", "rejected", "uncertain", "returned"]] = None,
+        account: Optional[str] = None,
+        client_reference: Optional[str] = None,
+        updated_since: Optional[str] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> AsyncPages[ListWithdrawalsResponse, Withdrawal]:
+        """Lists the partner's withdrawals, newest first.
+
+        Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list with these filters;
+        another `limit` does no harm.
+
+        Needs a key with the scope `read`.
+
+        state: Only withdrawals in this state.
+        account: Only withdrawals from this account. Case does not matter.
+        client_reference: Only withdrawals created with this reference.
+        updated_since: Only withdrawals that changed at this time or later, as in `2026-03-02T09:30:00Z`.
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(LIST_WITHDRAWALS, {"state": state, "account": account, "client_reference": client_reference, "updated_since": updated_since, "limit": limit, "cursor": cursor}, deadline)
+
+    async def get_withdrawal(
+        self,
+        *,
+        id: str,
+        deadline: Optional[float] = None,
+    ) -> Withdrawal:
+        """Returns one withdrawal as it stands.
+
+        Errors: `withdrawal_not_found`, also for another partner's withdrawal and for a text that is no withdrawal's id.
+
+        Needs a key with the scope `read`.
+
+        id: The withdrawal's id.
+        """
+        return await self._call(GET_WITHDRAWAL, {"id": id}, None, deadline)
+
+    def get_withdrawal_history(
+        self,
+        *,
+        id: str,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> AsyncPages[GetWithdrawalHistoryResponse, WithdrawalStep]:
+        """Lists the steps of a withdrawal's history, oldest first: when it was stored and sent, each report of the broker, and what
+        the reconciliation found out.
+
+        Errors: `withdrawal_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for this withdrawal's
+        history.
+
+        Needs a key with the scope `read`.
+
+        id: The withdrawal's id.
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(GET_WITHDRAWAL_HISTORY, {"id": id, "limit": limit, "cursor": cursor}, deadline)
 
     async def get_wallet(
         self,
@@ -965,6 +1081,29 @@ class AsyncOperations:
         """
         return self._list(LIST_ALLOCATION_EVENTS, {"id": id, "limit": limit, "cursor": cursor}, deadline)
 
+    def list_withdrawal_events(
+        self,
+        *,
+        id: str,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> AsyncPages[ListObjectEventsResponse, Event]:
+        """Lists the events of one withdrawal of the last 30 days, oldest first, as they are in the feed. It shows what became of one
+        withdrawal. To follow changes, read the whole feed: only there does a missing version mean a missing event.
+        An older withdrawal may have begun before its first event that is listed, because events older than 30 days are removed.
+
+        Errors: `withdrawal_not_found`; `invalid_request` with `param` `cursor` when events that follow the cursor were removed (start again
+        without a cursor), or the cursor was not issued for the events of this withdrawal.
+
+        Needs a key with the scope `read`.
+
+        id: The withdrawal's id.
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(LIST_WITHDRAWAL_EVENTS, {"id": id, "limit": limit, "cursor": cursor}, deadline)
+
     async def get_limits(
         self,
         *,
@@ -997,7 +1136,7 @@ class AsyncOperations:
     async def create_key(
         self,
         *,
-        scopes: Sequence[Literal["read", "trade", "apply", "fund", "keys"]],
+        scopes: Sequence[Literal["read", "trade", "apply", "fund", "keys", "withdraw"]],
         addresses: Optional[Sequence[str]] = None,
         deadline: Optional[float] = None,
     ) -> NewKey:

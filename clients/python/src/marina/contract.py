@@ -273,9 +273,10 @@ SandboxApplicationOutcome = Union[Literal["open", "decline"], str]
 # - `apply`: Create applications and send their documents.
 # - `fund`: Create allocations.
 # - `keys`: List, create and revoke keys.
+# - `withdraw`: Create withdrawals.
 #
 # The list can grow: accept a value you do not know.
-Scope = Union[Literal["read", "trade", "apply", "fund", "keys"], str]
+Scope = Union[Literal["read", "trade", "apply", "fund", "keys", "withdraw"], str]
 
 
 # How long an order lives.
@@ -316,9 +317,10 @@ TradingStatus = Union[Literal["trading", "market_closed", "market_paused", "mark
 # - `reserve`: An allocation began: the amount is no longer available, and not yet booked.
 # - `post`: The broker booked an allocation: what was reserved is on the account.
 # - `return`: An allocation was refused or rejected: what was reserved is available again.
+# - `withdrawal`: A withdrawal from an account to the wallet was paid: the amount is available.
 #
 # The list can grow: accept a value you do not know.
-WalletTransferType = Union[Literal["credit", "reserve", "post", "return"], str]
+WalletTransferType = Union[Literal["credit", "reserve", "post", "return", "withdrawal"], str]
 
 
 # Where an event stands at an endpoint.
@@ -341,12 +343,61 @@ WebhookDeliveryState = Union[Literal["waiting", "delivered", "expired"], str]
 WebhookOutcome = Union[Literal["delivered", "endpoint_failed", "event_failed"], str]
 
 
+# Where the money of a withdrawal goes.
+#
+# - `wallet`: To the partner's wallet.
+# - `bank_account`: To the bank account that the broker has on file for the customer.
+#
+# The list can grow: accept a value you do not know.
+WithdrawalDestination = Union[Literal["wallet", "bank_account"], str]
+
+
+# Why the broker rejected a withdrawal. The list can grow.
+#
+# - `insufficient_withdrawable_funds`: The account has less money that is settled and not promised to orders.
+# - `account_restricted`: No money may leave the account now; the account's status says more.
+# - `no_bank_account`: The broker has no bank account of the customer on file.
+# - `bank_account_mismatch`: The bank account on file is not in the customer's name.
+# - `account_not_at_broker`: The broker does not have the account.
+# - `rejected_by_broker`: Any other reason.
+#
+# The list can grow: accept a value you do not know.
+WithdrawalRejectReason = Union[Literal["insufficient_withdrawable_funds", "account_restricted", "no_bank_account", "bank_account_mismatch", "account_not_at_broker", "rejected_by_broker"], str]
+
+
+# Where a withdrawal stands. The list can grow: treat an unknown state as one that may still change.
+#
+# - `sending`: Stored; the send to the broker is in progress.
+# - `processing`: The broker has taken it and not paid yet.
+# - `completed`: Paid. To the wallet: the amount is available there. To a bank account: the money has left, and the bank may still send it back (`returned`).
+# - `refused`: It is not at the broker and will not be: it never left the gateway, or the broker refused it as too late, or it was proven that the broker's record does not have it.
+# - `rejected`: The broker rejected it; see `reject_reason`. The money is on the account.
+# - `uncertain`: It is unknown whether the broker received it. The gateway does not send it again and reconciles it against the broker's record.
+# - `returned`: The bank sent the money back, and it is on the account again. Only with destination `bank_account`.
+#
+# The list can grow: accept a value you do not know.
+WithdrawalState = Union[Literal["sending", "processing", "completed", "refused", "rejected", "uncertain", "returned"], str]
+
+
+# The kind of a step of a withdrawal's history. The list can grow.
+#
+# - `stored`: The withdrawal was stored.
+# - `sent`: The result of sending it to the broker: accepted, rejected, unknown, or never sent.
+# - `report`: The broker reported something about it.
+# - `reconciliation`: The broker's record was asked about it, or the time to send it ran out without a known outcome.
+# - `contradiction`: The broker reported something impossible in the withdrawal's state, final or not. The state was kept, and the operators are alerted.
+# - `settled_by_operator`: The operators settled it with the broker.
+#
+# The list can grow: accept a value you do not know.
+WithdrawalStepKind = Union[Literal["stored", "sent", "report", "reconciliation", "contradiction", "settled_by_operator"], str]
+
+
 # The families of errors. The list can grow.
 ErrorType = Union[Literal["authentication_error", "permission_error", "invalid_request_error", "idempotency_error", "order_error", "application_error", "wallet_error", "limit_error", "rate_limit_error", "api_error"], str]
 
 
 # What happened. A code never changes its meaning; the list can grow.
-ErrorCode = Union[Literal["unauthorized", "insufficient_scope", "feature_not_enabled", "not_found", "method_not_allowed", "unsupported_media_type", "request_too_large", "invalid_request", "missing_required_field", "order_not_found", "account_not_found", "application_not_found", "allocation_not_found", "unknown_account", "application_not_accepting_documents", "document_already_delivered", "document_in_flight", "earlier_document_unconfirmed", "document_too_large", "invalid_document", "duplicate_order", "duplicate_application", "duplicate_allocation", "similar_order_unresolved", "cancel_unconfirmed", "unknown_symbol", "account_not_at_broker", "settlement_lockout", "order_rejected", "order_not_sent", "order_not_cancelable", "application_not_sent", "application_rejected", "document_rejected", "wallet_too_low", "allocation_not_sent", "allocation_rejected", "similar_allocation_unresolved", "limit_exceeded", "too_many_keys", "rate_limited", "exchange_unavailable", "outcome_not_recorded", "internal_error", "trading_paused", "exchange_error", "service_unavailable", "document_unconfirmed"], str]
+ErrorCode = Union[Literal["unauthorized", "insufficient_scope", "feature_not_enabled", "not_found", "method_not_allowed", "unsupported_media_type", "request_too_large", "invalid_request", "missing_required_field", "order_not_found", "account_not_found", "application_not_found", "allocation_not_found", "withdrawal_not_found", "unknown_account", "application_not_accepting_documents", "document_already_delivered", "document_in_flight", "earlier_document_unconfirmed", "document_too_large", "invalid_document", "duplicate_order", "duplicate_application", "duplicate_allocation", "duplicate_withdrawal", "similar_order_unresolved", "cancel_unconfirmed", "unknown_symbol", "account_not_at_broker", "settlement_lockout", "order_rejected", "order_not_sent", "order_not_cancelable", "application_not_sent", "application_rejected", "document_rejected", "wallet_too_low", "allocation_not_sent", "allocation_rejected", "similar_allocation_unresolved", "withdrawal_not_sent", "withdrawal_rejected", "similar_withdrawal_unresolved", "limit_exceeded", "too_many_keys", "rate_limited", "exchange_unavailable", "outcome_not_recorded", "internal_error", "trading_paused", "exchange_error", "service_unavailable", "document_unconfirmed"], str]
 
 
 class Account(TypedDict):
@@ -616,7 +667,9 @@ class Event(TypedDict):
     order that loses one trade and gains another goes from `order.filled` to `order.partially_filled` and back to
     `order.filled`. Of applications: `application.documents_required`, `application.submitted`, `application.opened`,
     `application.uncertain`, `application.rejected`, `application.refused` or `application.unplaced`. Of allocations:
-    `allocation.booked`, `allocation.uncertain`, `allocation.rejected` or `allocation.refused`. That an object was stored
+    `allocation.booked`, `allocation.uncertain`, `allocation.rejected` or `allocation.refused`. Of withdrawals:
+    `withdrawal.processing`, `withdrawal.completed`, `withdrawal.uncertain`, `withdrawal.rejected`, `withdrawal.refused` or
+    `withdrawal.returned`. That an object was stored
     (`sending`) makes no event. New types can appear: ignore those you do not handle.
     """
     timestamp: str
@@ -625,12 +678,14 @@ class Event(TypedDict):
     """The event's number among the partner's events: 1, 2, 3 … without a gap. Compare versions per object and ignore an
     event whose version is lower than the last one applied to that object.
     """
-    data: Union[Order, Application, Allocation]
+    data: Union[Order, Application, Allocation, Withdrawal]
     """One order to buy or sell shares.
 
     One application for a customer's account. It never has the customer's data of the request.
 
     One movement of money from the wallet to an account.
+
+    One movement of money out of an account.
 
     Objects of other kinds may come: accept one that you do not know.
     """
@@ -661,6 +716,19 @@ class GetOrderHistoryResponse(TypedDict):
     next_cursor: Optional[str]
     """The value to pass as `cursor` for the next page; null when there is none."""
     data: List[OrderStep]
+    """The steps, oldest first."""
+
+
+class GetWithdrawalHistoryResponse(TypedDict):
+    """A page of a withdrawal's history."""
+
+    object: Literal["list"]
+    """The kind of this object."""
+    has_more: bool
+    """More steps follow this page."""
+    next_cursor: Optional[str]
+    """The value to pass as `cursor` for the next page; null when there is none."""
+    data: List[WithdrawalStep]
     """The steps, oldest first."""
 
 
@@ -991,6 +1059,19 @@ class ListWebhookDeliveriesResponse(TypedDict):
     """The deliveries, newest first."""
 
 
+class ListWithdrawalsResponse(TypedDict):
+    """A page of withdrawals."""
+
+    object: Literal["list"]
+    """The kind of this object."""
+    has_more: bool
+    """More withdrawals follow this page."""
+    next_cursor: Optional[str]
+    """The value to pass as `cursor` for the next page; null when there is none."""
+    data: List[Withdrawal]
+    """The withdrawals, newest first."""
+
+
 class Market(TypedDict):
     """The exchange's session, and whether this service accepts orders."""
 
@@ -1226,6 +1307,8 @@ class RequestBounds(TypedDict):
     """Kobo of one allocation."""
     request_body_bytes: int
     """Bytes of a request's body, other than a document."""
+    withdrawal_kobo: int
+    """Kobo of one withdrawal."""
 
 
 class RequestRate(TypedDict):
@@ -1374,7 +1457,9 @@ class Trade(TypedDict):
 
 
 class WalletTotals(TypedDict):
-    """The balances of a wallet. Every kobo that ever came in is in exactly one of the three."""
+    """The balances of a wallet. Every kobo that ever came in, by credit or withdrawal, is in exactly one of `available_kobo`,
+    `reserved_kobo` and `posted_kobo`.
+    """
 
     object: Literal["wallet"]
     """The kind of this object."""
@@ -1384,6 +1469,10 @@ class WalletTotals(TypedDict):
     """The amount held by allocations that are neither booked nor refused nor rejected yet, in kobo."""
     posted_kobo: int
     """The amount booked to accounts so far, in kobo."""
+    withdrawn_kobo: int
+    """The amount that came in by withdrawals from accounts so far, in kobo: the sum of these entries of the ledger. It is in one of
+    the three above, too.
+    """
 
 
 class WalletTransfer(TypedDict):
@@ -1398,17 +1487,19 @@ class WalletTransfer(TypedDict):
     amount_kobo: int
     """The amount in kobo, always positive."""
     available_change_kobo: int
-    """By how much the available balance changed, in kobo: the amount for `credit` and `return`, minus the amount for
+    """By how much the available balance changed, in kobo: the amount for `credit`, `return` and `withdrawal`, minus the amount for
     `reserve`, 0 for `post`.
     """
     allocation: Optional[str]
-    """The id of the allocation the entry belongs to; null on a `credit`."""
+    """The id of the allocation the entry belongs to; null on a `credit` and a `withdrawal`."""
     account: Optional[str]
-    """The code of the account the amount was booked to; null unless the type is `post`."""
+    """The code of the account the amount was booked to or came from; null unless the type is `post` or `withdrawal`."""
     bank_reference: Optional[str]
     """The bank's reference of the payment; null unless the type is `credit`."""
     created_at: str
     """When the entry was made, UTC, to the second."""
+    withdrawal: Optional[str]
+    """The id of the withdrawal the entry belongs to; null unless the type is `withdrawal`."""
 
 
 class WebhookDelivery(TypedDict):
@@ -1472,6 +1563,54 @@ class WebhookTest(TypedDict):
     """How long it took, in milliseconds."""
 
 
+class Withdrawal(TypedDict):
+    """One movement of money out of an account."""
+
+    object: Literal["withdrawal"]
+    """The kind of this object."""
+    id: str
+    """The withdrawal's id: `wdr_` and 20 characters from a-z and 2-7."""
+    state: WithdrawalState
+    """Where the withdrawal stands."""
+    account: str
+    """The code of the account that pays, upper-case."""
+    amount_kobo: int
+    """The amount in kobo."""
+    destination: WithdrawalDestination
+    """Where the money goes."""
+    client_reference: Optional[str]
+    """The partner's own reference, as given when the withdrawal was created."""
+    broker_reference: Optional[str]
+    """The broker's reference, once it has taken the withdrawal."""
+    reason: Optional[str]
+    """A sentence for people that explains the state; never use it in logic."""
+    reject_reason: Optional[WithdrawalRejectReason]
+    """Why the broker rejected it; set only when the state is `rejected`."""
+    created_at: str
+    """When the withdrawal was stored, UTC, to the second."""
+    updated_at: str
+    """When it last changed, UTC, to the second; it never goes back."""
+
+
+class WithdrawalStep(TypedDict):
+    """One step of a withdrawal's history."""
+
+    object: Literal["withdrawal_step"]
+    """The kind of this object."""
+    sequence: int
+    """The step's place in the history: 1, 2, 3 …"""
+    kind: WithdrawalStepKind
+    """The kind of the step."""
+    at: str
+    """When it was recorded, UTC, to the second."""
+    state: WithdrawalState
+    """The withdrawal's state after it."""
+    detail: str
+    """The step, in a sentence for people."""
+    report_number: Optional[int]
+    """The number of the broker's report, when the step is one: a report or a contradiction."""
+
+
 class Operation(NamedTuple):
     """What the client has to know about an operation."""
 
@@ -1509,6 +1648,18 @@ LIST_ALLOCATIONS = Operation("list_allocations", "GET", "/v1/allocations", (), (
 
 
 GET_ALLOCATION = Operation("get_allocation", "GET", "/v1/allocations/{id}", ("id",), (), "none", False)
+
+
+CREATE_WITHDRAWAL = Operation("create_withdrawal", "POST", "/v1/withdrawals", (), (), "json", True)
+
+
+LIST_WITHDRAWALS = Operation("list_withdrawals", "GET", "/v1/withdrawals", (), ("state", "account", "client_reference", "updated_since", "limit", "cursor",), "none", False)
+
+
+GET_WITHDRAWAL = Operation("get_withdrawal", "GET", "/v1/withdrawals/{id}", ("id",), (), "none", False)
+
+
+GET_WITHDRAWAL_HISTORY = Operation("get_withdrawal_history", "GET", "/v1/withdrawals/{id}/history", ("id",), ("limit", "cursor",), "none", False)
 
 
 GET_WALLET = Operation("get_wallet", "GET", "/v1/wallet", (), (), "none", False)
@@ -1584,6 +1735,9 @@ LIST_APPLICATION_EVENTS = Operation("list_application_events", "GET", "/v1/appli
 
 
 LIST_ALLOCATION_EVENTS = Operation("list_allocation_events", "GET", "/v1/allocations/{id}/events", ("id",), ("limit", "cursor",), "none", False)
+
+
+LIST_WITHDRAWAL_EVENTS = Operation("list_withdrawal_events", "GET", "/v1/withdrawals/{id}/events", ("id",), ("limit", "cursor",), "none", False)
 
 
 GET_LIMITS = Operation("get_limits", "GET", "/v1/limits", (), (), "none", False)

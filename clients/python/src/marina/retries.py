@@ -8,16 +8,18 @@ from typing import Callable, NamedTuple, Optional
 # After these nothing was done, whatever the request was.
 _NOTHING_DONE = frozenset({"rate_limited", "trading_paused", "exchange_unavailable", "exchange_error"})
 # These are stored as never sent, and say so each time.
-_NOT_SENT = frozenset({"order_not_sent", "application_not_sent", "allocation_not_sent"})
+_NOT_SENT = frozenset({"order_not_sent", "application_not_sent", "allocation_not_sent", "withdrawal_not_sent"})
 # The gateway reads these from what it stored: the object of the request, or the other request that has the key.
 _SETTLING = _NOT_SENT | {
     "order_rejected",
     "application_rejected",
     "allocation_rejected",
+    "withdrawal_rejected",
     "document_rejected",
     "duplicate_order",
     "duplicate_application",
     "duplicate_allocation",
+    "duplicate_withdrawal",
     "order_not_cancelable",
     "document_already_delivered",
 }

@@ -91,6 +91,7 @@ export function eventHandlers(
     listOrderEvents: eventsOf('order'),
     listApplicationEvents: eventsOf('application'),
     listAllocationEvents: eventsOf('allocation'),
+    listWithdrawalEvents: eventsOf('withdrawal'),
 
     async listEvents({ cursor, limit = 25 }, { caller }) {
       const { partnerId } = caller;

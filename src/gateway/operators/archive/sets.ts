@@ -37,7 +37,7 @@ export interface ArchivedSet {
   readonly attached: readonly Attached[];
 }
 
-// Partners read the steps of orders, so they stay.
+// Partners read the steps of orders and withdrawals, so they stay.
 const orderHistory: Attached = { member: 'history', table: orderSteps, idColumn: 'order_id', atColumn: 'at' };
 const objectHistory: Attached = {
   ...{ member: 'history', table: objectSteps, idColumn: 'object_id', atColumn: 'at' },
@@ -46,6 +46,7 @@ const objectHistory: Attached = {
     value: ({ sequence }) => Number(sequence),
   },
 };
+const withdrawalHistory: Attached = { member: 'history', table: objectSteps, idColumn: 'object_id', atColumn: 'at' };
 const evidence: Attached = {
   ...{ member: 'look_ups', table: lookUps, idColumn: 'object_id', atColumn: 'last_at' },
   remove: {
@@ -68,7 +69,7 @@ const monthly: readonly ArchivedSet[] = [
 
 /** The objects of a kind that are final, each with its history and what the reconciler heard of it. */
 function finalObjects({ name, table, states: { final } }: StoredKind): ArchivedSet {
-  const history = name === 'order' ? orderHistory : objectHistory;
+  const history = { order: orderHistory, withdrawal: withdrawalHistory }[name as string] ?? objectHistory;
   return {
     ...{ name: table.name, table, keyColumn: 'id', attached: [history, evidence] },
     isOf: (from, to, late) =>

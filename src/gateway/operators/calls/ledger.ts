@@ -14,6 +14,7 @@ import {
   type LedgerHead,
 } from '../../trading/wallet/rules.ts';
 import { listEntries, toEntry, transfers, type WalletSeals, wallets } from '../../trading/wallet/store.ts';
+import { withdrawals } from '../../trading/withdrawals/table.ts';
 import { creditFaults } from './credit-audit.ts';
 import { checkedPosition, readChecked } from './ledger-position.ts';
 import { SealedPart } from './sealed-part.ts';
@@ -49,8 +50,8 @@ export async function walkLedger(
 ): Promise<LedgerWalk | undefined> {
   const [row] = await database.read(statement(whole, partnerId));
   if (row === undefined) return undefined;
-  const { seal, ...wallet } =
-    row.partner_id === null ? { ...emptyLedger(partnerId), seal: null } : wallets.all.read(row);
+  const none = { ...emptyLedger(partnerId), withdrawnKobo: 0n, seal: null };
+  const { seal, withdrawnKobo, ...wallet } = row.partner_id === null ? none : wallets.all.read(row);
   const sealed = new SealedPart(seals, seal);
   const checked = readChecked(row.checked);
   const faults: LedgerFault[] = [];
@@ -79,6 +80,7 @@ export async function walkLedger(
     }
     faults.push(...(await creditFaults(database, partnerId, unchanged)));
     faults.push(...(await allocationFaults(database, partnerId, page)));
+    faults.push(...(await withdrawalFaults(database, partnerId, page)));
     entries += page.length;
     atEnd = page.length < wanted || last.lastSequence >= wallet.lastSequence;
   }
@@ -89,6 +91,11 @@ export async function walkLedger(
     if (!isReserveRight(wallet.reservedKobo, unsettled, toBigInt(row.unknown_kobo))) {
       const detail = `${wallet.reservedKobo} kobo are reserved, and unsettled allocations come to ${unsettled}`;
       faults.push({ kind: 'allocation', sequence: 0n, id: '', detail });
+    }
+    const withdrawn = toBigInt(row.entered_kobo);
+    if (withdrawnKobo !== withdrawn) {
+      const detail = `the wallet has ${withdrawnKobo} kobo of withdrawals, and their entries come to ${withdrawn}`;
+      faults.push({ kind: 'wrong_sum', sequence: 0n, id: '', detail });
     }
   }
   return { complete: atEnd, faults: faults.slice(0, maxFaults), entries, last };
@@ -103,16 +110,45 @@ export function isReserveRight(reservedKobo: bigint, unsettledKobo: bigint, unkn
 }
 
 /**
- * One consistent read: the wallet, the ledger's highest number, how far it was checked, and the sums of unsettled and of
- * unknown allocations.
+ * One consistent read: the wallet, the ledger's highest number, how far it was checked, and the sums of the entries for
+ * withdrawals, and of unsettled and of unknown allocations.
  */
 const whole = `SELECT w.*, ${checkedPosition} AS checked,
   (SELECT MAX(t.sequence) FROM wallet_transfers t WHERE t.partner_id = p.id) AS highest_sequence,
+  (SELECT COALESCE(SUM(t.amount_kobo), 0) FROM wallet_transfers t FORCE INDEX (wallet_transfers_type)
+    WHERE t.partner_id = p.id AND t.type = 'withdraw') AS entered_kobo,
   (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a FORCE INDEX (allocations_state)
     WHERE a.partner_id = p.id AND a.state IN ('sending', 'uncertain')) AS unsettled_kobo,
   (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a FORCE INDEX (allocations_state)
     WHERE a.partner_id = p.id AND NOT ${allocations.isKnownSql}) AS unknown_kobo
   FROM partners p LEFT JOIN wallets w ON w.partner_id = p.id WHERE p.id = ?`;
+
+/** The columns of a withdrawal that the ledger must agree with. */
+const withdrawalFacts = withdrawals.only('id', 'state', 'account', 'amountKobo', 'destination');
+
+/** The entries that contradict their withdrawals. One to the wallet that was paid never changes, so it may be read later. */
+async function withdrawalFaults(
+  database: Database,
+  partnerId: string,
+  entries: readonly LedgerEntry[],
+): Promise<LedgerFault[]> {
+  const paid = entries.flatMap(({ withdrawal, ...entry }) => (withdrawal ? [{ ...entry, withdrawal }] : []));
+  if (paid.length === 0) return [];
+  const ids = paid.map(({ withdrawal }) => withdrawal);
+  const [rows = []] = await database.readAll([withdrawals.find({ partnerId, id: ids }, withdrawalFacts)]);
+  const byId = new Map(rows.map(withdrawalFacts.read).map((row) => [row.id, row]));
+  return paid.flatMap(({ withdrawal, amountKobo, account, sequence, id }) => {
+    const row = byId.get(withdrawal);
+    const isRight =
+      row?.destination === 'wallet' &&
+      row.state === 'completed' &&
+      row.amountKobo === amountKobo &&
+      row.account === account;
+    return isRight
+      ? []
+      : [{ kind: 'withdrawal' as const, sequence, id, detail: 'it is not that of a paid withdrawal' }];
+  });
+}
 
 /** The columns of an allocation that the ledger must agree with. */
 const allocationFacts = allocations.only('id', 'state', 'account', 'amountKobo');

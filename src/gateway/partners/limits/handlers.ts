@@ -7,6 +7,7 @@ import {
   PartnerLimitsSchema,
 } from '../../../gen/marina/gateway/v1/limits_pb.ts';
 import { CreateOrderRequestSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
+import { CreateWithdrawalRequestSchema } from '../../../gen/marina/gateway/v1/withdrawals_pb.ts';
 import { field as fieldOption } from '../../../gen/marina/options/v1/options_pb.ts';
 import { type Clock, lagosDay, nextLagosMidnight, toSecond } from '../../../kit/clock.ts';
 import type { HandlersOf } from '../../edge/call.ts';
@@ -25,6 +26,7 @@ export function limitHandlers(
   const perRequest = {
     orderQuantity: maximumOf(CreateOrderRequestSchema, 'quantity'),
     allocationKobo: maximumOf(CreateAllocationRequestSchema, 'amount_kobo'),
+    withdrawalKobo: maximumOf(CreateWithdrawalRequestSchema, 'amount_kobo'),
     requestBodyBytes: BigInt(requestBodyBytes),
   };
 

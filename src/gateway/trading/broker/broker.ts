@@ -19,6 +19,7 @@ import type {
   TimeInForce,
 } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import type { Lga, ListedInstrument, MarketDay, State } from '../../../gen/marina/broker/v1/reference_pb.ts';
+import type { WithdrawalDestination, WithdrawalReport } from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
 import type { EnumName } from '../../../kit/enums.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { BrokerClock } from './clock.ts';
@@ -58,6 +59,7 @@ export interface Broker {
   readonly applications: BrokerApplications;
   readonly documents: BrokerDocuments;
   readonly allocations: BrokerAllocations;
+  readonly withdrawals: BrokerWithdrawals;
   readonly submissions: BrokerSubmissions;
   readonly records: BrokerRecords;
   readonly statements: BrokerStatements;
@@ -72,6 +74,8 @@ export interface BrokerOrders {
   honoursNotAfter(): Promise<boolean>;
   /** Asks the broker what it can do, anew each time. Throws `exchange_unavailable` or `exchange_error`. */
   capabilities(time: ReadTime): Promise<GetCapabilitiesResponse>;
+  /** Where the broker pays withdrawals to; none: it takes none. Throws `exchange_unavailable` or `exchange_error`. */
+  withdrawalDestinations(origin: Origin): Promise<readonly DestinationName[]>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
   tradingContext(account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
@@ -108,6 +112,15 @@ export interface BrokerAllocations {
   submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>>;
   /** Throws if the broker gives no answer that makes sense. */
   lookUpAllocation(id: string, origin: Origin): Promise<LookedUp<AllocationRecord>>;
+}
+
+export interface BrokerWithdrawals {
+  /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
+  submitWithdrawal(withdrawal: WithdrawalToSend, notAfterMs: number): Promise<Sent<WithdrawalReport>>;
+  /** All its reports above a number. Throws if the broker gives no answer that makes sense. */
+  lookUpWithdrawal(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly WithdrawalReport[]>>;
+  /** Like `BrokerOrders.streamReports`, for reports about withdrawals, which have their own numbers. */
+  streamWithdrawalReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly WithdrawalReport[]>;
 }
 
 /** The broker's list of submissions, from which the gateway restores what its database has lost. */
@@ -195,6 +208,15 @@ export interface DocumentToSend {
 export interface AllocationToSend extends ToSend {
   readonly account: string;
   readonly amountKobo: bigint;
+}
+
+type DestinationName = EnumName<typeof WithdrawalDestination>;
+
+/** A withdrawal to submit. */
+export interface WithdrawalToSend extends ToSend {
+  readonly account: string;
+  readonly amountKobo: bigint;
+  readonly destination: DestinationName;
 }
 
 /** A submission that the broker took, with its number among all. */

@@ -5,6 +5,7 @@ import { type BrokerOptions, closeAll } from './grpc-connection.ts';
 import { grpcOrders } from './grpc-orders.ts';
 import { grpcRecords } from './grpc-records.ts';
 import { grpcStatements } from './grpc-statements.ts';
+import { grpcWithdrawals } from './grpc-withdrawals.ts';
 
 export interface GrpcBrokerOptions extends Omit<BrokerOptions, 'clock'> {
   /** `host:port` of its back office: all but orders and the list of submissions. */
@@ -21,11 +22,13 @@ export function createGrpcBroker(id: BrokerId, options: GrpcBrokerOptions): Brok
   const orders = grpcOrders(exchange);
   const applications = grpcApplications(backOffice);
   const allocations = grpcAllocations(backOffice);
+  const withdrawals = grpcWithdrawals(backOffice);
   const submissions = grpcSubmissions(exchange);
   const records = grpcRecords(backOffice);
   const statements = grpcStatements(backOffice);
+  const parts = { orders, applications, allocations, withdrawals, submissions, records, statements };
   return {
-    ...{ id, clock, orders, applications, documents: applications, allocations, submissions, records, statements },
-    close: () => closeAll([orders, applications, allocations, submissions, records, statements]),
+    ...{ ...parts, id, clock, documents: applications },
+    close: () => closeAll(Object.values(parts)),
   };
 }

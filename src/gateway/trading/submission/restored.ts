@@ -15,7 +15,7 @@ export function restoredPosition(broker: BrokerId): string {
 }
 
 /** The kinds of objects about which the broker sends reports. */
-const reportedKinds = ['order', 'application'];
+const reportedKinds = ['order', 'application', 'withdrawal'];
 
 /**
  * Declares that the database was restored from a backup, or has lost commits. Partners may have seen events that it has lost,

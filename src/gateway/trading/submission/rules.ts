@@ -16,18 +16,25 @@ export interface Standing<State extends string> {
 /** The states of one kind of object. */
 export interface States<State extends string> {
   readonly transitions: Transitions<State>;
-  /** The states that no other follows. */
+  /** The states after which nothing more is expected. */
   readonly final: readonly State[];
-  /** Whether no other state follows. False for a state of another version. */
+  /** Whether nothing more is expected in a state. False for a state of another version. */
   isFinal(state: State): boolean;
   /** Moves an object to a state its transitions allow, with the sentence that explains it. */
   move<Row extends Standing<State>>(row: Row, state: State, reason: string | null, now: number): Row;
 }
 
-/** The states of a kind, by its transitions. `what` names an object of it in errors: 'an order'. */
-export function statesOf<State extends string>(what: string, transitions: Transitions<State>): States<State> {
+/**
+ * The states of a kind, by its transitions. `what` names an object of it in errors: 'an order'. A state that no other follows is
+ * final, and so is each of `alsoFinal`, which another may follow all the same.
+ */
+export function statesOf<State extends string>(
+  what: string,
+  transitions: Transitions<State>,
+  alsoFinal: readonly State[] = [],
+): States<State> {
   const nextOf = (state: State): readonly State[] | undefined => transitions[state];
-  const isFinal = (state: State) => nextOf(state)?.length === 0;
+  const isFinal = (state: State) => nextOf(state)?.length === 0 || alsoFinal.includes(state);
   return {
     transitions,
     final: (Object.keys(transitions) as State[]).filter(isFinal),

@@ -92,7 +92,7 @@ export interface Submission extends Shared {
   /** The numbers of the last report applied, and of the last that a version did not apply because it did not know the object. */
   readonly lastReport?: bigint;
   readonly missedReport?: bigint;
-  /** The Lagos day it counts for, of a kind with a daily limit. */
+  /** The Lagos day it counts for, of a kind whose lists are by day. */
   readonly countedDay?: string;
 }
 

@@ -9,14 +9,14 @@ import type { HandlersOf } from '../../edge/call.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import { shownMessage } from '../shown-message.ts';
-import { listTransfers, provenHead, toShownTransfer, type WalletSeals, wallets } from './store.ts';
+import { listTransfers, provenSums, toShownTransfer, type WalletSeals, wallets } from './store.ts';
 
 /** The operations on the wallet. */
 export function walletHandlers(database: Database, cursors: Cursors, seals: WalletSeals): HandlersOf<typeof Wallet> {
   return {
     async getWallet(_, { caller }) {
       const [row] = await database.read(wallets.find({ partnerId: caller.partnerId }));
-      return shownMessage(WalletTotalsSchema, provenHead(caller.partnerId, row, seals));
+      return shownMessage(WalletTotalsSchema, provenSums(caller.partnerId, row, seals));
     },
 
     async listTransfers({ limit = 25, cursor }, { caller: { partnerId } }) {

@@ -5,7 +5,7 @@ import type { EnumName } from '../../../kit/enums.ts';
 
 export type TransferTypeWord = EnumName<typeof WalletTransferType>;
 
-/** The sums of a wallet, in kobo. Every kobo that was credited is in exactly one of them. */
+/** The sums of a wallet, in kobo. Every kobo that came in, by credit or withdrawal, is in exactly one of them. */
 export interface WalletSums {
   readonly availableKobo: bigint;
   readonly reservedKobo: bigint;
@@ -17,9 +17,11 @@ export interface Transfer {
   readonly id: string;
   readonly type: TransferTypeWord;
   readonly amountKobo: bigint;
-  /** Null on a credit. */
+  /** Null on a credit and a withdrawal. */
   readonly allocation: string | null;
-  /** Null unless it is a post. */
+  /** Only of a withdrawal. */
+  readonly withdrawal?: string | null;
+  /** Null unless it is a post or a withdrawal. */
   readonly account: string | null;
   /** Null unless it is a credit. */
   readonly bankReference: string | null;
@@ -47,6 +49,7 @@ export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof 
   reserve: { availableKobo: -1n, reservedKobo: 1n, postedKobo: 0n },
   post: { availableKobo: 0n, reservedKobo: -1n, postedKobo: 1n },
   return: { availableKobo: 1n, reservedKobo: -1n, postedKobo: 0n },
+  withdrawal: { availableKobo: 1n, reservedKobo: 0n, postedKobo: 0n },
 };
 
 /** The most that a wallet may ever be credited. The database's column holds more. */
@@ -192,11 +195,21 @@ function sumsAfter(sums: WalletSums, { type, amountKobo }: Pick<Transfer, 'type'
   };
 }
 
-function wrongForm({ type, amountKobo, allocation, account, bankReference }: Transfer): string | undefined {
+function wrongForm({
+  type,
+  amountKobo,
+  allocation,
+  withdrawal = null,
+  account,
+  bankReference,
+}: Transfer): string | undefined {
   if (amountKobo <= 0n) return 'its amount is not positive';
   if ((bankReference !== null) !== (type === 'credit')) return 'a credit has a bank reference, and nothing else does';
-  if ((allocation === null) !== (type === 'credit')) return 'all but a credit belong to an allocation';
-  if ((account !== null) !== (type === 'post')) return 'a post has an account, and nothing else does';
+  if ((withdrawal !== null) !== (type === 'withdrawal')) return 'a withdrawal belongs to one, and nothing else does';
+  const isIncoming = type === 'credit' || type === 'withdrawal';
+  if ((allocation === null) !== isIncoming) return 'all but credits and withdrawals belong to an allocation';
+  const hasAccount = type === 'post' || type === 'withdrawal';
+  if ((account !== null) !== hasAccount) return 'a post and a withdrawal have an account, and nothing else does';
   return undefined;
 }
 
@@ -217,7 +230,7 @@ function hashOf(entry: Omit<LedgerEntry, 'hash' | 'sequence'>): Buffer {
     entry.availableKobo.toString(),
     entry.reservedKobo.toString(),
     entry.postedKobo.toString(),
-    entry.allocation,
+    entry.allocation ?? entry.withdrawal ?? null,
     entry.account,
     entry.bankReference,
     new Date(entry.createdAt).toISOString(),

@@ -29,6 +29,8 @@ export const wallets = defineTable({
     availableKobo: whole(),
     reservedKobo: whole(),
     postedKobo: whole(),
+    /** The sum of the ledger's withdrawals. */
+    withdrawnKobo: whole(),
     /** Proves the end of the ledger (`WalletSeals`); null if only versions before seals wrote it. */
     seal: optional(bytesUpTo(walletSealLength)),
   },
@@ -47,11 +49,13 @@ export const transfers = defineTable({
     partnerId: text(24),
     sequence: whole(),
     id: text(24),
-    type: text<TransferTypeWord>(8),
+    /** The first letters of its name, because the column has no room for more. */
+    type: text(8),
     amountKobo: whole(),
     availableAfterKobo: whole(),
     reservedAfterKobo: whole(),
     postedAfterKobo: whole(),
+    /** The allocation or withdrawal that it belongs to. */
     allocationId: optional(text(24)),
     account: optional(text(64)),
     bankReference: optional(exactText(64)),
@@ -70,7 +74,14 @@ export const transfers = defineTable({
 const shownTransfer = transfers.only(
   ...(['sequence', 'id', 'type', 'amountKobo', 'allocationId', 'account', 'bankReference', 'createdAt'] as const),
 );
-const knownTypes = Object.keys(movements).map((type) => `'${type}'`);
+const storedType = (type: string) => type.slice(0, 8);
+const typeWords = Object.keys(movements) as TransferTypeWord[];
+const knownTypes = typeWords.map((type) => `'${storedType(type)}'`);
+
+/** The type of a stored entry. One of another version stays as it is stored. */
+function typeOf(stored: string): TransferTypeWord {
+  return typeWords.find((type) => storedType(type) === stored) ?? (stored as TransferTypeWord);
+}
 
 /** The columns that partners see. The movement of another version's entry type follows from the sums before and after. */
 const shown = `${shownTransfer.list}, IF(type IN (${knownTypes.join(', ')}), NULL,
@@ -80,6 +91,8 @@ const shown = `${shownTransfer.list}, IF(type IN (${knownTypes.join(', ')}), NUL
 /** A wallet in a transaction, with the entries made in it so far. */
 export interface Wallet {
   readonly head: LedgerHead;
+  /** The sum of the withdrawals in the ledger, in kobo. */
+  readonly withdrawnKobo: bigint;
   readonly entries: readonly LedgerEntry[];
   /** The seal as it is stored. */
   readonly seal: Buffer | null;
@@ -95,32 +108,36 @@ export function wallet(partnerId: string, seals: WalletSeals): Shared<Wallet> {
     name: 'wallet',
     read: wallets.find({ partnerId }),
     value: ([row]) => toWallet(partnerId, row, seals),
-    guard({ head, seal, isSealed }) {
+    guard({ head, withdrawnKobo, seal, isSealed }) {
       const isStored = head.lastSequence > 0n;
       // One that is not sealed is read again once `keys seal` has sealed it.
-      const { sql, values } = wallets.where(isStored ? (isSealed ? head : { ...head, seal }) : { partnerId });
+      const stored = { ...head, withdrawnKobo, ...(isSealed ? {} : { seal }) };
+      const { sql, values } = wallets.where(isStored ? stored : { partnerId });
       return { sql: `${isStored ? '' : 'NOT '}EXISTS (SELECT 1 FROM wallets WHERE ${sql})`, values };
     },
-    save: (before, { head, entries, seal, isSealed }) => [
+    save: (before, { head, withdrawnKobo, entries, seal, isSealed }) => [
       transfers.insert(...entries.slice(before.entries.length).map(toRow)),
       // A seal that does not reach the end stays: only `keys seal` proves what another version added.
       isSealed
-        ? wallets.put({ ...head, seal: seals.make(head) }, ...changing, 'seal')
-        : wallets.put({ ...head, seal }, ...changing),
+        ? wallets.put({ ...head, withdrawnKobo, seal: seals.make(head) }, ...changing, 'seal')
+        : wallets.put({ ...head, withdrawnKobo, seal }, ...changing),
     ],
     remembered: (saved) => ({ ...saved, entries: [] }),
   };
 }
 
-const changing = ['lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo'] as const;
+const changing = [
+  ...(['lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo', 'withdrawnKobo'] as const),
+];
 
 function toWallet(partnerId: string, row: SqlRow | undefined, seals: WalletSeals): Wallet {
   if (row === undefined) {
-    return { head: emptyLedger(partnerId), entries: [], seal: null, isSealed: true, isAccepted: true };
+    const none = { entries: [], withdrawnKobo: 0n, seal: null };
+    return { ...none, head: emptyLedger(partnerId), isSealed: true, isAccepted: true };
   }
-  const { seal, ...head } = wallets.all.read(row);
+  const { seal, withdrawnKobo, ...head } = wallets.all.read(row);
   const proof = seals.prove(head, seal);
-  return { head, entries: [], seal, isSealed: proof === 'sealed', isAccepted: seals.accepts(proof) };
+  return { head, withdrawnKobo, entries: [], seal, isSealed: proof === 'sealed', isAccepted: seals.accepts(proof) };
 }
 
 /** A wallet whose money may move. Throws `service_unavailable` with an `UnprovenRowError` if its row is not what a gateway wrote. */
@@ -130,11 +147,11 @@ export function usableWallet(partner: PartnerTransaction, seals: WalletSeals): W
   return found;
 }
 
-/** The end of a ledger as it is shown. Throws as `usableWallet` does. */
-export function provenHead(partnerId: string, row: SqlRow | undefined, seals: WalletSeals): LedgerHead {
+/** The sums of a ledger as they are shown. Throws as `usableWallet` does. */
+export function provenSums(partnerId: string, row: SqlRow | undefined, seals: WalletSeals) {
   const found = toWallet(partnerId, row, seals);
   checkAccepted(found);
-  return found.head;
+  return { ...found.head, withdrawnKobo: found.withdrawnKobo };
 }
 
 function checkAccepted({ isAccepted, head: { partnerId, lastSequence } }: Wallet): void {
@@ -150,13 +167,19 @@ function checkAccepted({ isAccepted, head: { partnerId, lastSequence } }: Wallet
 export function transfer(partner: PartnerTransaction, transferred: Transfer, seals: WalletSeals): LedgerEntry {
   const before = usableWallet(partner, seals);
   const entry = nextEntry(before.head, transferred);
-  partner.set(wallet(partner.id, seals), { ...before, head: headAt(entry), entries: [...before.entries, entry] });
+  const withdrawn = entry.type === 'withdrawal' ? entry.amountKobo : 0n;
+  partner.set(wallet(partner.id, seals), {
+    ...before,
+    head: headAt(entry),
+    withdrawnKobo: before.withdrawnKobo + withdrawn,
+    entries: [...before.entries, entry],
+  });
   return entry;
 }
 
-function toRow({ availableKobo, reservedKobo, postedKobo, allocation, ...entry }: LedgerEntry) {
+function toRow({ availableKobo, reservedKobo, postedKobo, allocation, withdrawal, ...entry }: LedgerEntry) {
   const sums = { availableAfterKobo: availableKobo, reservedAfterKobo: reservedKobo, postedAfterKobo: postedKobo };
-  return { ...entry, ...sums, allocationId: allocation };
+  return { ...entry, ...sums, type: storedType(entry.type), allocationId: allocation ?? withdrawal ?? null };
 }
 
 /** A page of a partner's ledger as partners see it, newest first, from before an entry on. */
@@ -191,14 +214,20 @@ export function listEntries(partnerId: string, after: bigint, most: number): Sta
 
 /** An entry as partners see it, with its position in the ledger. */
 export function toShownTransfer(row: SqlRow) {
-  const { allocationId: allocation, ...entry } = shownTransfer.read(row);
-  const isKnown = isKnownType(entry.type);
-  const availableChangeKobo = isKnown ? availableChange(entry) : toBigInt(row.available_change_kobo);
-  return { ...entry, allocation, availableChangeKobo };
+  const { allocationId, type: stored, ...entry } = shownTransfer.read(row);
+  const type = typeOf(stored);
+  const change = isKnownType(type) ? availableChange({ ...entry, type }) : toBigInt(row.available_change_kobo);
+  return { ...entry, type, withdrawal: null, ...objectOf(type, allocationId), availableChangeKobo: change };
 }
 
 export function toEntry(row: SqlRow): LedgerEntry {
   const { availableAfterKobo, reservedAfterKobo, postedAfterKobo, allocationId, ...entry } = transfers.all.read(row);
   const sums = { availableKobo: availableAfterKobo, reservedKobo: reservedAfterKobo, postedKobo: postedAfterKobo };
-  return { ...entry, ...sums, allocation: allocationId };
+  const type = typeOf(entry.type);
+  return { ...entry, ...sums, type, ...objectOf(type, allocationId) };
+}
+
+/** The object that an entry of a type belongs to. */
+function objectOf(type: TransferTypeWord, id: string | null): Pick<LedgerEntry, 'allocation' | 'withdrawal'> {
+  return type === 'withdrawal' ? { allocation: null, withdrawal: id } : { allocation: id };
 }

@@ -197,6 +197,7 @@ function refusalOf(operation: OperationName): Refusal | undefined {
     ord: 'order_not_found',
     app: 'application_not_found',
     alc: 'allocation_not_found',
+    wdr: 'withdrawal_not_found',
     NOBODYS: 'account_not_found',
   };
   return { code: codes[prefix] ?? 'not_found' };

@@ -96,10 +96,12 @@ const ownStatus: Partial<Readonly<Record<ErrorCode, status>>> = {
   duplicate_order: status.ALREADY_EXISTS,
   duplicate_application: status.ALREADY_EXISTS,
   duplicate_allocation: status.ALREADY_EXISTS,
+  duplicate_withdrawal: status.ALREADY_EXISTS,
   order_not_cancelable: status.FAILED_PRECONDITION,
   order_not_sent: status.FAILED_PRECONDITION,
   application_not_sent: status.FAILED_PRECONDITION,
   allocation_not_sent: status.FAILED_PRECONDITION,
+  withdrawal_not_sent: status.FAILED_PRECONDITION,
 };
 
 test('every error of the catalogue says the same over both protocols', async () => {

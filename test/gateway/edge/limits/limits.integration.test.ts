@@ -44,7 +44,7 @@ describe("a partner's limits", () => {
         requests_under_way: { limit: 5, used: 0, remaining: 5, resets_at: null },
         orders_kobo_per_day: { limit: 1e9, used: 0, remaining: 1e9, resets_at: resetsAt },
         allocations_kobo_per_day: { limit: 5e9, used: 0, remaining: 5e9, resets_at: resetsAt },
-        per_request: { order_quantity: 1e8, allocation_kobo: 1e10, request_body_bytes: 16_384 },
+        per_request: { order_quantity: 1e8, allocation_kobo: 1e10, request_body_bytes: 16_384, withdrawal_kobo: 1e10 },
       }),
     );
   });

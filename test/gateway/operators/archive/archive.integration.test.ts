@@ -34,6 +34,7 @@ describe('the archive', () => {
       'orders',
       'applications',
       'allocations',
+      'withdrawals',
       'object_steps',
       'look_ups',
       'webhook_deliveries',
@@ -56,6 +57,14 @@ describe('the archive', () => {
   };
   const monthOf = (at: number) => new Date(at).getUTCFullYear() * 12 + new Date(at).getUTCMonth();
   const idsIn = (name: string) => archivedRows(folder, name).map(({ id }) => id);
+
+  it('has a final withdrawal with its history, which stays in the database, because partners read it', async () => {
+    const withdrawal = await rows.withdrawal(partnerId, 'completed', old);
+    await run();
+    const [archived] = archivedRows(folder, 'withdrawals');
+    assert.deepEqual([archived?.id, archived?.history.length], [withdrawal.id, 2]);
+    assert.deepEqual(await Promise.all(['withdrawals', 'object_steps', 'look_ups'].map(count)), [1, 2, 0]);
+  });
 
   it('has each final object of an old month once, with its history, and leaves what partners read in the database', async () => {
     const order = await rows.order(partnerId, 'filled', old);

@@ -117,7 +117,7 @@ describe('a run of the archive', () => {
     const before = await stored();
     const path = join(folder, month);
     const files = readdirSync(path).filter((name) => name.endsWith('.gz'));
-    assert.equal(files.length, 4);
+    assert.equal(files.length, 5);
     for (const name of files) {
       const good = readFileSync(join(path, name));
       const bad = Buffer.from(good);

@@ -39,6 +39,7 @@ describe('a tool that knows no protos', () => {
       'marina.gateway.v1.Reference',
       'marina.gateway.v1.Sandbox',
       'marina.gateway.v1.Wallet',
+      'marina.gateway.v1.Withdrawals',
     ]);
     assert.deepEqual((await curl('--list-services', `http://127.0.0.1:${gateway.app.adminPort}`)).split('\n'), [
       'grpc.health.v1.Health',

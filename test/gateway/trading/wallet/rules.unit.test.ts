@@ -254,10 +254,10 @@ describe('the ledger', () => {
     const good = nextEntry(before, made('post', 10n, 9));
     assert.equal(hashOf(good).toString('hex'), good.hash.toString('hex'), 'the form of the hash is kept for good');
     const forged: [Partial<LedgerEntry>, RegExp][] = [
-      [{ type: 'return' }, /has an account/],
+      [{ type: 'return' }, /have an account/],
       [{ amountKobo: 0n }, /not positive/],
       [{ amountKobo: -10n }, /not positive/],
-      [{ account: null }, /has an account/],
+      [{ account: null }, /have an account/],
       [{ allocation: null }, /belong to an allocation/],
       [{ bankReference: 'x' }, /has a bank reference/],
       [{ availableKobo: -1n }, /negative/],

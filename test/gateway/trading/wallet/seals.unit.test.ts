@@ -33,7 +33,7 @@ describe('a wallet', () => {
       assert.equal(seals.accepts(proof), proof !== 'forged', 'where unsealed ones are accepted');
       assert.equal(walletSeals(false).accepts(proof), proof === 'sealed', 'where they are not');
       const { save } = wallet(head.partnerId, seals);
-      const stored = { entries: [], seal, isSealed: proof === 'sealed', isAccepted: true, head };
+      const stored = { entries: [], withdrawnKobo: 0n, seal, isSealed: proof === 'sealed', isAccepted: true, head };
       const next = { ...head, lastSequence: 8n, availableKobo: 950n };
       const [, put] = save(stored, { ...stored, head: next });
       const written = put?.values.flat(2).filter((value) => Buffer.isBuffer(value) && value.equals(seals.make(next)));

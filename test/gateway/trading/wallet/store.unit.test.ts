@@ -15,7 +15,7 @@ describe('entries of several works in one transaction', () => {
   for (const count of [1, 2, 5]) {
     it(`${count} entries are all written, numbered without a gap, and the wallet is sealed at the last`, () => {
       const shared = wallet(head.partnerId, seals);
-      const stored = { head, entries: [], seal: seals.make(head), isSealed: true, isAccepted: true };
+      const stored = { head, withdrawnKobo: 0n, entries: [], seal: seals.make(head), isSealed: true, isAccepted: true };
       const partner = new PartnerTransaction({
         row: { id: head.partnerId, version: '7' },
         shared: new Map<string, unknown>([[shared.name, stored]]),

@@ -40,7 +40,10 @@ describe('a wallet', { concurrency: 4 }, () => {
     const partner = await gateway.newPartner();
     const wallet = await get(partner, '/v1/wallet');
     assert.equal(wallet.status, 200, wallet.text);
-    assert.equal(wallet.text, '{"object":"wallet","available_kobo":0,"reserved_kobo":0,"posted_kobo":0}');
+    assert.equal(
+      wallet.text,
+      '{"object":"wallet","available_kobo":0,"reserved_kobo":0,"posted_kobo":0,"withdrawn_kobo":0}',
+    );
     const transfers = await get(partner, '/v1/wallet/transfers');
     assert.equal(transfers.text, '{"object":"list","has_more":false,"next_cursor":null,"data":[]}');
     const { complete, faults, entries } = await verify(partner);
@@ -57,6 +60,7 @@ describe('a wallet', { concurrency: 4 }, () => {
       available_kobo: 1_000_000_000_250_000,
       reserved_kobo: 0,
       posted_kobo: 0,
+      withdrawn_kobo: 0,
     });
     const { body } = await get(partner, '/v1/wallet/transfers?limit=1');
     assert.equal(body.has_more, true);
@@ -77,6 +81,7 @@ describe('a wallet', { concurrency: 4 }, () => {
       account: null,
       bank_reference: 'GTB/2026/0001',
       created_at: entry.created_at,
+      withdrawal: null,
     });
   });
 

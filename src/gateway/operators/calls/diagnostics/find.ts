@@ -2,9 +2,10 @@ import type { Diagnostics } from '../../../../gen/marina/admin/v1/diagnostics_pb
 import { type AllocationState, AllocationStateSchema } from '../../../../gen/marina/gateway/v1/allocations_pb.ts';
 import { type ApplicationState, ApplicationStateSchema } from '../../../../gen/marina/gateway/v1/applications_pb.ts';
 import { type OrderState, OrderStateSchema } from '../../../../gen/marina/gateway/v1/orders_pb.ts';
+import { type WithdrawalState, WithdrawalStateSchema } from '../../../../gen/marina/gateway/v1/withdrawals_pb.ts';
 import { type Clock, daysBefore, isDate, nextLagosMidnight } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
-import { firstIdAt } from '../../../edge/ids.ts';
+import { firstIdAt, type IdPrefix } from '../../../edge/ids.ts';
 import type { Cursors } from '../../../edge/paging.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, sql, toBigInt } from '../../../store/statement.ts';
@@ -13,15 +14,19 @@ import { allocations, shownAllocation, toAllocationMessage } from '../../../trad
 import { applications, shownApplication, toApplicationMessage } from '../../../trading/applications/table.ts';
 import { orders, shownOrder, toOrderMessage } from '../../../trading/orders/table.ts';
 import { readPage } from '../../../trading/submission/list.ts';
-import { transfers } from '../../../trading/wallet/store.ts';
+import { toEntry } from '../../../trading/wallet/store.ts';
+import { shownWithdrawal, toWithdrawalMessage, withdrawals } from '../../../trading/withdrawals/table.ts';
 import { type AdminCalls, requirePartner, usuallyListed } from '../call.ts';
 import { invalidField } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 import { findTransfers } from './objects.ts';
 
-type FindCalls = Pick<AdminCalls<typeof Diagnostics>, 'findOrders' | 'findApplications' | 'findAllocations'>;
+type FindCalls = Pick<
+  AdminCalls<typeof Diagnostics>,
+  'findOrders' | 'findApplications' | 'findAllocations' | 'findWithdrawals'
+>;
 
-/** The fields of the three requests; each request has some of them. */
+/** The fields of the requests; each request has some of them. */
 interface FindRequest extends Readonly<Record<'partnerId' | 'idempotencyKey' | 'keyId' | 'account' | 'day', string>> {
   readonly state: number;
   readonly clientReference?: string;
@@ -33,7 +38,7 @@ interface FindRequest extends Readonly<Record<'partnerId' | 'idempotencyKey' | '
 /** How the objects of a kind are found, and the names of their states. */
 interface FoundKind<Shown> {
   readonly table: Pick<Table<never>, 'name' | 'indexes' | 'find'>;
-  readonly prefix: 'ord' | 'app' | 'alc';
+  readonly prefix: IdPrefix;
   readonly selection: Selection<Shown>;
   readonly states: { find(value: number): string | undefined };
 }
@@ -56,6 +61,10 @@ const applicationKind: FoundKind<ShownBy<typeof shownApplication>> = {
 const allocationKind: FoundKind<ShownBy<typeof shownAllocation>> = {
   ...{ table: allocations, prefix: 'alc', selection: shownAllocation },
   states: enumWords<typeof AllocationState>(AllocationStateSchema),
+};
+const withdrawalKind: FoundKind<ShownBy<typeof shownWithdrawal>> = {
+  ...{ table: withdrawals, prefix: 'wdr', selection: shownWithdrawal },
+  states: enumWords<typeof WithdrawalState>(WithdrawalStateSchema),
 };
 
 /** The operators' calls that find objects by what partners, the exchange or the broker know of them. */
@@ -137,6 +146,16 @@ export function findCalls(database: Database, cursors: Cursors, clock: Clock): F
       }));
       return { allocations: found, nextCursor };
     },
+
+    async findWithdrawals(request) {
+      const { brokerReference } = request;
+      const { objects, nextCursor } = await find(withdrawalKind, request, { brokerReference }, 'broker_reference');
+      const entries = await database.readAll(objects.map(({ partnerId, id }) => findTransfers(partnerId, id)));
+      const found = objects.map((one, at) => ({
+        ...{ ...one, withdrawal: toWithdrawalMessage(one.shown), transfers: (entries[at] ?? []).map(toTransfer) },
+      }));
+      return { withdrawals: found, nextCursor };
+    },
   };
 }
 
@@ -166,6 +185,6 @@ function toEvent(row: SqlRow) {
 }
 
 function toTransfer(row: SqlRow) {
-  const { id, type, amountKobo, createdAt } = transfers.all.read(row);
+  const { id, type, amountKobo, createdAt } = toEntry(row);
   return { id, type, amountKobo, at: createdAt };
 }

@@ -13,7 +13,7 @@ import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } f
 import { storedKindOf } from '../../../trading/kinds.ts';
 import type { Kinds } from '../../../trading/submission/kind.ts';
 import { type History, lookUps } from '../../../trading/submission/table.ts';
-import { transfers } from '../../../trading/wallet/store.ts';
+import { toEntry } from '../../../trading/wallet/store.ts';
 import type { AnswerOf } from '../answer.ts';
 import { auditEntries } from '../audit.ts';
 import { AdminError } from '../errors.ts';
@@ -73,7 +73,7 @@ const ofObject: readonly Source[] = [
   {
     find: findTransfers,
     toEntry: (row) => {
-      const { id, type, amountKobo, createdAt } = transfers.all.read(row);
+      const { id, type, amountKobo, createdAt } = toEntry(row);
       return { at: createdAt, source: TimelineSource.LEDGER, kind: type, detail: id, amountKobo };
     },
   },

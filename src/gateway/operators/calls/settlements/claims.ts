@@ -7,6 +7,7 @@ import type { ShownBy } from '../../../store/table.ts';
 import { accounts, type StoredAccount } from '../../../trading/accounts/store.ts';
 import { allocations } from '../../../trading/allocations/table.ts';
 import { orders } from '../../../trading/orders/table.ts';
+import { withdrawals } from '../../../trading/withdrawals/table.ts';
 import { proposals } from '../proposals/table.ts';
 
 /** How many earlier settlements of an order are looked through, the newest first. Each needed two operators. */
@@ -85,6 +86,21 @@ export function allocationsWithReference(
   const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
   const like = allocations.find({ partnerId, brokerReference }, booked, newest, 'allocations_broker_reference');
   return queryFact(like, (rows) => rows.map(booked.read));
+}
+
+const paid = withdrawals.only('id', 'account');
+/** A withdrawal that the broker has under a reference. */
+type Paid = ShownBy<typeof paid>;
+
+/** The partner's withdrawals with a broker's reference; undefined: none is named. */
+export function withdrawalsWithReference(
+  partnerId: string,
+  brokerReference: string | undefined,
+): Fact<readonly Paid[]> {
+  if (brokerReference === undefined) return noneOf;
+  const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
+  const like = withdrawals.find({ partnerId, brokerReference }, paid, newest, 'withdrawals_broker_reference');
+  return queryFact(like, (rows) => rows.map(paid.read));
 }
 
 /** The owner of an account, and the application that opened it, unless operators linked it; undefined: nobody, or none is named. */

@@ -11,8 +11,11 @@ import {
   type SettledOrderState,
   SettledOrderStateSchema,
   type SettledTrade as SettledTradeMessage,
+  type SettledWithdrawalState,
+  SettledWithdrawalStateSchema,
   type SettlementOutcome,
   SettlementOutcomeSchema,
+  type WithdrawalOutcome,
 } from '../../../../gen/marina/admin/v1/settlements_pb.ts';
 import {
   type AllocationRejectReason,
@@ -23,6 +26,10 @@ import {
   ApplicationRejectReasonSchema,
 } from '../../../../gen/marina/gateway/v1/applications_pb.ts';
 import { type OrderRejectReason, OrderRejectReasonSchema } from '../../../../gen/marina/gateway/v1/orders_pb.ts';
+import {
+  type WithdrawalRejectReason,
+  WithdrawalRejectReasonSchema,
+} from '../../../../gen/marina/gateway/v1/withdrawals_pb.ts';
 import { instantRange, toMilliseconds } from '../../../../kit/clock.ts';
 import { enumWords } from '../../../../kit/enums.ts';
 import { allFacts, type Fact, queryFact } from '../../../store/facts.ts';
@@ -35,6 +42,8 @@ import { findTradeSteps, maxTradeSteps, type StoredOrder, toTradeStep } from '..
 import { type TradeStep, tradesOf } from '../../../trading/orders/trades/rules.ts';
 import type { Settling } from '../../../trading/submission/rules.ts';
 import type { Submission } from '../../../trading/submission/table.ts';
+import { settleWithdrawal } from '../../../trading/withdrawals/settlement/rules.ts';
+import type { StoredWithdrawal } from '../../../trading/withdrawals/table.ts';
 import { invalidField } from '../errors.ts';
 import {
   allocationsWithReference,
@@ -44,6 +53,7 @@ import {
   linkOf,
   noneOf,
   ordersWithId,
+  withdrawalsWithReference,
 } from './claims.ts';
 
 /** A proposed outcome, ready to be decided on an object's row. */
@@ -61,9 +71,11 @@ export interface SettlementRules<Row extends Submission = Submission, Facts = un
 const orderStates = enumWords<typeof SettledOrderState>(SettledOrderStateSchema);
 const applicationStates = enumWords<typeof SettledApplicationState>(SettledApplicationStateSchema);
 const allocationStates = enumWords<typeof SettledAllocationState>(SettledAllocationStateSchema);
+const withdrawalStates = enumWords<typeof SettledWithdrawalState>(SettledWithdrawalStateSchema);
 const orderReasons = enumWords<typeof OrderRejectReason>(OrderRejectReasonSchema);
 const applicationReasons = enumWords<typeof ApplicationRejectReason>(ApplicationRejectReasonSchema);
 const allocationReasons = enumWords<typeof AllocationRejectReason>(AllocationRejectReasonSchema);
+const withdrawalReasons = enumWords<typeof WithdrawalRejectReason>(WithdrawalRejectReasonSchema);
 
 /** An outcome as a proposal keeps it. */
 export function writeOutcome(outcome: SettlementOutcome): string {
@@ -76,15 +88,16 @@ export function readOutcome(text: string): SettlementRules {
 }
 
 /** Checks an outcome as far as that is possible without the object. Throws INVALID_ARGUMENT. */
-export function toOutcome({ order, application, allocation }: SettlementOutcome): SettlementRules {
+export function toOutcome({ order, application, allocation, withdrawal }: SettlementOutcome): SettlementRules {
   const outcomes = [
     ...(order === undefined ? [] : [ofOrder(order)]),
     ...(application === undefined ? [] : [ofApplication(application)]),
     ...(allocation === undefined ? [] : [ofAllocation(allocation)]),
+    ...(withdrawal === undefined ? [] : [ofWithdrawal(withdrawal)]),
   ];
   const [outcome] = outcomes;
   if (outcome !== undefined && outcomes.length === 1) return outcome;
-  throw invalidField('outcome', 'must have exactly one of `order`, `application` and `allocation`.');
+  throw invalidField('outcome', 'must have exactly one of `order`, `application`, `allocation` and `withdrawal`.');
 }
 
 /** Rules for code that treats all kinds alike: rows and facts of one kind are only given to that kind. */
@@ -158,6 +171,27 @@ function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: Alloc
       const other = namesakes.find(({ id, account }) => id !== allocation.id && account === allocation.account);
       if (other !== undefined) return { problem: `the broker has booked ${other.id} under this reference` };
       return settleAllocation(allocation, settlement, now);
+    },
+  });
+}
+
+function ofWithdrawal({ state, brokerReference, rejectReason, decidedAt }: WithdrawalOutcome): SettlementRules {
+  const word = withdrawalStates.find(state);
+  if (word === undefined) throw invalidField('outcome.withdrawal.state', 'is required.');
+  const settlement = {
+    state: word,
+    brokerReference: given(brokerReference),
+    rejectReason: withdrawalReasons.find(rejectReason),
+    decidedAt: instantOf(decidedAt, 'outcome.withdrawal.decided_at'),
+  };
+  return ofKind({
+    prefix: 'wdr',
+    touches: [],
+    fact: (partnerId) => withdrawalsWithReference(partnerId, settlement.brokerReference),
+    settle(withdrawal: StoredWithdrawal, namesakes, now) {
+      const other = namesakes.find(({ id, account }) => id !== withdrawal.id && account === withdrawal.account);
+      if (other !== undefined) return { problem: `the broker has ${other.id} under this reference` };
+      return settleWithdrawal(withdrawal, settlement, now);
     },
   });
 }
