@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { statement } from '../../../src/gateway/store/statement.ts';
-import openapi from '../../../src/gen/openapi.json' with { type: 'json' };
 import { apply } from '../../support/applications.ts';
+import { described } from '../../support/described.ts';
 import { useGateway } from '../../support/e2e/suite.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -21,7 +21,7 @@ function pathsWith(parameter: string): string[] {
     const { get } = operations as { get?: { parameters?: readonly { name?: string }[] } };
     return get?.parameters?.some(({ name }) => name === parameter) ?? false;
   };
-  return Object.entries(openapi.paths)
+  return Object.entries<object>(described.paths)
     .filter(([path, operations]) => has(operations) && !others.has(path))
     .map(([path]) => path);
 }
