@@ -4,6 +4,7 @@ import { joined, type SqlValue, type Statement, sql, statement, toBigInt } from 
 import type { Table } from '../../store/table.ts';
 import { type StoredKind, storedKinds } from '../../trading/kinds.ts';
 import { orderSteps } from '../../trading/orders/table.ts';
+import type { KindName } from '../../trading/submission/kind.ts';
 import { lookUps, objectSteps } from '../../trading/submission/table.ts';
 import { transfers } from '../../trading/wallet/store.ts';
 
@@ -37,16 +38,19 @@ export interface ArchivedSet {
   readonly attached: readonly Attached[];
 }
 
-// Partners read the steps of orders and withdrawals, so they stay.
-const orderHistory: Attached = { member: 'history', table: orderSteps, idColumn: 'order_id', atColumn: 'at' };
-const objectHistory: Attached = {
-  ...{ member: 'history', table: objectSteps, idColumn: 'object_id', atColumn: 'at' },
+const ofObject: Attached = { member: 'history', table: objectSteps, idColumn: 'object_id', atColumn: 'at' };
+/** Histories that stay in the database, because partners read them. */
+const keptHistories: Partial<Record<KindName, Attached>> = {
+  order: { member: 'history', table: orderSteps, idColumn: 'order_id', atColumn: 'at' },
+  withdrawal: ofObject,
+};
+const removedHistory: Attached = {
+  ...ofObject,
   remove: {
     ...{ from: 'DELETE old FROM object_steps AS old', key: 'sequence' },
     value: ({ sequence }) => Number(sequence),
   },
 };
-const withdrawalHistory: Attached = { member: 'history', table: objectSteps, idColumn: 'object_id', atColumn: 'at' };
 const evidence: Attached = {
   ...{ member: 'look_ups', table: lookUps, idColumn: 'object_id', atColumn: 'last_at' },
   remove: {
@@ -69,7 +73,7 @@ const monthly: readonly ArchivedSet[] = [
 
 /** The objects of a kind that are final, each with its history and what the reconciler heard of it. */
 function finalObjects({ name, table, states: { final } }: StoredKind): ArchivedSet {
-  const history = { order: orderHistory, withdrawal: withdrawalHistory }[name as string] ?? objectHistory;
+  const history = keptHistories[name] ?? removedHistory;
   return {
     ...{ name: table.name, table, keyColumn: 'id', attached: [history, evidence] },
     isOf: (from, to, late) =>
