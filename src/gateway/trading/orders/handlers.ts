@@ -21,7 +21,7 @@ import type { Canceller } from './cancel.ts';
 import type { OrderKind, TradingContexts, WantedOrder } from './kind.ts';
 import { reasonByBand, reasonByList } from './placeable.ts';
 import { estimatedTotalKobo, rejectSentences } from './rules.ts';
-import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
+import { orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
 
 interface OrderHandlerParts extends SubmissionHandlerParts {
   readonly broker: BrokerOrders;
@@ -34,7 +34,7 @@ interface OrderHandlerParts extends SubmissionHandlerParts {
 
 /** The operations on orders. */
 export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Orders> {
-  const { database, cursors, canceller, kind } = parts;
+  const { database, canceller, kind } = parts;
   const of = submissionHandlers(
     parts,
     kind,
@@ -78,14 +78,7 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
     },
 
     async getOrderHistory(request, call) {
-      const { limit = 25, cursor } = request;
-      const { partnerId } = call.caller;
-      const { id = '' } = request;
-      const issuedFor = ['order-history', partnerId, id];
-      const after = cursor === undefined ? 0 : Number(cursors.read(issuedFor, cursor));
-      await of.find(id, call);
-      const rows = await database.read(orderHistory.page(partnerId, id, after, limit + 1));
-      const page = cursors.page(issuedFor, rows.map(orderSteps.all.read), limit, ({ sequence }) => String(sequence));
+      const page = await of.history(request, call, orderSteps.all);
       return create(GetOrderHistoryResponseSchema, { ...page, data: page.data.map(toStepMessage) });
     },
   };

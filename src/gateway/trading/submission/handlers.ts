@@ -80,9 +80,23 @@ export function submissionHandlers<
     return create(pageSchema, { ...page, data: page.data.map(toMessage) } as never);
   }
 
+  /** A page of an object's history, oldest first. */
+  async function history<Step extends { readonly sequence: number }>(
+    { id = '', limit = 25, cursor }: { readonly id?: string; readonly limit?: number; readonly cursor?: string },
+    call: Call,
+    steps: Selection<Step>,
+  ) {
+    const { partnerId } = call.caller;
+    const issuedFor = [`${kind.name}-history`, partnerId, id];
+    const after = cursor === undefined ? 0 : Number(cursors.read(issuedFor, cursor));
+    await find(id, call);
+    const rows = await database.read(kind.history.page(partnerId, id, after, limit + 1));
+    return cursors.page(issuedFor, rows.map(steps.read), limit, ({ sequence }) => String(sequence));
+  }
+
   const get = async ({ id }: { id?: string }, call: Call) => toMessage(await find(id, call));
 
-  return { create: createObject, find, get, list };
+  return { create: createObject, find, get, list, history };
 }
 
 /**
