@@ -73,9 +73,7 @@ export interface BrokerOrders {
   /** Whether the broker refuses a submission after its `not_after`. Throws if the broker does not say. */
   honoursNotAfter(): Promise<boolean>;
   /** Asks the broker what it can do, anew each time. Throws `exchange_unavailable` or `exchange_error`. */
-  capabilities(time: ReadTime): Promise<GetCapabilitiesResponse>;
-  /** Where the broker pays withdrawals to; none: it takes none. Throws `exchange_unavailable` or `exchange_error`. */
-  withdrawalDestinations(origin: Origin): Promise<readonly DestinationName[]>;
+  capabilities(time: Pick<ReadTime, 'origin'> & Partial<ReadTime>): Promise<GetCapabilitiesResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
   tradingContext(account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
@@ -210,13 +208,11 @@ export interface AllocationToSend extends ToSend {
   readonly amountKobo: bigint;
 }
 
-type DestinationName = EnumName<typeof WithdrawalDestination>;
-
 /** A withdrawal to submit. */
 export interface WithdrawalToSend extends ToSend {
   readonly account: string;
   readonly amountKobo: bigint;
-  readonly destination: DestinationName;
+  readonly destination: EnumName<typeof WithdrawalDestination>;
 }
 
 /** A submission that the broker took, with its number among all. */

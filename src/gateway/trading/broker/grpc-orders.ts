@@ -13,10 +13,6 @@ import {
   type TimeInForce,
   TimeInForceSchema,
 } from '../../../gen/marina/broker/v1/orders_pb.ts';
-import {
-  type WithdrawalDestination,
-  WithdrawalDestinationSchema,
-} from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import { isKoboDecimal } from '../../../kit/money.ts';
 import { ApiError } from '../../edge/errors.ts';
@@ -30,7 +26,6 @@ const maxLookUpPages = 100;
 
 const sides = enumWords<typeof Side>(SideSchema);
 const types = enumWords<typeof OrderType>(OrderTypeSchema);
-const destinations = enumWords<typeof WithdrawalDestination>(WithdrawalDestinationSchema);
 const timesInForce = enumWords<typeof TimeInForce>(TimeInForceSchema);
 
 /** Orders over gRPC. Submissions, reads and the stream have a connection each. */
@@ -43,10 +38,6 @@ export function grpcOrders(options: BrokerOptions): BrokerOrders & Closable {
     },
     honoursNotAfter: async () => (await reads.call('getCapabilities', {}, {})).honoursNotAfter,
     capabilities: (time) => reads.read('getCapabilities', {}, time, 'exchange_error', () => true),
-    withdrawalDestinations: async (origin) => {
-      const answer = await reads.read('getCapabilities', {}, { origin }, 'exchange_error', () => true);
-      return answer.withdrawalDestinations.flatMap((value) => destinations.find(value) ?? []);
-    },
     tradingContext: (account, symbol, origin) =>
       reads.read('getTradingContext', { account, symbol }, { origin }, 'unknown_symbol', (context) => {
         const { accountStatus, instrument } = context;

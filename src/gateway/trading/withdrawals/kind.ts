@@ -1,9 +1,15 @@
-import { type WithdrawalReport, WithdrawalReportKind } from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
+import {
+  type WithdrawalDestination,
+  WithdrawalDestinationSchema,
+  type WithdrawalReport,
+  WithdrawalReportKind,
+} from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
 import {
   type CreateWithdrawalRequest,
   CreateWithdrawalRequestSchema,
 } from '../../../gen/marina/gateway/v1/withdrawals_pb.ts';
 import { type Clock, statedInstant } from '../../../kit/clock.ts';
+import { enumWords } from '../../../kit/enums.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
@@ -30,6 +36,8 @@ import {
 
 /** A withdrawal a partner wants. */
 type WantedWithdrawal = Pick<ShownWithdrawal, keyof StoredFields<CreateWithdrawalRequest>>;
+
+const destinations = enumWords<typeof WithdrawalDestination>(WithdrawalDestinationSchema);
 
 /** How long the destinations that the broker stated are used, in milliseconds. */
 const usableMs = 5_000;
@@ -61,7 +69,7 @@ export class WithdrawalKind
 
   constructor(
     private readonly broker: BrokerWithdrawals,
-    private readonly orders: Pick<BrokerOrders, 'withdrawalDestinations'>,
+    private readonly orders: Pick<BrokerOrders, 'capabilities'>,
     private readonly clock: Clock,
     private readonly ids: IdMaker,
     private readonly walletSeals: WalletSeals,
@@ -76,7 +84,8 @@ export class WithdrawalKind
       reads: [],
       prepare: async () => {
         const askedAt = performance.now();
-        this.#destinations = await this.orders.withdrawalDestinations(origin);
+        const { withdrawalDestinations } = await this.orders.capabilities({ origin });
+        this.#destinations = withdrawalDestinations.flatMap((value) => destinations.find(value) ?? []);
         this.#usableUntil = askedAt + usableMs;
         if (!isOffered()) {
           throw new ApiError('feature_not_enabled', { message: 'The broker pays no withdrawals to this destination.' });
