@@ -263,6 +263,27 @@ describe('withdrawals', { concurrency: 4 }, () => {
     }
   });
 
+  it('operators are told of a sum of withdrawals, and of an entry, that somebody changed in the database', async () => {
+    const partner = await gateway.newPartner();
+    await gateway.withdraw(partner, { amount_kobo: 700 });
+    const change = (kobo: number) =>
+      gateway.database.write(
+        statement('UPDATE wallets SET withdrawn_kobo = withdrawn_kobo + ? WHERE partner_id = ?', kobo, partner.id),
+      );
+    await change(1);
+    const wrongSum = 'WRONG_SUM 0: the wallet has 701 kobo of withdrawals, and their entries come to 700';
+    assert.deepEqual(await verifyLedger(admin, partner.id), [wrongSum]);
+    await change(-1);
+    const move = (destination: string) =>
+      gateway.database.write(
+        statement('UPDATE withdrawals SET destination = ? WHERE partner_id = ?', destination, partner.id),
+      );
+    await move('bank_account');
+    assert.deepEqual(await verifyLedger(admin, partner.id), ['WITHDRAWAL 1: it is not that of a paid withdrawal']);
+    await move('wallet');
+    assert.deepEqual(await verifyLedger(admin, partner.id), []);
+  });
+
   it('operators find one with its ledger entry, and see its timeline', async () => {
     const partner = await gateway.newPartner();
     const { body } = await gateway.withdraw(partner, {});
