@@ -1,5 +1,5 @@
 import type { Message } from '@bufbuild/protobuf';
-import type { GetTimelineResponse } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import type { Event } from '../../gen/marina/gateway/v1/events_pb.ts';
 import type { IdPrefix } from '../edge/ids.ts';
 import type { SqlRow } from '../store/statement.ts';
 import type { Selection, Table } from '../store/table.ts';
@@ -14,8 +14,8 @@ import type { States } from './submission/rules.ts';
 import { withdrawalStates } from './withdrawals/rules.ts';
 import { shownWithdrawal, toWithdrawalMessage, withdrawals } from './withdrawals/table.ts';
 
-/** An object as its partner sees it, in an answer to an operator. */
-type DiagnosedObject = GetTimelineResponse['object'];
+/** An object as its partner sees it, with its kind. */
+type ShownObject = Event['data'];
 
 /**
  * A kind of objects that partners create, without its broker: for code that treats all kinds alike and does not submit. A
@@ -30,7 +30,7 @@ export interface StoredKind {
   /** The fields that partners see. */
   readonly selection: Selection<unknown>;
   /** The object of a row with these fields. */
-  show(row: SqlRow): DiagnosedObject;
+  show(row: SqlRow): ShownObject;
 }
 
 /** All kinds, in the order in which operators read them. */
@@ -59,6 +59,6 @@ function describe<Row extends object, Shown>(
   selection: Selection<Shown>,
   toMessage: (shown: Shown) => Message,
 ): StoredKind {
-  const show = (row: SqlRow) => ({ case: name, value: toMessage(selection.read(row)) }) as DiagnosedObject;
+  const show = (row: SqlRow) => ({ case: name, value: toMessage(selection.read(row)) }) as ShownObject;
   return { name, prefix, table, states, selection, show };
 }
