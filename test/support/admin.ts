@@ -69,7 +69,7 @@ export async function newPartnerByOperator(
   };
   const made = await partners.createPartner({ name, limits, features: [Feature.ACCOUNT_OPENING] }, options);
   const id = made.partner?.id ?? '';
-  const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS, Scope.WITHDRAW];
+  const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
   const { secret: key } = await keys.createKey({ partnerId: id, scopes }, options);
   const account = `U${id.slice(-12).toUpperCase()}`;
   await accounts.linkAccount({ partnerId: id, account }, options);

@@ -91,8 +91,10 @@ async function checkLedger(
   partner: Partner,
   allocations: readonly StoredAllocation[],
 ): Promise<void> {
-  const walk = await walkLedger(cluster.database, partner.id, 0n);
-  assert.deepEqual([walk?.complete, walk?.faults], [true, []]);
+  if (await isMigrated(cluster)) {
+    const walk = await walkLedger(cluster.database, partner.id, 0n);
+    assert.deepEqual([walk?.complete, walk?.faults], [true, []]);
+  }
   const entries = await readAll<Entry>(gateway, partner, '/v1/wallet/transfers');
   let available = 0;
   const entriesOf = new Map<string, string[]>();
@@ -113,12 +115,20 @@ async function checkLedger(
     .filter(({ type }) => type === 'credit')
     .reduce((total, entry) => total + entry.amount_kobo, 0);
   const { body: wallet } = await gateway.request('GET', '/v1/wallet', { key: partner.key });
-  assert.deepEqual(wallet, {
+  const { withdrawn_kobo: withdrawn = 0, ...sums } = wallet;
+  assert.deepEqual(sums, {
     object: 'wallet',
     available_kobo: available,
     reserved_kobo: 0,
     posted_kobo: credited - available,
   });
+  assert.equal(withdrawn, 0, 'nothing was withdrawn; the release before withdrawals does not say');
+}
+
+/** Whether the tables are this version's: a ledger of the last release is walked once they are. */
+async function isMigrated({ database }: Cluster): Promise<boolean> {
+  const rows = await database.read(statement("SHOW COLUMNS FROM wallets LIKE 'withdrawn_kobo'"));
+  return rows.length > 0;
 }
 
 /** Versions 1..n without a gap, each change once, and the last one equal to what GET returns. */
