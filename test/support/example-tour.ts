@@ -288,6 +288,21 @@ class Tour {
       params: { header: { 'Idempotency-Key': randomUUID() } },
       body: { account, amount_kobo: 1_000 },
     });
+    const withdraw = (amount_kobo: number) =>
+      client.POST('/v1/withdrawals', {
+        params: { header: { 'Idempotency-Key': randomUUID() } },
+        body: { account, amount_kobo, destination: 'bank_account' },
+      });
+    this.#title = 'The next two withdrawals stay `processing`';
+    await client.POST('/v1/sandbox/withdrawals/next', { body: { account, outcome: 'hold', times: 2 } });
+    const [{ data: paid }, { data: declined }] = [await withdraw(150_000), await withdraw(250_000)];
+    this.#title = 'The broker pays one';
+    await client.POST('/v1/sandbox/withdrawals/{id}/decide', { ...path(paid?.id), body: { decision: 'paid' } });
+    this.#title = 'The broker rejects one';
+    await client.POST('/v1/sandbox/withdrawals/{id}/decide', {
+      ...path(declined?.id),
+      body: { decision: 'rejected', reject_reason: 'bank_account_mismatch' },
+    });
     this.#title = 'An account that has five million naira and only the shares it bought';
     await client.POST('/v1/sandbox/funds', { body: { account, cash_kobo: 500_000_000, shares_elsewhere: 0 } });
     this.#title = 'A broker that holds an account';

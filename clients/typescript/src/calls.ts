@@ -17,6 +17,7 @@ import {
   type CreateOrderRequest,
   type CreateWithdrawalRequest,
   type DecideApplicationInput,
+  type DecideWithdrawalInput,
   type Decision,
   type Directive,
   type Document,
@@ -28,6 +29,7 @@ import {
   type ForceAllocationRequest,
   type ForceDocumentInput,
   type ForceOrderRequest,
+  type ForceWithdrawalRequest,
   type GetAccountInput,
   type GetAccountStatusInput,
   type GetAllocationInput,
@@ -117,6 +119,7 @@ import {
   type WebhookDelivery,
   type WebhookTest,
   type Withdrawal,
+  type WithdrawalDecision,
   type WithdrawalStep,
   operations,
 } from './contract.ts';
@@ -856,6 +859,31 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   }
 
   /**
+   * Decides what becomes of the next withdrawals from an account, in place of what their amount would lead to.
+   *
+   * Errors: `unknown_account` when the account is not one of the partner's; `limit_exceeded` when as many directives
+   * wait as may.
+   *
+   * Needs a key with the scope `withdraw`.
+   */
+  forceWithdrawal(input: ForceWithdrawalRequest, options?: CallOptions): Promise<WithIntegers<Directive, Mode>> {
+    return this.call(operations.forceWithdrawal, input, options);
+  }
+
+  /**
+   * Pays, rejects or returns a withdrawal now, whatever was planned for it. One that is `processing` can be paid or rejected. One
+   * to a bank account that is `completed` can be returned.
+   *
+   * Errors: `withdrawal_not_found`, also for another partner's withdrawal and for one the broker does not have;
+   * `invalid_request` when its state does not allow it.
+   *
+   * Needs a key with the scope `withdraw`.
+   */
+  decideWithdrawal(input: DecideWithdrawalInput, options?: CallOptions): Promise<WithIntegers<WithdrawalDecision, Mode>> {
+    return this.call(operations.decideWithdrawal, input, options);
+  }
+
+  /**
    * Sets the cash of an account, and how many shares it can sell that it never bought. So you can see an order that is rejected
    * as `insufficient_funds`, and one that waits for a settlement.
    *
@@ -868,8 +896,8 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
   }
 
   /**
-   * Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation as `account_restricted`, an
-   * order as `rejected_by_exchange`, or with the reason of a lockout when the restriction is one.
+   * Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation or a withdrawal as
+   * `account_restricted`, an order as `rejected_by_exchange`, or with the reason of a lockout when the restriction is one.
    *
    * Errors: `unknown_account` when the account is not one of the partner's; `invalid_request` with `param` `forbids` when an
    * activity is there twice, or the account is not restricted.
@@ -893,7 +921,7 @@ export abstract class Operations<Mode extends IntegerMode = 'bigint'> {
 
   /**
    * Lets something go wrong between the gateway and the exchange, the next times one thing is asked of it on behalf of an
-   * account, or of one order, application or allocation. So an object becomes `uncertain`, and is seen to settle: with
+   * account, or of one order, application, allocation or withdrawal. So an object becomes `uncertain`, and is seen to settle: with
    * `unavailable_before` for some seconds, with `unavailable_after` for a moment. What was taken and not answered in time is mostly
    * settled by the exchange's report before the request is answered.
    *

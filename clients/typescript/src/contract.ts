@@ -464,6 +464,14 @@ export interface DecideApplicationRequest {
   readonly outcome: 'open' | 'decline';
 }
 
+/** A withdrawal to decide. */
+export interface DecideWithdrawalRequest {
+  /** The decision. */
+  readonly decision: 'paid' | 'rejected' | 'returned';
+  /** Why it is rejected; `rejected_by_broker` when absent. Of no use with another decision. */
+  readonly reject_reason?: 'insufficient_withdrawable_funds' | 'account_restricted' | 'no_bank_account' | 'bank_account_mismatch' | 'account_not_at_broker' | 'rejected_by_broker' | null | undefined;
+}
+
 /** The broker's decision on an application. The application shows it a moment later. */
 export interface Decision {
   /** The kind of this object. */
@@ -694,6 +702,18 @@ export interface ForceOrderRequest {
   readonly times?: number | bigint | null | undefined;
 }
 
+/** The fate of the next withdrawals from an account. */
+export interface ForceWithdrawalRequest {
+  /** The account's code, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** Their fate. All but a rejection at once need an account that may pay the amount. */
+  readonly outcome: 'pay_at_once' | 'pay_later' | 'reject' | 'reject_later' | 'hold' | 'return';
+  /** Why they are rejected; `rejected_by_broker` when absent. Of no use with outcomes that reject nothing. */
+  readonly reject_reason?: 'insufficient_withdrawable_funds' | 'account_restricted' | 'no_bank_account' | 'bank_account_mismatch' | 'account_not_at_broker' | 'rejected_by_broker' | null | undefined;
+  /** How many withdrawals, 1 to 100; 1 when absent. */
+  readonly times?: number | bigint | null | undefined;
+}
+
 /** A page of an order's history. */
 export interface GetOrderHistoryResponse {
   /** The kind of this object. */
@@ -721,12 +741,12 @@ export interface GetWithdrawalHistoryResponse {
 /** Something to go wrong. */
 export interface InjectFaultRequest {
   /** The call that it strikes. */
-  readonly call: 'submit_order' | 'cancel_order' | 'look_up_order' | 'submit_allocation' | 'look_up_allocation' | 'look_up_application' | 'send_document';
+  readonly call: 'submit_order' | 'cancel_order' | 'look_up_order' | 'submit_allocation' | 'look_up_allocation' | 'look_up_application' | 'send_document' | 'submit_withdrawal' | 'look_up_withdrawal';
   /** The fault. */
   readonly fault: 'hang' | 'lose_answer' | 'late_answer' | 'late_receipt' | 'reset_before' | 'reset_after' | 'unavailable_before' | 'unavailable_after' | 'nonsense' | 'too_late';
   /** Only on behalf of this account, one of the partner's. Needed unless `id` is there. Case does not matter. */
   readonly account?: string | null | undefined;
-  /** Only about this order, application or allocation. */
+  /** Only about this order, application, allocation or withdrawal. */
   readonly id?: string | null | undefined;
   /** How late, for the faults that wait, in milliseconds, 0 to 60,000; 0 when absent. */
   readonly delay_ms?: number | bigint | null | undefined;
@@ -1514,6 +1534,17 @@ export interface SandboxSettlement {
 }
 
 /**
+ * The decision on a withdrawal.
+ *
+ * - `paid`: The broker pays it.
+ * - `rejected`: The broker rejects it, with `reject_reason`.
+ * - `returned`: The bank sends the money back.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type SandboxWithdrawalDecision = 'paid' | 'rejected' | 'returned' | (string & {});
+
+/**
  * A right that a key may have. Every operation needs exactly one scope.
  *
  * - `read`: Every read.
@@ -1818,6 +1849,16 @@ export interface Withdrawal {
   readonly created_at: string;
   /** When it last changed, UTC, to the second; it never goes back. */
   readonly updated_at: string;
+}
+
+/** The broker's or the bank's decision on a withdrawal. The withdrawal shows it a moment later. */
+export interface WithdrawalDecision {
+  /** The kind of this object. */
+  readonly object: 'sandbox_withdrawal_decision';
+  /** The withdrawal's id. */
+  readonly id: string;
+  /** The decision. */
+  readonly decision: SandboxWithdrawalDecision;
 }
 
 /**
@@ -2252,6 +2293,12 @@ export type ForceDocumentInput = {
   readonly id: string;
 } & ForceDocumentRequest;
 
+/** The input of `decideWithdrawal`. */
+export type DecideWithdrawalInput = {
+  /** The withdrawal's id. */
+  readonly id: string;
+} & DecideWithdrawalRequest;
+
 /** The input of `listWebhookDeliveries`. */
 export type ListWebhookDeliveriesInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
@@ -2374,6 +2421,8 @@ export const operations = {
   decideApplication: {"name":"decideApplication","method":"POST","path":"/v1/sandbox/applications/{id}/decide","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
   forceDocument: {"name":"forceDocument","method":"POST","path":"/v1/sandbox/applications/{id}/documents/next","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
   forceAllocation: {"name":"forceAllocation","method":"POST","path":"/v1/sandbox/allocations/next","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  forceWithdrawal: {"name":"forceWithdrawal","method":"POST","path":"/v1/sandbox/withdrawals/next","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  decideWithdrawal: {"name":"decideWithdrawal","method":"POST","path":"/v1/sandbox/withdrawals/{id}/decide","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
   setFunds: {"name":"setFunds","method":"POST","path":"/v1/sandbox/funds","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   setAccountState: {"name":"setAccountState","method":"POST","path":"/v1/sandbox/accounts/state","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   settleTrades: {"name":"settleTrades","method":"POST","path":"/v1/sandbox/settlement","pathNames":[],"queryNames":[],"body":"json","takesKey":false},

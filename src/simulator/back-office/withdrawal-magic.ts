@@ -40,7 +40,7 @@ export const magicWithdrawals: readonly MagicWithdrawal[] = [
     rejectReason: reasons.REJECTED_BY_BROKER,
     does: 'Accepted; rejected by the broker a moment later.',
   },
-  { endsIn: 998_010, outcome: HOLD, does: 'Accepted; stays `processing` until the broker’s operators decide it.' },
+  { endsIn: 998_010, outcome: HOLD, does: 'Accepted; stays `processing` until it is [decided](#steer-what-is-yours).' },
   {
     endsIn: 998_011,
     outcome: RETURN,

@@ -29,6 +29,7 @@ export interface Operation {
 /** An order's id that nobody has. */
 export const nobodysOrder = 'ord_abcdefghijklmnopqrst';
 const nobodysApplication = 'app_abcdefghijklmnopqrst';
+const nobodysWithdrawal = 'wdr_abcdefghijklmnopqrst';
 
 const { method: orders } = Orders;
 const { method: keys } = Keys;
@@ -131,21 +132,21 @@ const moneyTable = {
     path: (id) => `/v1/withdrawals/${id}`,
     rpc: Withdrawals.method.getWithdrawal,
     scope: Scope.READ,
-    names: ['id', 'wdr_abcdefghijklmnopqrst'],
+    names: ['id', nobodysWithdrawal],
   },
   getWithdrawalHistory: {
     method: 'GET',
     path: (id) => `/v1/withdrawals/${id}/history`,
     rpc: Withdrawals.method.getWithdrawalHistory,
     scope: Scope.READ,
-    names: ['id', 'wdr_abcdefghijklmnopqrst'],
+    names: ['id', nobodysWithdrawal],
   },
   listWithdrawalEvents: {
     method: 'GET',
     path: (id) => `/v1/withdrawals/${id}/events`,
     rpc: Events.method.listWithdrawalEvents,
     scope: Scope.READ,
-    names: ['id', 'wdr_abcdefghijklmnopqrst'],
+    names: ['id', nobodysWithdrawal],
   },
   getWallet: { method: 'GET', path: () => '/v1/wallet', rpc: Wallet.method.getWallet, scope: Scope.READ },
   listTransfers: {
@@ -395,6 +396,21 @@ const sandboxTable = {
     scope: Scope.FUND,
     takesBody: true,
   },
+  forceWithdrawal: {
+    method: 'POST',
+    path: () => '/v1/sandbox/withdrawals/next',
+    rpc: sandbox.forceWithdrawal,
+    scope: Scope.WITHDRAW,
+    takesBody: true,
+  },
+  decideWithdrawal: {
+    method: 'POST',
+    path: (id) => `/v1/sandbox/withdrawals/${id}/decide`,
+    rpc: sandbox.decideWithdrawal,
+    scope: Scope.WITHDRAW,
+    takesBody: true,
+    names: ['id', nobodysWithdrawal],
+  },
   injectFault: {
     method: 'POST',
     path: () => '/v1/sandbox/faults',
@@ -504,6 +520,8 @@ const sandboxBodies: Readonly<Record<keyof typeof sandboxTable, (account: string
   settleTrades: (account) => ({ account }),
   setFunds: (account) => ({ account, cash_kobo: 1_000 }),
   forceAllocation: (account) => ({ account, outcome: 'booked' }),
+  forceWithdrawal: (account) => ({ account, outcome: 'hold' }),
+  decideWithdrawal: () => ({ decision: 'paid' }),
   injectFault: (account) => ({ call: 'submit_order', fault: 'hang', account }),
   sendWebhookTest: () => ({}),
   listWebhookDeliveries: () => ({}),

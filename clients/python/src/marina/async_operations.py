@@ -21,6 +21,7 @@ from .contract import (
     CREATE_WITHDRAWAL,
     ContractNote,
     DECIDE_APPLICATION,
+    DECIDE_WITHDRAWAL,
     Decision,
     Directive,
     Document,
@@ -32,6 +33,7 @@ from .contract import (
     FORCE_ALLOCATION,
     FORCE_DOCUMENT,
     FORCE_ORDER,
+    FORCE_WITHDRAWAL,
     GET_ACCOUNT,
     GET_ACCOUNT_STATUS,
     GET_ALLOCATION,
@@ -126,6 +128,7 @@ from .contract import (
     WebhookDelivery,
     WebhookTest,
     Withdrawal,
+    WithdrawalDecision,
     WithdrawalStep,
 )
 
@@ -1350,6 +1353,51 @@ class AsyncOperations:
         """
         return await self._call(FORCE_ALLOCATION, {"account": account, "outcome": outcome, "reject_reason": reject_reason, "times": times}, None, deadline)
 
+    async def force_withdrawal(
+        self,
+        *,
+        account: str,
+        outcome: Literal["pay_at_once", "pay_later", "reject", "reject_later", "hold", "return"],
+        reject_reason: Optional[Literal["insufficient_withdrawable_funds", "account_restricted", "no_bank_account", "bank_account_mismatch", "account_not_at_broker", "rejected_by_broker"]] = None,
+        times: Optional[int] = None,
+        deadline: Optional[float] = None,
+    ) -> Directive:
+        """Decides what becomes of the next withdrawals from an account, in place of what their amount would lead to.
+
+        Errors: `unknown_account` when the account is not one of the partner's; `limit_exceeded` when as many directives
+        wait as may.
+
+        Needs a key with the scope `withdraw`.
+
+        account: The account's code, one of the partner's. Case does not matter.
+        outcome: Their fate. All but a rejection at once need an account that may pay the amount.
+        reject_reason: Why they are rejected; `rejected_by_broker` when absent. Of no use with outcomes that reject nothing.
+        times: How many withdrawals, 1 to 100; 1 when absent.
+        """
+        return await self._call(FORCE_WITHDRAWAL, {"account": account, "outcome": outcome, "reject_reason": reject_reason, "times": times}, None, deadline)
+
+    async def decide_withdrawal(
+        self,
+        *,
+        id: str,
+        decision: Literal["paid", "rejected", "returned"],
+        reject_reason: Optional[Literal["insufficient_withdrawable_funds", "account_restricted", "no_bank_account", "bank_account_mismatch", "account_not_at_broker", "rejected_by_broker"]] = None,
+        deadline: Optional[float] = None,
+    ) -> WithdrawalDecision:
+        """Pays, rejects or returns a withdrawal now, whatever was planned for it. One that is `processing` can be paid or rejected. One
+        to a bank account that is `completed` can be returned.
+
+        Errors: `withdrawal_not_found`, also for another partner's withdrawal and for one the broker does not have;
+        `invalid_request` when its state does not allow it.
+
+        Needs a key with the scope `withdraw`.
+
+        id: The withdrawal's id.
+        decision: The decision.
+        reject_reason: Why it is rejected; `rejected_by_broker` when absent. Of no use with another decision.
+        """
+        return await self._call(DECIDE_WITHDRAWAL, {"id": id, "decision": decision, "reject_reason": reject_reason}, None, deadline)
+
     async def set_funds(
         self,
         *,
@@ -1380,8 +1428,8 @@ class AsyncOperations:
         forbids: Optional[Sequence[Literal["buy", "sell", "fund", "withdraw"]]] = None,
         deadline: Optional[float] = None,
     ) -> SandboxAccountState:
-        """Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation as `account_restricted`, an
-        order as `rejected_by_exchange`, or with the reason of a lockout when the restriction is one.
+        """Sets what an account may do at the broker. The broker rejects what is forbidden: an allocation or a withdrawal as
+        `account_restricted`, an order as `rejected_by_exchange`, or with the reason of a lockout when the restriction is one.
 
         Errors: `unknown_account` when the account is not one of the partner's; `invalid_request` with `param` `forbids` when an
         activity is there twice, or the account is not restricted.
@@ -1414,7 +1462,7 @@ class AsyncOperations:
     async def inject_fault(
         self,
         *,
-        call: Literal["submit_order", "cancel_order", "look_up_order", "submit_allocation", "look_up_allocation", "look_up_application", "send_document"],
+        call: Literal["submit_order", "cancel_order", "look_up_order", "submit_allocation", "look_up_allocation", "look_up_application", "send_document", "submit_withdrawal", "look_up_withdrawal"],
         fault: Literal["hang", "lose_answer", "late_answer", "late_receipt", "reset_before", "reset_after", "unavailable_before", "unavailable_after", "nonsense", "too_late"],
         account: Optional[str] = None,
         id: Optional[str] = None,
@@ -1423,7 +1471,7 @@ class AsyncOperations:
         deadline: Optional[float] = None,
     ) -> Directive:
         """Lets something go wrong between the gateway and the exchange, the next times one thing is asked of it on behalf of an
-        account, or of one order, application or allocation. So an object becomes `uncertain`, and is seen to settle: with
+        account, or of one order, application, allocation or withdrawal. So an object becomes `uncertain`, and is seen to settle: with
         `unavailable_before` for some seconds, with `unavailable_after` for a moment. What was taken and not answered in time is mostly
         settled by the exchange's report before the request is answered.
 
@@ -1437,7 +1485,7 @@ class AsyncOperations:
         call: The call that it strikes.
         fault: The fault.
         account: Only on behalf of this account, one of the partner's. Needed unless `id` is there. Case does not matter.
-        id: Only about this order, application or allocation.
+        id: Only about this order, application, allocation or withdrawal.
         delay_ms: How late, for the faults that wait, in milliseconds, 0 to 60,000; 0 when absent.
         times: How many times, 1 to 100; 1 when absent.
         """

@@ -266,6 +266,16 @@ RequestProtocol = Union[Literal["rest", "grpc", "connect"], str]
 SandboxApplicationOutcome = Union[Literal["open", "decline"], str]
 
 
+# The decision on a withdrawal.
+#
+# - `paid`: The broker pays it.
+# - `rejected`: The broker rejects it, with `reject_reason`.
+# - `returned`: The bank sends the money back.
+#
+# The list can grow: accept a value you do not know.
+SandboxWithdrawalDecision = Union[Literal["paid", "rejected", "returned"], str]
+
+
 # A right that a key may have. Every operation needs exactly one scope.
 #
 # - `read`: Every read.
@@ -1592,6 +1602,17 @@ class Withdrawal(TypedDict):
     """When it last changed, UTC, to the second; it never goes back."""
 
 
+class WithdrawalDecision(TypedDict):
+    """The broker's or the bank's decision on a withdrawal. The withdrawal shows it a moment later."""
+
+    object: Literal["sandbox_withdrawal_decision"]
+    """The kind of this object."""
+    id: str
+    """The withdrawal's id."""
+    decision: SandboxWithdrawalDecision
+    """The decision."""
+
+
 class WithdrawalStep(TypedDict):
     """One step of a withdrawal's history."""
 
@@ -1774,6 +1795,12 @@ FORCE_DOCUMENT = Operation("force_document", "POST", "/v1/sandbox/applications/{
 
 
 FORCE_ALLOCATION = Operation("force_allocation", "POST", "/v1/sandbox/allocations/next", (), (), "json", False)
+
+
+FORCE_WITHDRAWAL = Operation("force_withdrawal", "POST", "/v1/sandbox/withdrawals/next", (), (), "json", False)
+
+
+DECIDE_WITHDRAWAL = Operation("decide_withdrawal", "POST", "/v1/sandbox/withdrawals/{id}/decide", ("id",), (), "json", False)
 
 
 SET_FUNDS = Operation("set_funds", "POST", "/v1/sandbox/funds", (), (), "json", False)

@@ -4,11 +4,13 @@ import * as brokerAccounts from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import * as allocations from '../../../gen/marina/broker/v1/allocations_pb.ts';
 import * as applications from '../../../gen/marina/broker/v1/applications_pb.ts';
 import { RejectReason, type Report, ReportKind } from '../../../gen/marina/broker/v1/orders_pb.ts';
+import * as brokerWithdrawals from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
 import { AccountActivity, AccountRestrictionCode, AccountState } from '../../../gen/marina/gateway/v1/accounts_pb.ts';
 import { AllocationRejectReason } from '../../../gen/marina/gateway/v1/allocations_pb.ts';
 import { DocumentType } from '../../../gen/marina/gateway/v1/documents_pb.ts';
 import { OrderRejectReason } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import * as sandbox from '../../../gen/marina/gateway/v1/sandbox_pb.ts';
+import { WithdrawalRejectReason } from '../../../gen/marina/gateway/v1/withdrawals_pb.ts';
 import * as simulated from '../../../gen/marina/simulator/v1/controls_pb.ts';
 import { translateEnum } from '../../../kit/enums.ts';
 import type { GrpcClient } from '../../../kit/grpc-client.ts';
@@ -31,6 +33,9 @@ const translated = {
   documentOutcome: translateEnum(sandbox.SandboxDocumentOutcome, applications.DocumentOutcome),
   allocationOutcome: translateEnum(sandbox.SandboxAllocationOutcome, allocations.AllocationOutcome),
   allocationRejectReason: translateEnum(AllocationRejectReason, allocations.AllocationRejectReason),
+  withdrawalOutcome: translateEnum(sandbox.SandboxWithdrawalOutcome, simulated.WithdrawalOutcome),
+  withdrawalDecision: translateEnum(sandbox.SandboxWithdrawalDecision, brokerWithdrawals.WithdrawalReportKind),
+  withdrawalRejectReason: translateEnum(WithdrawalRejectReason, brokerWithdrawals.WithdrawalRejectReason),
   accountState: translateEnum(AccountState, brokerAccounts.AccountState),
   restrictionCode: translateEnum(AccountRestrictionCode, brokerAccounts.AccountRestrictionCode),
   activity: translateEnum(AccountActivity, brokerAccounts.AccountActivity),
@@ -143,6 +148,24 @@ export function steeringHandlers(
       const directive = { account, outcome, rejectReason, times, partner: call.caller.partnerId };
       await steered(simulator.forceAllocation(directive, within), { notFound: 'not_found' });
       return create(sandbox.DirectiveSchema, { account, times });
+    },
+
+    async forceWithdrawal({ account = '', times = 1, ...request }, call) {
+      await checkAccount(account, call);
+      const outcome = translated.withdrawalOutcome(request.outcome);
+      const rejectReason = translated.withdrawalRejectReason(request.rejectReason);
+      const directive = { account, outcome, rejectReason, times, partner: call.caller.partnerId };
+      await steered(simulator.forceWithdrawal(directive, within), { notFound: 'not_found' });
+      return create(sandbox.DirectiveSchema, { account, times });
+    },
+
+    async decideWithdrawal({ decision, ...request }, call) {
+      const id = await ownObject(request.id, call, 'withdrawal_not_found', 'wdr_');
+      const kind = translated.withdrawalDecision(decision);
+      const rejectReason = translated.withdrawalRejectReason(request.rejectReason);
+      const decided = simulator.decideWithdrawal({ clientWithdrawalId: id, kind, rejectReason }, within);
+      await steered(decided, { notFound: 'withdrawal_not_found' });
+      return create(sandbox.WithdrawalDecisionSchema, { id, decision });
     },
 
     async setFunds({ account = '', cashKobo = 0n, sharesElsewhere }, call) {

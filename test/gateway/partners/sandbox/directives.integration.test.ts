@@ -175,6 +175,71 @@ describe('a partner that steers the sandbox', { concurrency: 4 }, () => {
     ]);
   });
 
+  it('decides what becomes of the next withdrawals, and decides those that the broker holds', async () => {
+    const partner = await gateway.newPartner();
+    const { account } = partner;
+    const withdraw = (destination: string) =>
+      gateway.withdraw(partner, { account, amount_kobo: 1_000_000, destination });
+    const path = (id: string) => `/withdrawals/${id}/decide`;
+    await steer(partner, '/withdrawals/next', { account, outcome: 'reject', reject_reason: 'no_bank_account' });
+    const hold = { account: account.toLowerCase(), outcome: 'hold', times: 3 };
+    const directive = await steer(partner, '/withdrawals/next', hold);
+    assert.deepEqual(directive, { object: 'sandbox_directive', account, id: null, times: 3 });
+    const { status: code, body: refused } = await withdraw('bank_account');
+    assert.deepEqual(
+      [code, refused.error.code, refused.error.reject_reason],
+      [422, 'withdrawal_rejected', 'no_bank_account'],
+    );
+
+    const held = [
+      (await withdraw('wallet')).body,
+      (await withdraw('bank_account')).body,
+      (await withdraw('wallet')).body,
+    ];
+    assert.deepEqual(new Set(held.map(({ state }) => state)), new Set(['processing']));
+    assert.equal((await withdraw('wallet')).body.state, 'completed', 'the withdrawal after them');
+    const [toWallet, toBank, declined] = held.map(({ id }) => id);
+    const paid = { object: 'sandbox_withdrawal_decision', id: toWallet, decision: 'paid' };
+    assert.deepEqual(await refusal(partner, path(toBank), { decision: 'returned' }), [
+      400,
+      'invalid_request',
+      undefined,
+    ]);
+    assert.deepEqual(await steer(partner, path(toWallet), { decision: 'paid' }), paid);
+    await steer(partner, path(toBank), { decision: 'paid' });
+    await steer(partner, path(declined), { decision: 'rejected', reject_reason: 'account_restricted' });
+    await untilState(partner, `/v1/withdrawals/${toWallet}`, 'completed');
+    await untilState(partner, `/v1/withdrawals/${toBank}`, 'completed');
+    const rejected = await untilState(partner, `/v1/withdrawals/${declined}`, 'rejected');
+    assert.equal(rejected.reject_reason, 'account_restricted');
+    assert.equal((await get(partner, '/v1/wallet')).withdrawn_kobo, 2_000_000);
+
+    assert.deepEqual(await refusal(partner, path(toWallet), { decision: 'returned' }), [
+      400,
+      'invalid_request',
+      undefined,
+    ]);
+    await steer(partner, path(toBank), { decision: 'returned' });
+    await untilState(partner, `/v1/withdrawals/${toBank}`, 'returned');
+  });
+
+  it('loses the answer to a withdrawal, which settles as the broker has it', async () => {
+    const partner = await gateway.newPartner();
+    const { account } = partner;
+    await steer(partner, '/faults', { call: 'submit_withdrawal', fault: 'unavailable_before', account });
+    await steer(partner, '/faults', { call: 'look_up_withdrawal', fault: 'unavailable_before', account, times: 2 });
+    const withdrawal = { account, amount_kobo: 1_000, destination: 'wallet' };
+    const { body } = await gateway.withdraw(partner, withdrawal);
+    assert.equal(body.state, 'uncertain');
+    await steer(partner, '/faults', { call: 'look_up_withdrawal', fault: 'hang', id: body.id });
+    assert.equal((await gateway.withdraw(partner, withdrawal)).body.error.code, 'similar_withdrawal_unresolved');
+    await untilState(partner, `/v1/withdrawals/${body.id}`, 'refused');
+
+    await steer(partner, '/faults', { call: 'submit_withdrawal', fault: 'lose_answer', account });
+    const { body: lost } = await gateway.withdraw(partner, withdrawal);
+    await untilState(partner, `/v1/withdrawals/${lost.id}`, 'completed');
+  });
+
   it("finds nothing of another partner's, and steers none of it", async () => {
     const [owner, other] = await Promise.all([gateway.newPartner(), gateway.newPartner()]);
     const id = await placed(owner);
@@ -193,6 +258,11 @@ describe('a partner that steers the sandbox', { concurrency: 4 }, () => {
     const unknown = [422, 'unknown_account', 'account'];
     assert.deepEqual(await refusal(other, '/orders/next', { account, outcome: 'reject' }), unknown);
     assert.deepEqual(await refusal(other, '/allocations/next', { account, outcome: 'rejected' }), unknown);
+    assert.deepEqual(await refusal(other, '/withdrawals/next', { account, outcome: 'hold' }), unknown);
+    const withdrawal = { account, amount_kobo: 1_000, destination: 'bank_account' };
+    const { body: withdrawn } = await gateway.withdraw(owner, withdrawal);
+    const decided = await refusal(other, `/withdrawals/${withdrawn.id}/decide`, { decision: 'paid' });
+    assert.deepEqual(decided, [404, 'withdrawal_not_found', undefined]);
     const fault = { call: 'cancel_order', fault: 'unavailable_before' };
     assert.deepEqual(await refusal(other, '/faults', { ...fault, account }), unknown);
     assert.deepEqual(await refusal(other, '/faults', { ...fault, id }), [404, 'not_found', undefined]);
