@@ -122,7 +122,7 @@ export class ApplicationError extends ErrorAnswer {
   override readonly name = 'ApplicationError';
 }
 
-/** An allocation was not made. */
+/** An allocation or a withdrawal was not made. */
 export class WalletError extends ErrorAnswer {
   override readonly name = 'WalletError';
 }

@@ -38,7 +38,10 @@ export function refusalHeaders({ code, location }: Refusal): Map<string, string 
   if (retryAfter !== undefined) expected.set('retry-after', String(retryAfter));
   if (status === 401) expected.set('www-authenticate', /^Bearer\b/);
   if (status === 405) expected.set('allow', /./);
-  if (location) expected.set('location', /^\/v1\/(orders\/ord|applications\/app|allocations\/alc)_[a-z2-7]{20}$/);
+  if (location) {
+    const path = /^\/v1\/(orders\/ord|applications\/app|allocations\/alc|withdrawals\/wdr)_[a-z2-7]{20}$/;
+    expected.set('location', path);
+  }
   return expected;
 }
 

@@ -116,6 +116,7 @@ const createdPaths: Partial<Record<Call['operation'], RegExp>> = {
   createOrder: /^\/v1\/orders\/ord_[a-z2-7]{20}$/,
   createApplication: /^\/v1\/applications\/app_[a-z2-7]{20}$/,
   createAllocation: /^\/v1\/allocations\/alc_[a-z2-7]{20}$/,
+  createWithdrawal: /^\/v1\/withdrawals\/wdr_[a-z2-7]{20}$/,
   createKey: /^\/v1\/keys\/key_[a-z2-7]{20}$/,
 };
 

@@ -39,7 +39,7 @@ export const contract = {
   withdrawal_not_sent: [503, 'wallet_error'],
   withdrawal_not_found: [404, 'invalid_request_error'],
   withdrawal_rejected: [422, 'wallet_error'],
-  similar_withdrawal_unresolved: [409, 'wallet_error'],
+  similar_withdrawal_unresolved: [409, 'wallet_error', 1],
   duplicate_allocation: [409, 'idempotency_error'],
   duplicate_withdrawal: [409, 'idempotency_error'],
   similar_allocation_unresolved: [409, 'wallet_error', 1],

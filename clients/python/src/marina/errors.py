@@ -124,7 +124,7 @@ class ApplicationError(ErrorAnswer):
 
 
 class WalletError(ErrorAnswer):
-    """An allocation was not made."""
+    """An allocation or a withdrawal was not made."""
 
 
 class LimitError(ErrorAnswer):
