@@ -75,11 +75,12 @@ bench: $(BUILT) ## Measure, and print ratios; AGAINST=commit compares with that 
 
 build: $(BUILT) ## Make dist/, the gateway as it is deployed
 
-generate: $(PACKAGES) ## Make src/gen: what is made of proto/; and what is made of it in clients/ and docs/BROKER-REFERENCE.md
+generate: $(PACKAGES) ## Make src/gen: what is made of proto/; and what is made of it in clients/ and docs/
 	@npx buf generate
 	@$(NODE) src/tools/clients.ts
 	@$(MAKE) openapi
 	@page=$$($(NODE) src/tools/broker-page.ts) && printf '%s\n' "$$page" > docs/BROKER-REFERENCE.md
+	@page=$$($(NODE) src/tools/operator-page.ts) && printf '%s\n' "$$page" > docs/operations/calls.md
 
 # The types are all that is taken from them, so nothing that runs waits for them.
 openapi: $(PACKAGES) $(GENERATED)

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrate } from '../gateway/store/migrate.ts';
+import { operatorRoles, operatorTokenLine } from '../kit/operator-tokens.ts';
 import { Advice } from './advice.ts';
 import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
@@ -88,7 +89,9 @@ export async function startSandbox(
     if (secret !== undefined) introduce(receiver, { id, name, secret });
   }
   const second = keptSecret(join(dataDir, 'second-operator-token'), 24);
-  const operatorTokens = settings.operatorTokens ?? `operator:${token},second:${second}`;
+  const roleTokens = settings.operatorTokens === undefined ? keptRoleTokens(dataDir) : undefined;
+  const operatorTokens =
+    settings.operatorTokens ?? [`operator:${token},second:${second}`, ...(roleTokens?.lines ?? [])].join(',');
   const secretKey = settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32);
   const needs: GatewayNeeds = {
     databaseUrl: databases.gatewayUrl,
@@ -128,6 +131,7 @@ export async function startSandbox(
     ...(nats.eventsUrl === undefined ? {} : { events_nats_url: nats.eventsUrl }),
     operator_token: operatorToken,
     second_operator_token: secondToken,
+    role_tokens: roleTokens?.tokens ?? {},
     database: database.version,
     partners: await progress.step('two partners', seeding),
     pids: {
@@ -236,6 +240,14 @@ async function requirePorts(settings: RunSettings): Promise<void> {
       `Stop what uses it, or choose another: ${portVariables[name]}=${port + 1} make run (0 takes a free one).`,
     );
   }
+}
+
+/** A token of each role below `admin`, of an operator with the name of the role. */
+function keptRoleTokens(dataDir: string): { tokens: Record<string, string>; lines: string[] } {
+  const roles = operatorRoles.filter((role) => role !== 'admin');
+  const kept = roles.map((role) => [role, keptSecret(join(dataDir, `${role}-operator-token`), 24)] as const);
+  const lines = kept.map(([role, token]) => operatorTokenLine(role, token, Date.UTC(2100, 0), [role]));
+  return { tokens: Object.fromEntries(kept), lines };
 }
 
 /** How this machine reaches a port, also one that is open on all addresses. */

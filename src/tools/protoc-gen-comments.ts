@@ -14,11 +14,15 @@ runNodeJs(
         const comment = getComments(desc).leading;
         if (comment !== undefined) comments[name] = comment.replace(/^ /gm, '').trim();
       };
-      for (const file of files.filter(({ proto }) => /^marina\.(gateway|options|broker)\./.test(proto.package))) {
+      for (const file of files.filter(({ proto }) =>
+        /^marina\.(gateway|options|broker|admin|fix)\./.test(proto.package),
+      )) {
         for (const service of file.services) {
           take(service.typeName, service);
           for (const method of service.methods) take(`${service.typeName}.${method.name}`, method);
         }
+        // Of operators' calls only a list is made.
+        if (/^marina\.(admin|fix)\./.test(file.proto.package)) continue;
         for (const each of file.enums) {
           take(each.typeName, each);
           for (const value of each.values) take(`${each.typeName}.${value.name}`, value);

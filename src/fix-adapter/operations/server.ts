@@ -4,6 +4,7 @@ import type { Database } from '../../gateway/store/database.ts';
 import { addressShower } from '../../kit/addresses.ts';
 import { openSecret } from '../../kit/link.ts';
 import type { Logger } from '../../kit/log.ts';
+import { warnOfTokensWithoutRole } from '../../kit/operator-tokens.ts';
 import { IdentityCredentials, openIdentity } from '../../kit/server-identity.ts';
 import type { Worker } from '../../kit/worker.ts';
 import { type ActiveSession, operationsService } from './service.ts';
@@ -46,6 +47,7 @@ export async function openOperators(options: OperatorsOptions): Promise<Operator
   });
   const port = await server.listen(config.adminPort, config.adminHost);
   log.info({ port }, 'operators are answered');
+  warnOfTokensWithoutRole(tokens, log);
   return {
     port,
     workers: [tokens.worker, ...(identity === undefined ? [] : [identity.worker])],

@@ -1,6 +1,7 @@
 import { isLoopback } from '../../kit/addresses.ts';
 import { createLogger, type Logger } from '../../kit/log.ts';
 import type { LogOutput } from '../../kit/log-output.ts';
+import { warnOfTokensWithoutRole } from '../../kit/operator-tokens.ts';
 import { Supervisor } from '../../kit/worker.ts';
 import { type Base, openBase } from './base.ts';
 import type { Config } from './config.ts';
@@ -37,6 +38,7 @@ export async function startApp(
     warnOfPlainText(config, log);
     warnOfPlainLinks(config, log);
     if (config.environment === 'live' && base.acceptsUnsealed) log.warn('rows without a seal are accepted');
+    if (config.environment === 'live') warnOfTokensWithoutRole(base.operatorTokens, log);
     if (config.singleOperator) log.warn('operators may approve their own proposals');
     return {
       ...(await listen(gateway)),

@@ -269,7 +269,7 @@ export class Metrics {
   );
   readonly operatorTokenExpires = this.#gauge(
     'marina_operator_token_expires_seconds',
-    "In how long an operator's last token expires; negative if it has. Absent for one with a token that does not expire.",
+    "In how long an operator's last token with one of his roles expires; negative if it has. Absent for one with a token that does not expire.",
     ['operator'],
   );
   readonly uncaughtErrors = this.#counter(

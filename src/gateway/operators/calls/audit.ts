@@ -43,7 +43,11 @@ export const auditEntries = defineTable({
 });
 
 /** The audit entry of a call. It belongs in the transaction of the change. */
-export function audit({ operator, action }: AdminCall, at: number, entry: AuditEntry): Statement {
+export function audit(
+  { operator, action }: Pick<AdminCall, 'operator' | 'action'>,
+  at: number,
+  entry: AuditEntry,
+): Statement {
   const { partnerId, subject = partnerId, detail, before, after } = entry;
   return auditEntries.insert({
     id: 0n,

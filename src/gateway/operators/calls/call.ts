@@ -2,7 +2,7 @@ import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Clock } from '../../../kit/clock.ts';
 import type { TypedService } from '../../../kit/grpc-service.ts';
-import type { Operator } from '../../../kit/operator-tokens.ts';
+import type { Operator, OperatorRole } from '../../../kit/operator-tokens.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
@@ -15,6 +15,10 @@ export interface AdminCall {
   readonly operator: Operator;
   /** Service and method, as in `Trading.PauseTrading`. */
   readonly action: string;
+  /** The roles of the operator's token. */
+  readonly roles: readonly OperatorRole[];
+  /** Throws PERMISSION_DENIED unless the operator may make another call, by its service and method. `what` needs that. */
+  requireRoleFor(action: string, what: string): void;
 }
 
 export interface AdminParts {

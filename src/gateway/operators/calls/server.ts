@@ -5,7 +5,7 @@ import { BadRequestSchema, file_google_rpc_error_details } from '../../../gen/go
 import { Counts } from '../../../kit/counts.ts';
 import { LineSampler } from '../../../kit/line-sampler.ts';
 import type { Logger } from '../../../kit/log.ts';
-import { identifyOperators, type Operator, type OperatorToken } from '../../../kit/operator-tokens.ts';
+import { type IdentifiedOperator, identifyOperators, type OperatorToken } from '../../../kit/operator-tokens.ts';
 import { isVisibleLine, isVisibleText } from '../../../kit/visible-text.ts';
 import type { Live } from '../../../kit/watched-files.ts';
 import { ConnectionLimits } from '../../edge/bounds.ts';
@@ -28,6 +28,7 @@ import { deliver, OpenStreams } from '../../edge/streams.ts';
 import { answerMessage } from './answer.ts';
 import type { AdminCall, AdminService } from './call.ts';
 import { AdminError } from './errors.ts';
+import { callRules, requireRole } from './roles.ts';
 
 interface AdminServerOptions {
   readonly services: readonly AdminService[];
@@ -51,7 +52,7 @@ const reconnectMs = 1_000;
 const maxStreams = 20;
 const maxStreamsOfOne = 5;
 
-/** The operators' port: gRPC with reflection and health. It checks the token before reading the message, then fields. */
+/** The operators' port: gRPC with reflection and health. It checks token and role before reading the message, then fields. */
 export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
   const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
   const identify = identifyOperators(options.tokens, Date.now);
@@ -68,6 +69,8 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
     }),
   );
   const methods = new Map(served.map(({ method }) => [rpcPath(method), method]));
+  const rules = new Map(served.map(({ method }) => [actionOf(method), callRules(method)]));
+  const ofAdmins = { roles: ['admin'] } as const;
   const server = new GrpcServer({
     methods: served,
     moreFiles: [file_google_rpc_error_details],
@@ -122,7 +125,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
           const request = read(call.request);
           call.sendMetadata(visit.metadata());
           await deliver(handle(request, caller, ending.signal), ending, (answer) => {
-            visit.identify(); // Its token may have expired, or be removed, since the stream began.
+            visit.identify(); // Its token may have expired, or lost its role or its line, since the stream began.
             return write(encode(method, answer));
           });
         } finally {
@@ -150,20 +153,28 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   /** A call from its start until its end is logged. `method` is undefined if it does not exist. */
   function begin(method: DescMethod | undefined, arrival: Arrival) {
     const { peer } = arrival;
-    const action = method === undefined ? 'unknown' : `${method.parent.name}.${method.name}`;
+    const action = method === undefined ? 'unknown' : actionOf(method);
     const requestId = randomUUID();
     const startedAt = performance.now();
     const clientAddress = shownAddress(peer);
-    let operator: Operator | undefined;
+    let caller: IdentifiedOperator | undefined;
     const facts = () => {
       const durationMs = Math.round(performance.now() - startedAt);
-      return { requestId, operator, clientAddress, action, durationMs };
+      return { requestId, operator: caller?.name, clientAddress, action, durationMs };
     };
     return {
+      /** Throws unless the caller's token is valid and has a role that may make the call. */
       identify: (): AdminCall => {
-        operator = identify(arrival.values('authorization'));
-        if (operator === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
-        return { operator, action };
+        const found = identify(arrival.values('authorization'));
+        caller = found;
+        if (found === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
+        if (method !== undefined) requireRole('the call', rules.get(action) ?? ofAdmins, found);
+        return {
+          operator: found.name,
+          action,
+          roles: found.roles,
+          requireRoleFor: (other, what) => requireRole(what, rules.get(other) ?? ofAdmins, found),
+        };
       },
       metadata: () => {
         const answered = new Metadata();
@@ -176,7 +187,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
       },
       refused: (error: unknown) => {
         const refusal = toRefusal(error, requestId);
-        if (operator !== undefined || strangersCalls.take(peer)) {
+        if (caller !== undefined || strangersCalls.take(peer)) {
           log.warn({ err: error, ...facts(), code: status[refusal.code] }, 'an operator call failed');
         }
         options.onCalled(action, status[refusal.code] ?? 'UNKNOWN');
@@ -195,6 +206,11 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
       return server.close(graceMs);
     },
   };
+}
+
+/** Service and method, as in `Trading.PauseTrading`. */
+function actionOf(method: DescMethod): string {
+  return `${method.parent.name}.${method.name}`;
 }
 
 /** Reads and checks a call's message. Throws an error that names the field at fault. */

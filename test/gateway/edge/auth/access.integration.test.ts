@@ -121,6 +121,7 @@ describe('a live gateway', () => {
     const admin = adminClient(app.adminPort);
     try {
       assert.match(logged.join(''), /"host":"0\.0\.0\.0".*partners' ports speak no TLS/);
+      assert.match(logged.join(''), /"operator":"tester".*a token without a role may make every call/);
       await assert.rejects(admin.clock.advanceClock({ by: { seconds: 1n } }, admin.options), /UNIMPLEMENTED/);
       const partnerId = await createPartner(database, { name: 'Live' });
       await assert.rejects(createKey(database, { partnerId, scopes: [Scope.READ] }), /at least one registered address/);

@@ -87,7 +87,19 @@ describe("operators' tokens in a file", () => {
     assert.equal(await made.ended, 0, made.printed());
     const [, token = '', line = ''] = /^token: (\S+)\nline: {2}(.+)\n$/.exec(made.printed()) ?? [];
     await file.change([hashed.line, line], gateway.logged);
-    assert.equal(await outcome(token), 'OK');
-    assert.equal(await runCommand(['operator-token', 'linus', '--days', '0'], {}).ended, 2);
+    assert.equal(await outcome(token), 'PERMISSION_DENIED', 'without a role it may only read');
+    for (const args of [
+      ['--days', '0'],
+      ['--role', 'root'],
+      ['--role', ''],
+    ]) {
+      assert.equal(await runCommand(['operator-token', 'linus', ...args], {}).ended, 2, args.join(' '));
+    }
+    const second = runCommand(['operator-token', 'linus', '--role', 'admin+read'], {});
+    assert.equal(await second.ended, 0, second.printed());
+    const [, admins = '', itsLine = ''] = /^token: (\S+)\nline: {2}(.+)\n$/.exec(second.printed()) ?? [];
+    assert.match(itsLine, / role=read\+admin$/);
+    await file.change([hashed.line, line, itsLine], gateway.logged);
+    assert.equal(await outcome(admins), 'OK');
   });
 });

@@ -75,6 +75,7 @@ export function proposalService(
 
     async approveProposal({ id, reason }, call) {
       const proposal = await read(id);
+      call.requireRoleFor(proposal.action, 'to approve this proposal');
       const action = actions.find(({ name }) => name === proposal.action);
       if (action === undefined) {
         throw new AdminError(status.FAILED_PRECONDITION, 'another version proposed it: call a replica of that version');
@@ -101,7 +102,8 @@ export function proposalService(
     },
 
     async declineProposal({ id, reason }, call) {
-      const { partnerId } = await read(id);
+      const { partnerId, action } = await read(id);
+      call.requireRoleFor(action, 'to decline this proposal');
       const changed = await database.inPartnerTransaction(partnerId, {
         touches: [id],
         fact: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),

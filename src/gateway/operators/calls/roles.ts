@@ -1,0 +1,37 @@
+import { type DescMethod, getOption } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import {
+  OperatorRoleSchema,
+  operator_call as operatorCall,
+  type OperatorRole as RoleNumber,
+} from '../../../gen/marina/options/v1/options_pb.ts';
+import { enumWords } from '../../../kit/enums.ts';
+import { hasRole, type IdentifiedOperator, type OperatorRole } from '../../../kit/operator-tokens.ts';
+import { AdminError } from './errors.ts';
+
+const roleWords = enumWords<typeof RoleNumber>(OperatorRoleSchema);
+
+/** The rules that the proto states about a call of operators. */
+export interface CallRules {
+  /** A token needs one of these roles. `admin` is always among them. */
+  readonly roles: readonly OperatorRole[];
+  readonly readsOnly: boolean;
+}
+
+/** The rules of a call. One that states no role is for `admin` alone. */
+export function callRules(method: DescMethod): CallRules {
+  const { roles, readsOnly } = getOption(method, operatorCall);
+  const named = roles.map((role) => roleWords.word(role)).filter((role) => role !== 'admin');
+  return { roles: [...named, 'admin'], readsOnly };
+}
+
+/** Throws PERMISSION_DENIED, with the roles needed, unless the operator's token has one of them. */
+export function requireRole(
+  what: string,
+  { roles: needed }: Pick<CallRules, 'roles'>,
+  { roles }: IdentifiedOperator,
+): void {
+  if (needed.some((role) => hasRole(roles, role))) return;
+  const which = needed.length === 1 ? `the role ${needed[0]}` : `one of the roles ${needed.join(', ')}`;
+  throw new AdminError(status.PERMISSION_DENIED, `${what} needs ${which}; this token has ${roles.join(', ')}`);
+}

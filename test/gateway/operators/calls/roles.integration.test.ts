@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { type ServiceError, status } from '@grpc/grpc-js';
+import { callRules } from '../../../../src/gateway/operators/calls/roles.ts';
+import { hasRole, newOperatorToken, operatorRoles } from '../../../../src/kit/operator-tokens.ts';
+import { operatorServices } from '../../../../src/tools/operator-reference.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { callTimeout, operatorToken, startGateway, type TestGateway } from '../../../support/gateway.ts';
+import { scrape } from '../../../support/metrics.ts';
+import { ReflectedClient } from '../../../support/reflected.ts';
+import { SecretFile } from '../../../support/secret-files.ts';
+
+const hourMs = 3_600_000;
+const evidence = { evidence: 'the desk said so', reference: 'desk 4711' };
+
+describe("the roles of operators' tokens", () => {
+  const tokens = Object.fromEntries(
+    operatorRoles.map((role) => [role, newOperatorToken(`of-${role}`, Date.now() + hourMs, [role])]),
+  );
+  const trader = newOperatorToken('Trader', Date.now() + hourMs, ['trading']);
+  const traders = newOperatorToken('trader', Date.now() + hourMs, ['trading', 'treasury']);
+  const lines = [...Object.values(tokens), trader, traders].map(({ line }) => line);
+  const file = new SecretFile(`tester:${operatorToken}`, ...lines);
+  let gateway: TestGateway;
+  let client: ReflectedClient;
+  before(async () => {
+    gateway = await startGateway({
+      ...{ MARINA_OPERATOR_TOKENS: '', MARINA_OPERATOR_TOKENS_FILE: file.path },
+      MARINA_SUBMIT_TIMEOUT_MS: '1000',
+    });
+    client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`);
+    await gateway.controls.setCapabilities({ honoursNotAfter: false }, callTimeout);
+  });
+  after(async () => {
+    client.close();
+    await gateway.stop(['exchange']);
+  });
+
+  const as = (token: string, call: string, request: JsonObject = {}) =>
+    client.call(`marina.admin.v1.${call}`, request, token);
+
+  async function refused(token: string, call: string, request: JsonObject = {}): Promise<ServiceError> {
+    const answer = await as(token, call, request).catch((error: unknown) => ({ error }));
+    if (!('error' in answer)) throw new Error(`${call} was not refused`);
+    return answer.error as ServiceError;
+  }
+
+  it('decide about each call before its message is read', async () => {
+    // A message that cannot be read shows whether the call came so far.
+    const unreadable = Buffer.from([0xff]);
+    for (const role of operatorRoles) {
+      for (const { name } of client.calls('marina.admin.v1.')) {
+        const [service] = (await operatorServices()).filter(
+          ({ typeName }) => typeName === `marina.admin.v1.${name.split('.')[0]}`,
+        );
+        const method = service?.methods.find((one) => one.name === name.split('.')[1]);
+        assert.ok(method, name);
+        const isAllowed = callRules(method).roles.some((needed) => hasRole([role], needed));
+        const path = client.pathOf(`marina.admin.v1.${name}`);
+        const error: ServiceError = await client.raw(path, unreadable, tokens[role]?.token).then(
+          () => assert.fail(`${name} read an unreadable message`),
+          (thrown: ServiceError) => thrown,
+        );
+        const expected = isAllowed ? status.INVALID_ARGUMENT : status.PERMISSION_DENIED;
+        assert.equal(error.code, expected, `${name} with the role ${role}: ${error.details}`);
+      }
+    }
+  });
+
+  it('are named in the refusal, which is logged and counted', async () => {
+    const { details } = await refused(tokens.read?.token ?? '', 'Wallets.CreditWallet');
+    assert.equal(details, 'the call needs one of the roles treasury, admin; this token has read');
+    await eventually(() => {
+      const lines = gateway.logged.filter((line) => line.includes('"code":"PERMISSION_DENIED"'));
+      assert.ok(lines.some((line) => line.includes('"operator":"of-read"') && line.includes('CreditWallet')));
+    });
+    const labels = { call: 'Wallets.CreditWallet', code: 'PERMISSION_DENIED' };
+    assert.ok((await scrape(gateway.app.opsPort)).value('marina_operator_calls_total', labels) >= 1);
+  });
+
+  it('let a token call an unknown method no further than its answer that there is none', async () => {
+    const path = '/marina.admin.v1.Wallets/StealWallet';
+    const error: ServiceError = await client.raw(path, Buffer.alloc(0), tokens.read?.token).then(
+      () => assert.fail('it was answered'),
+      (thrown: ServiceError) => thrown,
+    );
+    assert.equal(error.code, status.UNIMPLEMENTED);
+  });
+
+  it('let a back office follow events and find orders with read alone', async () => {
+    const partner = await gateway.newPartner();
+    const { body } = await gateway.place(partner, { symbol: 'SIM-REST' });
+    const read = tokens.read?.token ?? '';
+    const { orders } = await as(read, 'Diagnostics.FindOrders', { partner_id: partner.id });
+    assert.equal(orders[0].order.id, body.id);
+    const leaving = new AbortController();
+    const watched = client.stream('marina.admin.v1.Diagnostics.WatchEvents', {}, read, leaving.signal);
+    const { value } = await watched.next();
+    assert.ok(value !== undefined);
+    leaving.abort();
+    await watched.return(undefined);
+  });
+
+  it('end a stream once the line of its token is removed', async () => {
+    const short = newOperatorToken('of-stream', Date.now() + hourMs, ['support']);
+    await file.change([`tester:${operatorToken}`, ...lines, short.line], gateway.logged);
+    const messages = client.stream('marina.admin.v1.Diagnostics.WatchEvents', {}, short.token);
+    await messages.next();
+    await file.change([`tester:${operatorToken}`, ...lines], gateway.logged);
+    const partner = await gateway.newPartner();
+    const error = await (async () => {
+      await gateway.place(partner, { symbol: 'SIM-REST' });
+      for (;;) if ((await messages.next()).done) return undefined;
+    })().catch((thrown: ServiceError) => thrown);
+    assert.equal(error?.code, status.UNAUTHENTICATED);
+  });
+
+  it('let an operator decide a proposal only if he could have made it', async () => {
+    const partner = await gateway.newPartner();
+    const { body } = await gateway.place(partner, { symbol: 'SIM-RESET' });
+    assert.equal(body.state, 'uncertain');
+    const { proposal } = await as(trader.token, 'Settlements.ProposeSettlement', {
+      ...{ object_id: body.id, ...evidence },
+      outcome: {
+        order: {
+          state: 'SETTLED_ORDER_STATE_CANCELLED',
+          ended_at: new Date().toISOString(),
+          exchange_order_id: 'NGX-1',
+        },
+      },
+    });
+    const decide = { id: proposal.id, reason: 'compared' };
+    for (const call of ['Proposals.ApproveProposal', 'Proposals.DeclineProposal']) {
+      const error = await refused(tokens.treasury?.token ?? '', call, decide);
+      assert.equal(error.code, status.PERMISSION_DENIED);
+      assert.match(error.details, /needs one of the roles trading, admin; this token has treasury/);
+      assert.equal((await refused(tokens.support?.token ?? '', call, decide)).code, status.PERMISSION_DENIED);
+    }
+    // Another token of the same person, with other roles.
+    const own = await refused(traders.token, 'Proposals.ApproveProposal', decide);
+    assert.equal(own.code, status.PERMISSION_DENIED);
+    assert.match(own.details, /another operator than its proposer/);
+    const { changed } = await as(tokens.trading?.token ?? '', 'Proposals.ApproveProposal', decide);
+    assert.equal(changed, true);
+  });
+});
