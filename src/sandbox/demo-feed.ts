@@ -3,7 +3,7 @@ import type { Screen } from './demo-screen.ts';
 import { until } from './demo-until.ts';
 
 type Event = Schemas['Event'];
-type KnownObject = Schemas['Order'] | Schemas['Application'] | Schemas['Allocation'];
+type KnownObject = Schemas['Order'] | Schemas['Application'] | Schemas['Allocation'] | Schemas['Withdrawal'];
 /** The data of events, by its `object`. */
 type DataOf = { [Data in KnownObject as Data['object']]: Data };
 

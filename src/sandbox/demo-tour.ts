@@ -14,6 +14,7 @@ type Order = Schemas['CreateOrderRequest'];
 
 const documents = ['photo', 'government_id', 'utility_bill', 'signature'] as const;
 const fundedKobo = 50_000_000;
+const withdrawnKobo = 10_000_000;
 /** It trades in three parts at any hour, so that the tour is the same by night. */
 const bought = {
   symbol: 'SIM-PARTS',
@@ -114,6 +115,11 @@ export class Tour {
         title: 'The next trading day has come, and with it the contract notes',
         shows: 'contract notes that add up to the estimate, to the kobo',
         run: () => this.#readNotes(),
+      },
+      {
+        title: "Money leaves the account: to the wallet, and to the customer's bank",
+        shows: 'two withdrawals paid, and transactions that add up to the balance',
+        run: () => this.#withdraw(),
       },
       { title: 'What is left of the limits', shows: 'the limits and what is used of them', run: () => this.#limits() },
     ];
@@ -256,6 +262,48 @@ export class Tour {
     const total = sum(notes.map(({ consideration_kobo: kobo }) => kobo));
     this.#say(`${naira(total)} in all; the estimate said ${naira(this.#estimateKobo)}`);
     check(total === this.#estimateKobo, 'the contract notes must add up to the estimate');
+  }
+
+  async #withdraw(): Promise<void> {
+    const before = await answered(this.marina.GET('/v1/wallet'));
+    const toWallet = await this.#withdrawTo('wallet');
+    await this.feed.follow('withdrawal', toWallet, 'completed');
+    const { data: wallet } = await answered(this.marina.GET('/v1/wallet'));
+    const gained = wallet.available_kobo - before.data.available_kobo;
+    this.#say(`the wallet has ${naira(gained)} more`);
+    check(gained === withdrawnKobo, 'the wallet must have what was withdrawn');
+    await this.feed.follow('withdrawal', await this.#withdrawTo('bank_account'), 'completed');
+    await this.#readTransactions();
+  }
+
+  /** Withdraws an amount: the id of the withdrawal. */
+  async #withdrawTo(destination: 'wallet' | 'bank_account'): Promise<string> {
+    const { data: withdrawal, response } = await answered(
+      this.marina.POST('/v1/withdrawals', {
+        params: { header: { 'Idempotency-Key': randomUUID() } },
+        body: { account: this.#account, amount_kobo: withdrawnKobo, destination },
+      }),
+    );
+    this.#say(`${response.status} ${withdrawal.id} ${withdrawal.state}: ${naira(withdrawnKobo)} to the ${destination}`);
+    return withdrawal.id;
+  }
+
+  /** Shows what changed the money of the account, newest first, and adds it up. */
+  async #readTransactions(): Promise<void> {
+    const path = { account: this.#account };
+    const listed = this.marina.GET('/v1/accounts/{account}/transactions', { params: { path, query: { limit: 100 } } });
+    const { data: page } = await answered(listed);
+    for (const { type, amount_kobo: amount, balance_kobo: balance, date } of page.data) {
+      this.#say(`${date} ${type.padEnd(17)} ${naira(amount).padStart(16)} ${naira(balance).padStart(22)}`);
+    }
+    const addUp = page.data.every(({ amount_kobo: amount, balance_kobo: balance }, at) => {
+      const older = page.data[at + 1];
+      return older === undefined || balance - amount === older.balance_kobo;
+    });
+    check(addUp, 'each balance must be the one before it and the amount of the transaction');
+    const { data: balance } = await answered(this.marina.GET('/v1/accounts/{account}/balance', { params: { path } }));
+    const booked = (balance.settled_kobo ?? 0) + (balance.unsettled_kobo ?? 0);
+    check(page.data[0]?.balance_kobo === booked, 'the newest balance must be the money of the account');
   }
 
   async #limits(): Promise<void> {

@@ -1,4 +1,6 @@
 import { randomInt } from 'node:crypto';
+import { findShownKey, toShownKey } from '../gateway/edge/auth/key-store.ts';
+import { keyMacKeys, parseKey } from '../gateway/edge/auth/keys.ts';
 import { sealKeys } from '../gateway/operators/secret-keys/sealed-keys.ts';
 import { sealWallets } from '../gateway/operators/secret-keys/sealed-wallets.ts';
 import { type Database, openDatabase } from '../gateway/store/database.ts';
@@ -8,6 +10,7 @@ import { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../kit/grpc-client.ts';
 import { parseKeyRing } from '../kit/key-ring.ts';
+import { fixed } from '../kit/watched-files.ts';
 import { createKey, createPartner, creditWallet, linkAccount, setFeatures } from './provision.ts';
 import type { SandboxPartner } from './sandbox-file.ts';
 
@@ -71,7 +74,7 @@ async function seedPartner(
   const { secretKey } = options;
   if (kept !== undefined && (await isStored(database, kept))) {
     await setFeatures(database, kept.id, allFeatures); // Before the key is tried, and remembered with what it may do.
-    if (await isKeyGood(options.restUrl, kept.key)) return kept;
+    if ((await hasAllScopes(database, kept, secretKey)) && (await isKeyGood(options.restUrl, kept.key))) return kept;
     const { key } = await createKey(database, { partnerId: kept.id, scopes: allScopes, secretKey });
     if (await isKeyGood(options.restUrl, key)) return { ...kept, key };
   }
@@ -94,6 +97,15 @@ async function isStored(database: Database, partner: SeededPartner): Promise<boo
   const rows = await database.read(statement('SELECT account FROM accounts WHERE partner_id = ?', partner.id));
   const stored = new Set(rows.map((row) => row.account));
   return partner.accounts.length > 0 && partner.accounts.every((account) => stored.has(account));
+}
+
+/** Whether a partner's key has every scope. One that an earlier version made may lack some. */
+async function hasAllScopes(database: Database, { id, key }: SeededPartner, secretKey: string): Promise<boolean> {
+  const parts = parseKey(database.environment, keyMacKeys(fixed(parseKeyRing(secretKey))), key);
+  if (typeof parts === 'string') return false;
+  const [row] = await database.read(findShownKey(id, parts.id));
+  const scopes = new Set(row === undefined ? [] : toShownKey(row).scopes);
+  return allScopes.every((scope) => scopes.has(scope));
 }
 
 async function isKeyGood(restUrl: string, key: string): Promise<boolean> {

@@ -75,7 +75,7 @@ describe('a sandbox', () => {
     for (const { stdout } of demos) {
       assert.match(stdout, /webhook receiver, which verified.+\n {3}.+ event \d+ order\.pending ord_/);
       const [, summary = ''] = stdout.split('What was shown\n');
-      assert.equal(summary.match(/^ {3}✓ /gm)?.length, 9, stdout);
+      assert.equal(summary.match(/^ {3}✓ /gm)?.length, 10, stdout);
       assert.match(summary, /Everything held/);
       assert.ok(!stdout.includes('\u001b'), 'lines that are not for a terminal are plain');
     }
