@@ -10,6 +10,7 @@ const synonyms = [
   ['timeout', 'timeouts', 'deadline', 'in time', 'retry-after'],
   ['throttle', 'throttled', 'throttling', 'ratelimit', 'rate-limit', 'rate_limited', '429'],
   ['deposit', 'fund', 'funding', 'transfer', 'allocation'],
+  ['payout', 'payouts', 'pay out', 'cash out', 'withdraw', 'withdrawal'],
   ['kyc', 'onboarding', 'signup', 'application'],
   ['callback', 'callbacks', 'hook', 'webhook', 'ngrok', 'tunnel', 'localhost'],
   ['signature', 'hmac', 'verify', 'signed'],

@@ -10,10 +10,10 @@ const deliveriesEveryMs = 3_000;
 const newsEveryMs = 6_000;
 const finalStates = new Set(['filled', 'rejected', 'refused', 'cancelled', 'expired']);
 const tones = {
-  good: ['filled', 'delivered', 'opened', 'booked'],
+  good: ['filled', 'delivered', 'opened', 'booked', 'completed'],
   bad: ['rejected', 'refused', 'endpoint_failed', 'event_failed'],
   warn: ['uncertain', 'waiting', 'sending'],
-  plain: ['cancelled', 'expired', 'unplaced'],
+  plain: ['cancelled', 'expired', 'unplaced', 'returned'],
 };
 
 const byId = (id) => document.getElementById(id);
@@ -243,7 +243,7 @@ function renderEvents(fresh = new Set()) {
   renderRows(
     'events',
     rows,
-    'There is no event yet. Each change to an order, an application or an allocation makes one.',
+    'There is no event yet. Each change to an order, an application, an allocation or a withdrawal makes one.',
   );
 }
 

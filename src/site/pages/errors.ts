@@ -37,7 +37,7 @@ ${sections}`,
 
 function introduction(): Html {
   return html`<p>Decide by <code>code</code>: it never changes its meaning. Treat a code you do not know by its status: below 500 the request has to change, at 429 and from 500 on the same request may be sent again. <code>message</code> is for people.</p>
-<p>When an error leaves an object behind, such as an order that was rejected, the header <code>Location</code> of the answer is its path: read it there. Over gRPC look for it in the list of its kind; orders and allocations are found by <code>client_reference</code>.</p>
+<p>When an error leaves an object behind, such as an order that was rejected, the header <code>Location</code> of the answer is its path: read it there. Over gRPC look for it in the list of its kind; orders, allocations and withdrawals are found by <code>client_reference</code>.</p>
 <p>“The same request” means exactly the same request with the same <code>Idempotency-Key</code>. It can never place a second order. A new key means a new order.</p>`;
 }
 

@@ -56,6 +56,7 @@ export const aliases: Readonly<Record<string, string>> = {
     'cancel, cancel order, cancel an order, revoke order, amend order, modify order, change order, replace order',
   '/docs/reference/orders#createOrder': 'buy, sell, place order, buy shares, sell shares, trade',
   '/docs/reference/allocations#createAllocation': 'fund, fund account, top up, transfer',
+  '/docs/reference/withdrawals#createWithdrawal': 'payout, pay out, cash out',
   '/docs/reference/applications#createApplication': 'open account, onboarding, kyc, bvn, nin, sign up',
   '/docs/reference/orders#estimateOrder': 'fee, fees, commission, charges, quote, preview',
   '/docs/reference/accounts#getBalance': 'balance, cash, buying power',

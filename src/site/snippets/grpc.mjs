@@ -23,7 +23,9 @@ const retryPolicy = {
   backoffMultiplier: 2,
   retryableStatusCodes: ['UNAVAILABLE'],
 };
-const services = ['Accounts', 'Allocations', 'Applications', 'Events', 'Limits', 'Orders', 'Reference', 'Wallet'];
+const services = [
+  ...['Accounts', 'Allocations', 'Applications', 'Events', 'Limits', 'Orders', 'Reference', 'Wallet', 'Withdrawals'],
+];
 const name = services.map((service) => ({ service: `marina.gateway.v1.${service}` }));
 const options = { 'grpc.service_config': JSON.stringify({ methodConfig: [{ name, retryPolicy }] }) };
 const channel = MARINA_TLS === 'off' ? grpc.credentials.createInsecure() : grpc.credentials.createSsl();
