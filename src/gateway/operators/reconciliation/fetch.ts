@@ -5,16 +5,22 @@ import {
   type GetStatementResponse,
   StatementOrderState,
   StatementSection,
+  StatementWithdrawalState,
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
+import { WithdrawalDestination } from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
 import { daysBefore } from '../../../kit/clock.ts';
 import { crash } from '../../store/crash.ts';
 import type { Statement } from '../../store/statement.ts';
-import type { BrokerStatements } from '../../trading/broker/broker.ts';
+import type { Broker } from '../../trading/broker/broker.ts';
 import { StatementError, type StatementPage } from '../../trading/broker/statements.ts';
 import type { RunProgress } from './progress.ts';
-import { type ComparedDay, comparedDay, reconciliationItems, type StoredItem } from './table.ts';
+import { note } from './store.ts';
+import { type ComparedDay, newItem, reconciliationItems, type StoredItem } from './table.ts';
 
-/** What is read of a statement, in this order; at last what the day before ended with. */
+/**
+ * What is read of a statement; at last what the day before ended with. A position names a part by its index, which is the same
+ * in an earlier version. So the withdrawals are the last of the list, though they are read before those of the day before.
+ */
 const parts = [
   { section: StatementSection.ORDERS, isBefore: false },
   { section: StatementSection.TRADES, isBefore: false },
@@ -23,7 +29,11 @@ const parts = [
   { section: StatementSection.CASH, isBefore: false },
   { section: StatementSection.POSITIONS, isBefore: true },
   { section: StatementSection.CASH, isBefore: true },
+  { section: StatementSection.WITHDRAWALS, isBefore: false },
 ] as const;
+const withdrawalsPart = parts.length - 1;
+/** The part that follows each. */
+const partAfter = [1, 2, 3, 4, withdrawalsPart, 6, undefined, 5] as const;
 
 /** How long a page may take. */
 const pageTimeoutMs = 20_000;
@@ -34,6 +44,9 @@ interface Position {
   readonly cursor: string;
   readonly key: string;
 }
+
+/** The broker, as far as a statement is read from it. */
+export type StatementsBroker = Pick<Broker, 'statements'> & { readonly orders: Pick<Broker['orders'], 'capabilities'> };
 
 const start: Position = { part: 0, cursor: '', key: '' };
 
@@ -48,13 +61,19 @@ export class IncompleteDayError extends Error {
  */
 export async function fetchStatement(
   progress: RunProgress,
-  broker: BrokerStatements,
+  broker: StatementsBroker,
   mostRecords: number,
 ): Promise<boolean | undefined> {
-  let position = progress.run.position === '' ? start : (JSON.parse(progress.run.position) as Position);
+  let position: Position | undefined = readPosition(progress.run.position);
   while (!progress.isInterrupted) {
+    if (position === undefined) return true;
     const part = parts[position.part];
     if (part === undefined) return true;
+    const isOfWithdrawals = position.part === withdrawalsPart;
+    if (isOfWithdrawals && position.cursor === '' && !(await takesWithdrawals(broker))) {
+      position = startOf(partAfter[withdrawalsPart]);
+      continue;
+    }
     const page = await readPage(progress, broker, part, position);
     if (page === undefined) return false;
     const { answer, fromMs, toMs, lastKey } = page;
@@ -62,27 +81,59 @@ export async function fetchStatement(
     // A page without records counts too, so that a statement of empty pages ends.
     const records = progress.run.records + BigInt(Math.max(1, items.length));
     if (records > mostRecords) throw new StatementError('nonsense', `it has more than ${mostRecords} records`);
-    position =
-      answer.nextCursor === ''
-        ? { part: position.part + 1, cursor: '', key: '' }
-        : { part: position.part, cursor: answer.nextCursor, key: lastKey };
+    const isLast = answer.nextCursor === '';
+    const next: Position | undefined = isLast
+      ? startOf(partAfter[position.part])
+      : { part: position.part, cursor: answer.nextCursor, key: lastKey };
     const period = part.isBefore ? {} : { periodFrom: fromMs, periodTo: toMs };
-    await progress.save({ ...period, records, position: JSON.stringify(position) }, insert(items));
+    const notes = isOfWithdrawals && isLast ? [note(progress.run, 'withdrawals_read')] : [];
+    await progress.save({ ...period, records, position: writePosition(next) }, [...insert(items), ...notes]);
+    position = next;
     crash('reconciliation.page-saved');
   }
   return undefined;
 }
 
+function startOf(part: number | undefined): Position | undefined {
+  return part === undefined ? undefined : { part, cursor: '', key: '' };
+}
+
+/** A position of the withdrawals. An earlier version would take it for the end. It cannot read it, so its try fails instead. */
+const ofWithdrawals = 'withdrawals ';
+
+function writePosition(position: Position | undefined): string {
+  // The position after the last part, as an earlier version writes it.
+  const text = JSON.stringify(position ?? startOf(withdrawalsPart));
+  return position?.part === withdrawalsPart ? `${ofWithdrawals}${text}` : text;
+}
+
+function readPosition(text: string): Position | undefined {
+  if (text === '') return start;
+  if (text.startsWith(ofWithdrawals)) return JSON.parse(text.slice(ofWithdrawals.length)) as Position;
+  const position = JSON.parse(text) as Position;
+  return position.part < withdrawalsPart ? position : undefined;
+}
+
+/** Whether the broker takes withdrawals, so that its statement has them. */
+async function takesWithdrawals({ orders }: StatementsBroker): Promise<boolean> {
+  try {
+    const { withdrawalDestinations } = await orders.capabilities({ timeoutMs: pageTimeoutMs });
+    return withdrawalDestinations.length > 0;
+  } catch (cause) {
+    throw new StatementError('unavailable', 'the broker did not say what it can do', { cause });
+  }
+}
+
 /** Reads a page. Undefined if it is of the day before, which the broker has no complete statement of. */
 async function readPage(
   { run }: RunProgress,
-  broker: BrokerStatements,
+  { statements }: StatementsBroker,
   { section, isBefore }: (typeof parts)[number],
   { cursor, key }: Position,
 ): Promise<StatementPage | undefined> {
   const day = isBefore ? daysBefore(run.day, 1) : run.day;
   try {
-    const page = await broker.page({ day, section, cursor, afterKey: key }, pageTimeoutMs);
+    const page = await statements.page({ day, section, cursor, afterKey: key }, pageTimeoutMs);
     if (!page.answer.isComplete && isBefore) return undefined;
     if (!page.answer.isComplete) throw new IncompleteDayError('the broker has not closed the day');
     const isFirst = run.periodTo === null || isBefore;
@@ -112,12 +163,20 @@ const outcomes: Readonly<Record<number, string>> = {
   [AllocationOutcome.REJECTED]: 'rejected',
 };
 
+const withdrawalStates: Readonly<Record<number, string>> = {
+  [StatementWithdrawalState.ACCEPTED]: 'accepted',
+  [StatementWithdrawalState.PAID]: 'paid',
+  [StatementWithdrawalState.REJECTED]: 'rejected',
+  [StatementWithdrawalState.RETURNED]: 'returned',
+};
+const destinations: Readonly<Record<number, string>> = {
+  [WithdrawalDestination.WALLET]: 'wallet',
+  [WithdrawalDestination.BANK_ACCOUNT]: 'bank_account',
+};
+
 /** The records of a page as they are kept. A value of a later version of the broker has its number. */
 function itemsOf(answer: GetStatementResponse, of: ComparedDay, isBefore: boolean): StoredItem[] {
-  const none = {
-    ...{ ...comparedDay(of), objectId: '', itemId: '', symbol: '', side: '' as const, state: '', reference: '' },
-    ...{ quantity: 0n, amountKobo: null, otherKobo: null, at: null },
-  };
+  const none = newItem(of);
   return [
     ...answer.orders.map(({ clientOrderId: objectId, account, symbol, quantity, ...order }) => ({
       ...{ ...none, section: 'order' as const, objectId, account, symbol, quantity },
@@ -138,6 +197,12 @@ function itemsOf(answer: GetStatementResponse, of: ComparedDay, isBefore: boolea
       ...{ ...none, section: 'allocation' as const, objectId, account, amountKobo },
       state: outcomes[allocation.outcome] ?? String(allocation.outcome),
       reference: allocation.brokerReference,
+    })),
+    ...answer.withdrawals.map(({ clientWithdrawalId: objectId, account, amountKobo, ...withdrawal }) => ({
+      ...{ ...none, section: 'withdrawal' as const, objectId, account, amountKobo },
+      itemId: destinations[withdrawal.destination] ?? String(withdrawal.destination),
+      state: withdrawalStates[withdrawal.state] ?? String(withdrawal.state),
+      reference: withdrawal.brokerReference,
     })),
     ...answer.positions.map(({ account, symbol, quantity }) => ({
       ...{ ...none, account, symbol, quantity },

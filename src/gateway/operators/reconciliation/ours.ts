@@ -6,8 +6,10 @@ import { allocations } from '../../trading/allocations/table.ts';
 import { orderSteps, orders } from '../../trading/orders/table.ts';
 import { isUnsettled } from '../../trading/submission/rules.ts';
 import { byId, objectSteps } from '../../trading/submission/table.ts';
+import { withdrawals } from '../../trading/withdrawals/table.ts';
+import type { MoneyKind, OurMoney } from './money-rules.ts';
 import { afterStep, isIn, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
-import type { OurAllocation, OurOrder } from './rules.ts';
+import type { OurOrder } from './rules.ts';
 import type { ComparedDay } from './table.ts';
 
 /** How far the clocks of gateway and broker may differ. */
@@ -21,11 +23,16 @@ const comparedAllocation = allocations.only(
   ...(['partnerId', 'id', 'account', 'amountKobo', 'brokerReference', 'state', 'createdAt', 'updatedAt'] as const),
 );
 
+const comparedWithdrawal = withdrawals.only(
+  ...(['partnerId', 'id', 'account', 'amountKobo', 'destination', 'brokerReference', 'state'] as const),
+  ...(['createdAt', 'updatedAt'] as const),
+);
+
 const orderStep = orderSteps.only(
   ...(['orderId', 'sequence', 'kind', 'at', 'state', 'reportNumber', 'upstreamAt', 'quantity', 'priceKobo'] as const),
   ...(['tradeSequence', 'filledChange', 'valueChangeKobo'] as const),
 );
-const allocationStep = objectSteps.only('objectId', 'sequence', 'at', 'state', 'upstreamAt');
+const objectStep = objectSteps.only('objectId', 'sequence', 'at', 'state', 'upstreamAt');
 
 const stepsTogether = 2_000;
 
@@ -45,7 +52,7 @@ export interface ChangedSince {
   readonly id: string;
 }
 
-/** Reads the gateway's side of a day: orders and allocations as they were at the end of a period. It changes nothing. */
+/** Reads the gateway's side of a day: its objects as they were at the end of a period. It changes nothing. */
 export class OurObjects {
   constructor(private readonly of: Compared) {}
 
@@ -53,8 +60,10 @@ export class OurObjects {
     return this.#orders(await this.#byId(orders, comparedOrder, ids));
   }
 
-  async allocationsById(ids: readonly string[]): Promise<ReadonlyMap<string, OurAllocation>> {
-    return this.#allocations(await this.#byId(allocations, comparedAllocation, ids));
+  async moneyById(kind: MoneyKind, ids: readonly string[]): Promise<ReadonlyMap<string, OurMoney>> {
+    return kind === 'allocation'
+      ? this.#allocations(await this.#byId(allocations, comparedAllocation, ids))
+      : this.#withdrawals(await this.#byId(withdrawals, comparedWithdrawal, ids));
   }
 
   /**
@@ -66,9 +75,13 @@ export class OurObjects {
     return { ours: await this.#orders(early), count: early.length, next };
   }
 
-  async changedAllocations(since: ChangedSince, most: number) {
-    const { early, next } = await this.#changed(allocations, comparedAllocation, since, most);
-    return { ours: await this.#allocations(early), count: early.length, next };
+  async changedMoney(kind: MoneyKind, since: ChangedSince, most: number) {
+    if (kind === 'allocation') {
+      const { early, next } = await this.#changed(allocations, comparedAllocation, since, most);
+      return { ours: await this.#allocations(early), count: early.length, next };
+    }
+    const { early, next } = await this.#changed(withdrawals, comparedWithdrawal, since, most);
+    return { ours: await this.#withdrawals(early), count: early.length, next };
   }
 
   async #byId<Row>(table: { readonly name: string }, selection: Selection<Row>, ids: readonly string[]) {
@@ -110,18 +123,41 @@ export class OurObjects {
 
   async #allocations(
     rows: readonly ReturnType<typeof comparedAllocation.read>[],
-  ): Promise<ReadonlyMap<string, OurAllocation>> {
+  ): Promise<ReadonlyMap<string, OurMoney>> {
     const decidedAt = new Map<string, number>();
-    await this.#steps(objectSteps, 'object_id', allocationStep, rows, ({ objectId, state, upstreamAt }) => {
+    await this.#steps(objectSteps, 'object_id', objectStep, rows, ({ objectId, state, upstreamAt }) => {
       const isDecision = upstreamAt !== null && (state === 'booked' || state === 'rejected');
       if (isDecision && !decidedAt.has(objectId)) decidedAt.set(objectId, upstreamAt);
     });
     return new Map(
       rows.map(({ id, partnerId, account, amountKobo, brokerReference: reference, state, updatedAt }) => {
         const at = decidedAt.get(id) ?? updatedAt;
-        const isDecided = (state === 'booked' || state === 'rejected') && isIn(this.of.period, at);
-        const terms = { account, amountKobo, reference, state };
-        return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isDecided }];
+        const isReported = (state === 'booked' || state === 'rejected') && isIn(this.of.period, at);
+        const terms = { account, amountKobo, destination: '', reference, state };
+        return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isReported }];
+      }),
+    );
+  }
+
+  /** A report that the gateway refused to believe was made all the same: the statement has its withdrawal. */
+  async #withdrawals(
+    rows: readonly ReturnType<typeof comparedWithdrawal.read>[],
+  ): Promise<ReadonlyMap<string, OurMoney>> {
+    const { period } = this.of;
+    const reports = new Map<string, { readonly state: string; readonly at: number }[]>();
+    await this.#steps(objectSteps, 'object_id', objectStep, rows, ({ objectId, state, upstreamAt: at }) => {
+      if (at !== null) reports.set(objectId, [...(reports.get(objectId) ?? []), { state, at }]);
+    });
+    return new Map(
+      rows.map(({ id, partnerId, account, amountKobo, destination, brokerReference: reference, state }) => {
+        const own = reports.get(id) ?? [];
+        const last = own.findLast(({ at }) => at < period.to);
+        const isOpen = isUnsettled(state);
+        // Without any report an operator settled it, and the state is what he knew.
+        const stateThen = isOpen || own.length === 0 ? state : (last?.state ?? 'not reported yet');
+        const terms = { account, amountKobo, destination, reference, state: stateThen };
+        const isReported = own.some(({ at }) => isIn(period, at));
+        return [id, { partnerId, ...terms, isUnsettled: isOpen, isReported }];
       }),
     );
   }

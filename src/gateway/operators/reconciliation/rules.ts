@@ -70,22 +70,6 @@ export interface StatedOrder extends OrderTerms {
   readonly state: string;
 }
 
-/** An allocation of the statement. */
-export interface StatedAllocation {
-  readonly account: string;
-  readonly amountKobo: bigint;
-  readonly reference: string | null;
-  readonly state: string;
-}
-
-/** An allocation of the gateway. */
-export interface OurAllocation extends StatedAllocation {
-  readonly partnerId: string;
-  readonly isUnsettled: boolean;
-  /** The broker decided it in the period. */
-  readonly isDecided: boolean;
-}
-
 /** How many trades of an order are compared one by one. */
 export const maxTrades = 5_000;
 
@@ -129,7 +113,8 @@ export function withChangedTrade(trades: Trades, changed: ChangedTrade): Trades 
   };
 }
 
-const nothing = 'nothing';
+/** A side that has no such record. */
+export const nothing = 'nothing';
 
 /** Compares what the two sides have of one order. `account` is that of the statement's records, for an unknown order. */
 export function compareOrder(
@@ -240,37 +225,19 @@ function match(
   return { pairs, onlyOurs, onlyStated: stated.filter((one) => !taken.has(one)) };
 }
 
-/** Compares what the two sides have of one allocation. */
-export function compareAllocation(
-  objectId: string,
-  ours: OurAllocation | undefined,
-  stated: StatedAllocation | undefined,
-): Difference[] {
-  const from = ours ?? stated;
-  if (from === undefined) return [];
-  const base = {
-    ...{ partnerId: ours?.partnerId ?? '', objectId, account: from.account, symbol: '', subject: '' },
-    isUnsettled: ours?.isUnsettled ?? false,
-  };
-  if (stated === undefined) {
-    if (ours === undefined || ours.isUnsettled || !ours.isDecided) return [];
-    return [{ ...base, kind: 'allocation_missing', ours: shownAllocation(ours), brokers: nothing }];
-  }
-  if (ours === undefined)
-    return [{ ...base, kind: 'allocation_extra', ours: nothing, brokers: shownAllocation(stated) }];
-  const found: Difference[] = [];
-  if (ours.state !== stated.state) {
-    found.push({ ...base, kind: 'allocation_state', ours: ours.state, brokers: stated.state });
-  }
-  const [our, theirs] = [allocationTerms(ours, stated), allocationTerms(stated, ours)];
-  if (our !== theirs) found.push({ ...base, kind: 'allocation_terms', ours: our, brokers: theirs });
-  return found;
-}
-
 /** A record of the statement that changes or states what an account holds. */
 export interface HoldingRecord {
   /** Of the statement, or of that of the day before. */
-  readonly section: 'trade' | 'allocation' | 'position' | 'position_before' | 'cash' | 'cash_before' | 'order';
+  readonly section:
+    | 'order'
+    | 'trade'
+    | 'allocation'
+    | 'position'
+    | 'position_before'
+    | 'cash'
+    | 'cash_before'
+    | 'withdrawal'
+    | 'note';
   readonly account: string;
   readonly symbol: string;
   readonly side: string;
@@ -414,6 +381,11 @@ export function needsDayBefore(kind: BreakKindName): boolean {
   return kind === 'position' || kind === 'cash';
 }
 
+/** Whether a kind of break is found only in the statement's withdrawals. */
+export function isOfWithdrawal(kind: BreakKindName): boolean {
+  return kind.startsWith('withdrawal_');
+}
+
 /** How far the worker goes back for days that were missed. */
 export const maxDaysBack = 7;
 
@@ -463,13 +435,4 @@ function shownTrade({ quantity, priceKobo, at }: TradeFacts): string {
 
 function shownSums({ count, quantity, valueKobo }: Trades): string {
   return `${count} trades of ${quantity} shares and ${valueKobo} kobo`;
-}
-
-function shownAllocation({ state, amountKobo, account }: StatedAllocation): string {
-  return `${state}, ${amountKobo} kobo to ${account}`;
-}
-
-function allocationTerms({ account, amountKobo, reference }: StatedAllocation, other: StatedAllocation): string {
-  const isCompared = reference !== null && other.reference !== null;
-  return `${amountKobo} kobo to ${account}${isCompared ? `, reference ${reference}` : ''}`;
 }

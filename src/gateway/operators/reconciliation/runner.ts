@@ -7,18 +7,25 @@ import type { Lease } from '../../store/lease.ts';
 import type { Broker } from '../../trading/broker/broker.ts';
 import { StatementError } from '../../trading/broker/statements.ts';
 import { compareHoldings, compareOurs, compareStatement } from './compare.ts';
-import { fetchStatement, IncompleteDayError } from './fetch.ts';
+import { fetchStatement, IncompleteDayError, type StatementsBroker } from './fetch.ts';
 import type { Compared } from './ours.ts';
 import { RunLostError, RunProgress } from './progress.ts';
-import { type BreakKindName, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
-import { anyItem, breaksOfDay, removeItems } from './store.ts';
-import { comparedDay, type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
+import { type BreakKindName, isOfWithdrawal, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
+import { anyItem, breaksOfDay, notesOf, removeItems } from './store.ts';
+import {
+  comparedDay,
+  type RunNote,
+  type RunState,
+  type RunStep,
+  reconciliationBreaks,
+  type StoredRun,
+} from './table.ts';
 
 export interface RunnerOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly broker: Pick<Broker, 'id' | 'statements'>;
+  readonly broker: StatementsBroker & Pick<Broker, 'id'>;
   readonly isShared: boolean;
   readonly mostRecords: number;
   /** Called when a try of a day ended, with how long the run has taken. */
@@ -40,6 +47,10 @@ const nothingYet = { records: 0n, objects: 0n, breaks: 0n, periodFrom: null, per
 
 /** What a run did not compare that had no statement of the day before. */
 const withoutBefore = 'positions and money were not compared: the broker has no complete statement of the day before';
+/** The parts that a run did not compare, by its notes. */
+const leftOut: readonly (readonly [note: RunNote, problem: string])[] = [
+  ['withdrawals_left_out', 'withdrawals were not compared: the broker takes none'],
+];
 
 /** Compares one day with the broker's statement, step by step. It reads the broker and all objects, and changes neither. */
 export class Runner {
@@ -76,8 +87,8 @@ export class Runner {
         // Behind those that have waited.
         return await progress.save({ nextAt: clock.now(), tookMs: tookMs(), ...settled });
       }
-      const problem = progress.run.step === 'end_without_before' ? withoutBefore : '';
-      if (!lease.signal.aborted) await this.#end(progress, lease, 'complete', problem, tookMs());
+      if (!lease.signal.aborted)
+        await this.#end(progress, lease, 'complete', await this.#leftOut(progress.run), tookMs());
       crash('reconciliation.ended');
     } catch (error) {
       // What stops leaves the run as it is: another process, or the next start, goes on with it.
@@ -87,6 +98,13 @@ export class Runner {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Names the parts that a run did not compare; empty: none. */
+  async #leftOut(run: StoredRun): Promise<string> {
+    const notes = await notesOf(this.options.database, run);
+    const problems = leftOut.filter(([note]) => notes.has(note)).map(([, problem]) => problem);
+    return [...(run.step === 'end_without_before' ? [withoutBefore] : []), ...problems].join('; ');
   }
 
   async #failed(progress: RunProgress, lease: Lease, error: unknown, tookMs: bigint): Promise<void> {
@@ -129,7 +147,7 @@ export class Runner {
         return (await this.#clear(progress, () => progress.isInterrupted)) ? 'fetch' : undefined;
       case 'fetch': {
         const { broker, mostRecords } = this.options;
-        const isWhole = await fetchStatement(progress, broker.statements, mostRecords);
+        const isWhole = await fetchStatement(progress, broker, mostRecords);
         if (isWhole === undefined) return undefined;
         return isWhole ? 'statement' : 'without_before';
       }
@@ -144,9 +162,9 @@ export class Runner {
       case 'holdings':
         return (await compareHoldings(progress, this.#compared(run))) ? 'gone' : undefined;
       case 'gone_without_before':
-        return (await this.#markGone(progress, (kind) => !needsDayBefore(kind))) ? 'end_without_before' : undefined;
+        return (await this.#markGone(progress, false)) ? 'end_without_before' : undefined;
       case 'gone':
-        return (await this.#markGone(progress, () => true)) ? 'end' : undefined;
+        return (await this.#markGone(progress, true)) ? 'end' : undefined;
       default:
         return 'end';
     }
@@ -168,8 +186,11 @@ export class Runner {
   }
 
   /** Marks the day's breaks that this run compared and did not find, and counts those that it found. */
-  async #markGone(progress: RunProgress, isCompared: (kind: BreakKindName) => boolean): Promise<boolean> {
+  async #markGone(progress: RunProgress, hasDayBefore: boolean): Promise<boolean> {
     const { database } = this.options;
+    const notes = await notesOf(database, progress.run);
+    const isCompared = (kind: BreakKindName) =>
+      (hasDayBefore || !needsDayBefore(kind)) && (!isOfWithdrawal(kind) || notes.has('withdrawals_read'));
     while (!progress.isInterrupted) {
       const { number, position, breaks } = progress.run;
       const rows = await database.read(breaksOfDay(progress.run, position, breaksTogether));

@@ -1,8 +1,11 @@
+import type { Database } from '../../store/database.ts';
 import { joined, type SqlRow, type Statement, sql, statement } from '../../store/statement.ts';
 import type { BreakKindName } from './rules.ts';
 import {
   type ComparedDay,
   comparedDay,
+  newItem,
+  type RunNote,
   reconciliationBreaks,
   reconciliationItems,
   reconciliationRuns,
@@ -90,6 +93,19 @@ export function removeItems({ day }: ComparedDay, most: number): Statement {
 /** One record of a day, if there is any. */
 export function anyItem({ day }: ComparedDay): Statement {
   return statement('SELECT 1 FROM reconciliation_items FORCE INDEX (PRIMARY) WHERE day = ? LIMIT 1', day);
+}
+
+/** Notes something about the run of a day, once, until its records are removed. */
+export function note(of: ComparedDay, name: RunNote): Statement {
+  return reconciliationItems.insert({ ...newItem(of), section: 'note', itemId: name });
+}
+
+/** The notes of the run of a day. */
+export async function notesOf(database: Pick<Database, 'read'>, { day }: ComparedDay): Promise<Set<RunNote>> {
+  const query = `SELECT item_id FROM reconciliation_items FORCE INDEX (PRIMARY)
+    WHERE day = ? AND object_id = '' AND section = 'note'`;
+  const rows = await database.read(statement(query, day));
+  return new Set(rows.map(({ item_id: name }) => String(name) as RunNote));
 }
 
 /** The position before the first record that has an object of the gateway. */

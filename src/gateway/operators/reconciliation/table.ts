@@ -65,7 +65,7 @@ export const reconciliationRuns = defineTable({
     periodTo: optional(instant()),
     /** The statement's records that were read. */
     records: whole(),
-    /** The gateway's orders and allocations that were compared. */
+    /** The gateway's orders, allocations and withdrawals that were compared. */
     objects: whole(),
     breaks: whole(),
     /** How long the worker worked on it, in real time. */
@@ -85,19 +85,22 @@ export const reconciliationItems = defineTable({
   name: 'reconciliation_items',
   columns: {
     day: day(),
-    /** The id the gateway gave the order or allocation, as the broker has it; empty if it has none. */
+    /** The id the gateway gave the order, allocation or withdrawal, as the broker has it; empty if it has none. */
     objectId: text(64),
     section: text<HoldingRecord['section']>(16),
-    /** What else tells it apart: a trade's account and id, a position's account and symbol, a balance's account. */
+    /**
+     * What else tells it apart: a trade's account and id, a position's account and symbol, a balance's account. Of a withdrawal
+     * its destination, of a note (`notes`) its name.
+     */
     itemId: text(130),
     account: text(64),
-    /** Empty if it has none, as an allocation and a balance. */
+    /** Empty if it has none, as an allocation, a withdrawal and a balance. */
     symbol: text(20),
     side: text<'' | 'buy' | 'sell'>(4),
     state: text(16),
     /** Of an order its shares, of a trade and a position theirs; otherwise 0. */
     quantity: whole(),
-    /** Of a trade its change of the money, of an allocation its amount, of a balance the balance; null: not stated. */
+    /** Of a trade its change of the money, of an allocation or withdrawal its amount, of a balance the balance; null: not stated. */
     amountKobo: optional(whole()),
     /** Of an order its filled quantity, of a trade its price, of a balance the other changes; null: not stated. */
     otherKobo: optional(whole()),
@@ -110,6 +113,24 @@ export const reconciliationItems = defineTable({
 });
 
 export type StoredItem = RowOf<typeof reconciliationItems>;
+
+/**
+ * The notes of a run about itself, among the records of its day. An earlier version writes none and passes over them. So a run
+ * that it began has none, and compares no more than that version does.
+ */
+export type RunNote =
+  /** The statement's withdrawals are read. */
+  | 'withdrawals_read'
+  /** They are not, and the gateway has some that may belong to the day. */
+  | 'withdrawals_left_out';
+
+/** A record of a day without any value. */
+export function newItem(of: ComparedDay): Omit<StoredItem, 'section'> {
+  return {
+    ...{ ...comparedDay(of), objectId: '', itemId: '', account: '', symbol: '', side: '', state: '', reference: '' },
+    ...{ quantity: 0n, amountKobo: null, otherKobo: null, at: null },
+  };
+}
 
 /** The differences found. Times are business time. */
 export const reconciliationBreaks = defineTable({

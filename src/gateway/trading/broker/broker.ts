@@ -73,7 +73,7 @@ export interface BrokerOrders {
   /** Whether the broker refuses a submission after its `not_after`. Throws if the broker does not say. */
   honoursNotAfter(): Promise<boolean>;
   /** Asks the broker what it can do, anew each time. Throws `exchange_unavailable` or `exchange_error`. */
-  capabilities(time: Pick<ReadTime, 'origin'> & Partial<ReadTime>): Promise<GetCapabilitiesResponse>;
+  capabilities(time: Partial<ReadTime>): Promise<GetCapabilitiesResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
   tradingContext(account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */

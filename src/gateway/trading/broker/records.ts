@@ -25,7 +25,8 @@ import { forms } from './rules.ts';
 /** The context of a read: its longest time, and its origin. */
 export interface ReadTime {
   readonly timeoutMs: number;
-  readonly origin: Origin;
+  /** Undefined: it is the gateway's own. */
+  readonly origin?: Origin | undefined;
 }
 
 /** An account's records between two Lagos days, both YYYY-MM-DD, from a position on. */

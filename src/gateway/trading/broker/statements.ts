@@ -8,7 +8,10 @@ import {
   StatementOrderState,
   StatementSection,
   type StatementTrade,
+  type StatementWithdrawal,
+  StatementWithdrawalState,
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
+import { WithdrawalDestination } from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../../kit/clock.ts';
 import { forms } from './rules.ts';
 
@@ -70,8 +73,9 @@ export function wrongIn(answer: GetStatementResponse, place: StatementPlace): st
   if (nextCursor !== '' && nextCursor === place.cursor) return 'its cursor leads to the same page again';
   const keys = keysOf(answer, place.section);
   if (keys.length > statementPageSize) return 'a page has too many records';
-  const { orders, trades, allocations, positions, cash } = answer;
-  const all = orders.length + trades.length + allocations.length + positions.length + cash.length;
+  const { orders, trades, allocations, positions, cash, withdrawals } = answer;
+  const lists = [orders, trades, allocations, positions, cash, withdrawals];
+  const all = lists.reduce((sum, { length }) => sum + length, 0);
   if (all > keys.length) return 'a page has records of another section';
   let before = place.afterKey;
   for (const key of keys) {
@@ -94,6 +98,8 @@ export function keysOf(answer: GetStatementResponse, section: StatementSection):
       return answer.positions.map(({ account, symbol }) => `${account} ${symbol}`);
     case StatementSection.CASH:
       return answer.cash.map(({ account }) => account);
+    case StatementSection.WITHDRAWALS:
+      return answer.withdrawals.map(({ clientWithdrawalId }) => clientWithdrawalId);
     default:
       return [];
   }
@@ -107,7 +113,7 @@ function isPeriod(day: string, from: number, to: number): boolean {
 }
 
 function recordsAreWrong(
-  { orders, trades, allocations, positions, cash }: GetStatementResponse,
+  { orders, trades, allocations, positions, cash, withdrawals }: GetStatementResponse,
   periodTo: number,
 ): boolean {
   return !(
@@ -115,7 +121,8 @@ function recordsAreWrong(
     trades.every((trade) => isTrade(trade) && trade.executedAt !== undefined && isBefore(trade.executedAt, periodTo)) &&
     allocations.every((one) => isAllocation(one) && (one.at === undefined || isBefore(one.at, periodTo))) &&
     positions.every(({ account, symbol }) => accountCode.test(account) && forms.symbol.test(symbol)) &&
-    cash.every(({ account }) => accountCode.test(account))
+    cash.every(({ account }) => accountCode.test(account)) &&
+    withdrawals.every((one) => isWithdrawal(one) && (one.at === undefined || isBefore(one.at, periodTo)))
   );
 }
 
@@ -152,6 +159,18 @@ function isAllocation(allocation: StatementAllocation): boolean {
     allocation.amountKobo > 0n &&
     allocation.outcome !== AllocationOutcome.UNSPECIFIED &&
     idOrNone.test(allocation.brokerReference)
+  );
+}
+
+function isWithdrawal(withdrawal: StatementWithdrawal): boolean {
+  return (
+    id.test(withdrawal.clientWithdrawalId) &&
+    accountCode.test(withdrawal.account) &&
+    withdrawal.amountKobo > 0n &&
+    // A later version of the broker may have more destinations and states.
+    withdrawal.destination !== WithdrawalDestination.UNSPECIFIED &&
+    withdrawal.state !== StatementWithdrawalState.UNSPECIFIED &&
+    idOrNone.test(withdrawal.brokerReference)
   );
 }
 

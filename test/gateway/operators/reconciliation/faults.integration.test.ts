@@ -9,7 +9,7 @@ import { startRun } from '../../../../src/gateway/operators/reconciliation/run-s
 import { Runner } from '../../../../src/gateway/operators/reconciliation/runner.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import { firstBroker } from '../../../../src/gateway/trading/broker/broker.ts';
-import { grpcStatements } from '../../../../src/gateway/trading/broker/grpc-statements.ts';
+import { createGrpcBroker } from '../../../../src/gateway/trading/broker/grpc-broker.ts';
 import { Call, WireFault } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { daysBefore, nextLagosMidnight } from '../../../../src/kit/clock.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
@@ -281,11 +281,9 @@ describe('several gateways that compare days', () => {
     const clock = { now: () => now, realNow: () => Date.now() };
     const now = await days.now();
     await days.gateway.app.stop();
-    const statements = grpcStatements({
-      address: `127.0.0.1:${gateway.simulatorPort}`,
-      submitTimeoutMs: 5_000,
-      readTimeoutMs: 5_000,
-    });
+    const address = `127.0.0.1:${gateway.simulatorPort}`;
+    const deadlines = { submitTimeoutMs: 5_000, readTimeoutMs: 5_000, clockSkewMs: 2_000 };
+    const broker = createGrpcBroker(firstBroker, { address, backOfficeAddress: address, ...deadlines });
     try {
       const begun = await startRun(database, { day }, { startedBy: null, now });
       assert.ok(begun !== undefined);
@@ -327,7 +325,7 @@ describe('several gateways that compare days', () => {
             database: dying,
             clock,
             log: silent,
-            broker: { id: firstBroker, statements },
+            broker,
             isShared: false,
             mostRecords: 10_000,
           },
@@ -358,9 +356,9 @@ describe('several gateways that compare days', () => {
         isHeld: () => true,
       };
       const late = new RunProgress(database, stale, () => now, { ...begun, step: 'fetch', position: '' });
-      await assert.rejects(fetchStatement(late, statements, 10_000), /another process/);
+      await assert.rejects(fetchStatement(late, broker, 10_000), /another process/);
     } finally {
-      statements.close();
+      broker.close();
     }
   });
 });

@@ -9,7 +9,7 @@ import { type Database, openDatabase } from '../../../../src/gateway/store/datab
 import type { SqlRow, Statement } from '../../../../src/gateway/store/statement.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import { firstBroker } from '../../../../src/gateway/trading/broker/broker.ts';
-import { grpcStatements } from '../../../../src/gateway/trading/broker/grpc-statements.ts';
+import { createGrpcBroker } from '../../../../src/gateway/trading/broker/grpc-broker.ts';
 import { orderSteps, orders, type StoredOrder, type StoredStep } from '../../../../src/gateway/trading/orders/table.ts';
 import { daysBefore, nextLagosMidnight } from '../../../../src/kit/clock.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
@@ -173,9 +173,9 @@ describe('a day with thousands of orders', () => {
     });
     const startedAt = performance.now();
     const clock = { now: () => Math.round(now + performance.now() - startedAt), realNow: () => Date.now() };
-    const deadlines = { submitTimeoutMs: 5_000, readTimeoutMs: 5_000 };
-    const statements = grpcStatements({ address: `127.0.0.1:${gateway.simulatorPort}`, ...deadlines });
-    const broker = { id: firstBroker, statements };
+    const address = `127.0.0.1:${gateway.simulatorPort}`;
+    const deadlines = { submitTimeoutMs: 5_000, readTimeoutMs: 5_000, clockSkewMs: 2_000 };
+    const broker = createGrpcBroker(firstBroker, { address, backOfficeAddress: address, ...deadlines });
     const worker = new ReconciliationWorker({
       ...{ database: own, clock, log, broker, isShared: false, mostRecords: 100_000, ended: () => undefined },
       ...{ holder: 'test', minute: 18 * 60 + 30, turnMs: 0 },
@@ -192,7 +192,7 @@ describe('a day with thousands of orders', () => {
     } finally {
       stop.abort();
       await running;
-      statements.close();
+      broker.close();
       await own.close();
     }
     return lines;

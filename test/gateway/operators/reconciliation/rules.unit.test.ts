@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
+  compareMoney,
+  type OurMoney,
+  type StatedMoney,
+} from '../../../../src/gateway/operators/reconciliation/money-rules.ts';
+import {
   breakId,
-  compareAllocation,
   compareOrder,
   type Difference,
   dueDays,
@@ -156,18 +160,59 @@ describe('what two sides have of one order', () => {
 });
 
 describe('what two sides have of one allocation', () => {
-  const theirs = { account: 'ACC1', amountKobo: 500n, reference: 'R1', state: 'booked' };
-  const mine = { ...theirs, partnerId: 'par_a', isUnsettled: false, isDecided: true };
+  const theirs: StatedMoney = { account: 'ACC1', amountKobo: 500n, destination: '', reference: 'R1', state: 'booked' };
+  const mine: OurMoney = { ...theirs, partnerId: 'par_a', isUnsettled: false, isReported: true };
   it('makes one break for what differs', () => {
-    assert.deepEqual(compareAllocation('a', mine, theirs), []);
-    assert.deepEqual(kinds(compareAllocation('a', mine, undefined)), ['allocation_missing']);
-    assert.deepEqual(compareAllocation('a', { ...mine, isDecided: false }, undefined), []);
-    assert.deepEqual(kinds(compareAllocation('a', undefined, theirs)), ['allocation_extra']);
-    assert.deepEqual(kinds(compareAllocation('a', mine, { ...theirs, state: 'rejected' })), ['allocation_state']);
-    assert.deepEqual(kinds(compareAllocation('a', mine, { ...theirs, amountKobo: 501n })), ['allocation_terms']);
-    const unknown = { ...mine, state: 'uncertain', isUnsettled: true, isDecided: false, reference: null };
-    assert.deepEqual(compareAllocation('a', unknown, undefined), []);
-    assert.deepEqual(kinds(compareAllocation('a', unknown, theirs)), ['allocation_state']);
+    const compare = (our: OurMoney | undefined, their: StatedMoney | undefined) =>
+      kinds(compareMoney('allocation', 'a', our, their));
+    assert.deepEqual(compare(mine, theirs), []);
+    assert.deepEqual(compare(mine, undefined), ['allocation_missing']);
+    assert.deepEqual(compare({ ...mine, isReported: false }, undefined), []);
+    assert.deepEqual(compare(undefined, theirs), ['allocation_extra']);
+    assert.deepEqual(compare(mine, { ...theirs, state: 'rejected' }), ['allocation_state']);
+    assert.deepEqual(compare(mine, { ...theirs, amountKobo: 501n }), ['allocation_terms']);
+    const unknown = { ...mine, state: 'uncertain', isUnsettled: true, isReported: false, reference: null };
+    assert.deepEqual(compare(unknown, undefined), []);
+    assert.deepEqual(compare(unknown, theirs), ['allocation_state']);
+  });
+});
+
+describe('what two sides have of one withdrawal', () => {
+  const theirs: StatedMoney = { account: 'A', amountKobo: 500n, destination: 'wallet', reference: 'R1', state: 'paid' };
+  const mine: OurMoney = { ...theirs, state: 'completed', partnerId: 'par_a', isUnsettled: false, isReported: true };
+  const compare = (our: OurMoney | undefined, their: StatedMoney | undefined) =>
+    kinds(compareMoney('withdrawal', 'w', our, their));
+
+  it('is no break when they agree, in the states of each', () => {
+    assert.deepEqual(compare(mine, theirs), []);
+    const both = [
+      ['processing', 'accepted'],
+      ['rejected', 'rejected'],
+      ['returned', 'returned'],
+    ] as const;
+    for (const [our, their] of both) {
+      assert.deepEqual(compare({ ...mine, state: our }, { ...theirs, state: their }), []);
+    }
+    assert.deepEqual(compare(mine, { ...theirs, reference: null }), [], 'a reference that one side does not know');
+  });
+
+  it('makes one break for what differs', () => {
+    assert.deepEqual(compare(mine, undefined), ['withdrawal_missing']);
+    assert.deepEqual(compare({ ...mine, isReported: false }, undefined), []);
+    assert.deepEqual(compare(undefined, theirs), ['withdrawal_extra']);
+    for (const state of ['accepted', 'rejected', 'returned', '9']) {
+      assert.deepEqual(compare(mine, { ...theirs, state }), ['withdrawal_state']);
+    }
+    const others = [{ account: 'B' }, { amountKobo: 501n }, { destination: 'bank_account' }, { reference: 'R2' }];
+    for (const change of others) assert.deepEqual(compare(mine, { ...theirs, ...change }), ['withdrawal_terms']);
+  });
+
+  it('is a break if nobody here knows the outcome and the statement has it', () => {
+    const unknown = { ...mine, state: 'uncertain', isUnsettled: true, isReported: false, reference: null };
+    assert.deepEqual(compare(unknown, undefined), []);
+    const [found] = compareMoney('withdrawal', 'w', unknown, theirs);
+    assert.deepEqual([found?.kind, found?.isUnsettled, found?.ours], ['withdrawal_state', true, 'uncertain']);
+    assert.deepEqual(compare({ ...mine, state: 'refused', isReported: false }, theirs), ['withdrawal_state']);
   });
 });
 
