@@ -29,6 +29,7 @@ import { printRows, type Row } from './support/report.ts';
 import { keepResults } from './support/results.ts';
 import { benchVariables } from './support/variables.ts';
 import { benchWebhooks } from './webhooks.ts';
+import { benchWithdrawals } from './withdrawals.ts';
 
 /** How long each turn is, and how many there are. */
 export interface Turns {
@@ -53,6 +54,7 @@ const sections: Record<string, Section> = {
   limits: benchLimits,
   creates: benchCreates,
   far: benchFar,
+  withdrawals: benchWithdrawals,
   ledger: benchLedger,
   feed: benchFeed,
   documents: benchDocuments,

@@ -1,6 +1,6 @@
 /**
- * An upstream that costs nearly nothing: bare grpc-js that accepts every order and books every allocation, from memory. Its
- * stream repeats each order's report, as the contract wants, in batches.
+ * An upstream that costs nearly nothing: bare grpc-js that accepts every order, books every allocation and pays every
+ * withdrawal, from memory. Its streams repeat each report, as the contract wants, in batches.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
@@ -32,6 +32,19 @@ import {
   SubmitOrderResponseSchema,
 } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ListSubmissionsResponseSchema, Submissions } from '../../../src/gen/marina/broker/v1/submissions_pb.ts';
+import {
+  type StreamWithdrawalReportsRequest,
+  type StreamWithdrawalReportsResponse,
+  StreamWithdrawalReportsResponseSchema,
+  type SubmitWithdrawalRequest,
+  type SubmitWithdrawalResponse,
+  SubmitWithdrawalResponseSchema,
+  WithdrawalDestination,
+  type WithdrawalReport,
+  WithdrawalReportKind,
+  WithdrawalReportSchema,
+  Withdrawals,
+} from '../../../src/gen/marina/broker/v1/withdrawals_pb.ts';
 import { type GrpcImplementation, serviceDefinition } from '../../../src/kit/grpc-service.ts';
 
 const heartbeatMs = 1_000;
@@ -41,8 +54,27 @@ const maxKept = 100_000;
 
 type Call<Request, Response> = [call: ServerUnaryCall<Request, Response>, callback: sendUnaryData<Response>];
 
-let lastNumber = 0;
-let kept: Report[] = [];
+/** The last reports of a kind. */
+class Kept<Each> {
+  lastNumber = 0;
+  #reports: Each[] = [];
+
+  /** Keeps a report, which is made with its number. */
+  add(make: (number: number) => Each): Each {
+    this.lastNumber += 1;
+    const report = make(this.lastNumber);
+    this.#reports.push(report);
+    if (this.#reports.length > maxKept) this.#reports = this.#reports.slice(-maxKept / 2);
+    return report;
+  }
+
+  after(number: number): Each[] {
+    return this.#reports.slice(Math.max(0, this.#reports.length - (this.lastNumber - number)));
+  }
+}
+
+const orderReports = new Kept<Report>();
+const withdrawalReports = new Kept<WithdrawalReport>();
 const now = (): Timestamp => timestampFromMs(Date.now());
 
 const orders: Pick<
@@ -50,7 +82,7 @@ const orders: Pick<
   'getCapabilities' | 'getTradingContext' | 'submitOrder' | 'streamReports'
 > = {
   getCapabilities: (...[, callback]: Call<GetCapabilitiesRequest, GetCapabilitiesResponse>) =>
-    callback(null, create(GetCapabilitiesResponseSchema, { honoursNotAfter: true, brokerTime: now() })),
+    callback(null, create(GetCapabilitiesResponseSchema, capabilities())),
   getTradingContext: (...[{ request }, callback]: Call<GetTradingContextRequest, GetTradingContextResponse>) => {
     const prices = { lowerPriceKobo: 1n, upperPriceKobo: 1_000_000n, lastPriceKobo: 1_000n };
     const instrument = { symbol: request.symbol, name: request.symbol, kind: 1, ...prices };
@@ -58,18 +90,48 @@ const orders: Pick<
     callback(null, create(GetTradingContextResponseSchema, context));
   },
   submitOrder: (...[{ request }, callback]: Call<SubmitOrderRequest, SubmitOrderResponse>) => {
-    lastNumber += 1;
-    const report = create(ReportSchema, {
-      number: BigInt(lastNumber),
-      clientOrderId: request.clientOrderId,
-      exchangeOrderId: `X${lastNumber}`,
-      kind: ReportKind.ACCEPTED,
-      at: now(),
-    });
-    kept.push(report);
+    const report = orderReports.add((number) =>
+      create(ReportSchema, {
+        number: BigInt(number),
+        clientOrderId: request.clientOrderId,
+        exchangeOrderId: `X${number}`,
+        kind: ReportKind.ACCEPTED,
+        at: now(),
+      }),
+    );
     callback(null, create(SubmitOrderResponseSchema, { report, brokerTime: now() }));
   },
-  streamReports: (call) => follow(call),
+  streamReports: (call) => {
+    const { afterNumber } = call.request as StreamReportsRequest;
+    const write = (reports: Report[], lastNumber: bigint) =>
+      call.write(
+        create(StreamReportsResponseSchema, { reports, lastNumber, brokerTime: now() }) as StreamReportsResponse,
+      );
+    call.on('cancelled', follow(orderReports, Number(afterNumber), write));
+  },
+};
+
+const withdrawals: Pick<GrpcImplementation<typeof Withdrawals>, 'submitWithdrawal' | 'streamWithdrawalReports'> = {
+  submitWithdrawal: (...[{ request }, callback]: Call<SubmitWithdrawalRequest, SubmitWithdrawalResponse>) => {
+    const report = withdrawalReports.add((number) =>
+      create(WithdrawalReportSchema, {
+        number: BigInt(number),
+        clientWithdrawalId: request.clientWithdrawalId,
+        brokerReference: `W${number}`,
+        kind: WithdrawalReportKind.PAID,
+        at: now(),
+      }),
+    );
+    callback(null, create(SubmitWithdrawalResponseSchema, { report, brokerTime: now() }));
+  },
+  streamWithdrawalReports: (call) => {
+    const { afterNumber } = call.request as StreamWithdrawalReportsRequest;
+    const write = (reports: WithdrawalReport[], lastNumber: bigint) => {
+      const message = create(StreamWithdrawalReportsResponseSchema, { reports, lastNumber, brokerTime: now() });
+      call.write(message as StreamWithdrawalReportsResponse);
+    };
+    call.on('cancelled', follow(withdrawalReports, Number(afterNumber), write));
+  },
 };
 
 const allocations: Pick<GrpcImplementation<typeof Allocations>, 'submitAllocation'> = {
@@ -87,24 +149,31 @@ const allocations: Pick<GrpcImplementation<typeof Allocations>, 'submitAllocatio
 const server = new Server();
 server.addService(serviceDefinition(Orders), orders);
 server.addService(serviceDefinition(Allocations), allocations);
+server.addService(serviceDefinition(Withdrawals), withdrawals);
 server.addService(serviceDefinition(Submissions), {
   listSubmissions: (_call: unknown, callback: (error: null, answer: unknown) => void) =>
     callback(null, create(ListSubmissionsResponseSchema, { brokerTime: now() })),
 });
 server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (_error, port) => process.send?.({ port }));
 
-/** Sends the reports above a number, and a heartbeat when there are none for a while. */
-function follow(call: Parameters<GrpcImplementation<typeof Orders>['streamReports']>[0]): void {
-  const { afterNumber } = call.request as StreamReportsRequest;
-  let sent = Number(afterNumber);
+/** Sends the reports above a number, and a heartbeat when there are none for a while. The result ends it. */
+function follow<Each>(
+  kept: Kept<Each>,
+  afterNumber: number,
+  write: (reports: Each[], lastNumber: bigint) => void,
+): () => void {
+  let sent = afterNumber;
   let sentAt = 0;
   const timer = setInterval(() => {
+    const { lastNumber } = kept;
     if (sent === lastNumber && performance.now() - sentAt < heartbeatMs) return;
-    const reports = kept.slice(Math.max(0, kept.length - (lastNumber - sent)));
-    const message = { reports, lastNumber: BigInt(lastNumber), brokerTime: now() };
-    call.write(create(StreamReportsResponseSchema, message) as StreamReportsResponse);
-    if (kept.length > maxKept) kept = kept.slice(-maxKept / 2);
+    write(kept.after(sent), BigInt(lastNumber));
     [sent, sentAt] = [lastNumber, performance.now()];
   }, batchingWindowMs);
-  call.on('cancelled', () => clearInterval(timer));
+  return () => clearInterval(timer);
+}
+
+function capabilities() {
+  const withdrawalDestinations = [WithdrawalDestination.WALLET];
+  return { honoursNotAfter: true, withdrawalDestinations, brokerTime: now() };
 }

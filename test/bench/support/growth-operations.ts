@@ -28,6 +28,7 @@ export interface GrowthOperation {
 export const growthOperations: readonly GrowthOperation[] = [
   { name: 'CreateOrder', atOnce: 5, call: ({ rest, partner }) => rest.placeOrder(partner) },
   { name: 'CreateAllocation', atOnce: 5, call: ({ rest, partner }) => rest.allocate(partner) },
+  { name: 'CreateWithdrawal', atOnce: 5, call: ({ rest, partner }) => rest.withdraw(partner) },
   {
     name: 'CreateApplication',
     atOnce: 5,
@@ -46,6 +47,7 @@ export const growthOperations: readonly GrowthOperation[] = [
   get('ListEvents, pages from everywhere', 32, ({ next, feedCursors }) => `/v1/events?cursor=${next(feedCursors)}`),
   get('ListAccounts', 8, () => '/v1/accounts'),
   get('ListAllocations', 8, () => '/v1/allocations'),
+  get('ListWithdrawals', 8, () => '/v1/withdrawals'),
   get('ListApplications', 8, () => '/v1/applications'),
   get('GetWallet', 32, () => '/v1/wallet'),
   get('ListTransfers', 8, () => '/v1/wallet/transfers'),

@@ -79,9 +79,10 @@ async function fill(url: string, orders: number): Promise<void> {
     "UPDATE orders SET state = 'filled', check_at = NULL WHERE check_at IS NOT NULL",
     'UPDATE orders SET cancel_until = NULL WHERE cancel_until IS NOT NULL',
     "UPDATE allocations SET state = 'booked', check_at = NULL WHERE check_at IS NOT NULL",
+    "UPDATE withdrawals SET state = 'completed', check_at = NULL WHERE check_at IS NOT NULL",
     "UPDATE applications SET state = 'opened', check_at = NULL WHERE check_at IS NOT NULL",
     "UPDATE documents SET state = 'delivered', lease_until = NULL WHERE lease_until IS NOT NULL",
-    ...['orders', 'allocations', 'applications'].map(
+    ...['orders', 'allocations', 'withdrawals', 'applications'].map(
       (table) => `UPDATE ${table} SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL`,
     ),
     // Deliveries are listed of an endpoint; an operator has paused it, so that none is sent.
@@ -133,10 +134,10 @@ async function passLedgers(connection: Connection): Promise<void> {
 async function makeCaller(cluster: Cluster, connection: Connection): Promise<Partner> {
   await connection.query(
     `UPDATE partners SET requests_per_second = 1000000, requests_burst = 1000000, requests_under_way = 1000,
-      orders_kobo_per_day = 1e17, allocations_kobo_per_day = 1e17, features = 'account_opening' WHERE id = ?`,
+      orders_kobo_per_day = 1e17, allocations_kobo_per_day = 1e17, features = 'account_opening,withdrawals' WHERE id = ?`,
     [bigPartner],
   );
-  const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND];
+  const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.WITHDRAW];
   const { key } = await createKey(cluster.database, { partnerId: bigPartner, scopes });
   const [accounts] = await connection.query<RowDataPacket[]>(
     'SELECT account FROM accounts WHERE partner_id = ? ORDER BY account LIMIT 1',

@@ -30,6 +30,11 @@ export class RestCalls {
     return this.create(partner, '/v1/allocations', { account: partner.account, amount_kobo: 1_000 });
   }
 
+  withdraw(partner: Caller): Promise<string> {
+    const { account } = partner;
+    return this.create(partner, '/v1/withdrawals', { account, amount_kobo: 1_000, destination: 'wallet' });
+  }
+
   async create({ key }: Caller, path: string, body: object): Promise<string> {
     const headers = {
       ...notKept,

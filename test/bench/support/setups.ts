@@ -4,7 +4,7 @@ import { benchVariables } from './variables.ts';
 
 /** The conditions under which a gateway or a script is measured. */
 export interface Setup {
-  /** Orders and allocations are accepted from memory, instead of by the simulator. */
+  /** Orders, allocations and withdrawals are accepted from memory, instead of by the simulator. */
   readonly isUpstreamInMemory: boolean;
   /** How much longer a round trip to the database takes than on this machine. */
   readonly databaseRoundTripUs: number;
