@@ -122,7 +122,7 @@ export const specials: readonly Special[] = [
     because: 'the days end with the instant, and of each day only what changed after it is read',
   },
   {
-    shape: /FROM (?:orders|allocations) .* (?:state|symbol) = \? .*client_reference = \?/,
+    shape: /FROM (?:orders|allocations|withdrawals) .* (?:state|symbol) = \? .*client_reference = \?/,
     values: { client_reference: Buffer.from('r1') },
     because:
       'a reference names one object or a few. Of one that all have, together with another filter, the fewer rows are read',

@@ -84,6 +84,7 @@ function tables(orders: number, days: number): Record<string, string> {
   const isSettled = `n < ${orders - outboxRows / eventsPerOrder}`;
   const some = (count: number) => `(SELECT n FROM scale_numbers WHERE n < ${Math.ceil(count)}) AS some`;
   const allocations = orders / 10;
+  const withdrawals = orders / 10;
   const applications = orders / 20;
   const p = (n: string) => `IF(${n} % 5 < 2, 0, 1 + CRC32(${n}) % ${partnerCount - 1})`;
 
@@ -152,15 +153,25 @@ function tables(orders: number, days: number): Record<string, string> {
         1000 + n % 1000, IF(n % 2, CONCAT('r', n), 'everybody'), ${created('n', allocations)}, ${created('n', allocations)},
         DATE(${created('n', allocations)}), IF(n > ${allocations * 0.9}, CONCAT('key', n), NULL), ${hash}, 'object', '', @now,
         IF(n % ${allocations / 10} = 7, @now - INTERVAL n % 60 SECOND, NULL), 2 FROM ${some(allocations)} ORDER BY 1, 2`,
+    withdrawals: `INSERT INTO withdrawals (partner_id, id, state, account, amount_kobo, destination, client_reference, broker_reference,
+        created_at, updated_at, counted_day, idempotency_key, request_digest, first_answer, evidence, last_report, not_after, check_at, steps)
+      SELECT ${partner(p('n'))}, ${id('wdr', 'n')},
+        CASE WHEN n % ${withdrawals / 10} = 7 THEN 'uncertain' WHEN n % 50 = 1 THEN 'rejected' WHEN n % 50 = 3 THEN 'processing'
+          WHEN n % 1000 = 5 THEN 'returned' ELSE 'completed' END,
+        ${account('n', p('n'))}, 1000 + n % 1000, IF(n % 2, 'wallet', 'bank_account'), IF(n % 2, CONCAT('r', n), 'everybody'),
+        CONCAT('WDL', n), ${created('n', withdrawals)}, ${created('n', withdrawals)}, DATE(${created('n', withdrawals)}),
+        IF(n > ${withdrawals * 0.9}, CONCAT('key', n), NULL), ${hash}, 'object', '', n + 1, @now,
+        IF(n % ${withdrawals / 10} = 7, @now - INTERVAL n % 60 SECOND, NULL), 2 FROM ${some(withdrawals)} ORDER BY 1, 2`,
     object_steps: `INSERT INTO object_steps (partner_id, object_id, sequence, kind, at, state, detail)
-      SELECT ${partner(p('n'))}, ${id('alc', 'n')}, step, 'sent', @now, 'booked', 'sent' FROM ${some(allocations)}
+      SELECT ${partner(p('n'))}, object, step, 'sent', @now, 'booked', 'sent' FROM
+        (SELECT n, ${id('alc', 'n')} AS object FROM ${some(allocations)} UNION ALL SELECT n, ${id('wdr', 'n')} FROM ${some(withdrawals)}) AS objects
       JOIN (SELECT 1 AS step UNION ALL SELECT 2) AS steps ORDER BY 1, 2, 3`,
-    // A credit, and two entries for each allocation.
+    // A credit or a withdrawal, and two entries for each allocation.
     wallet_transfers: `INSERT INTO wallet_transfers (partner_id, sequence, id, type, amount_kobo, available_after_kobo,
         reserved_after_kobo, posted_after_kobo, allocation_id, account, bank_reference, created_at, previous_hash, hash)
-      SELECT ${partner('p')}, (place - 1) * 3 + e, ${id('wtr', 'n * 3 + e')}, ELT(e, 'credit', 'reserve', 'post'), 1000,
-        0, 0, 0, IF(e > 1, ${id('alc', 'n')}, NULL), IF(e = 3, ${account('n', 'p')}, NULL),
-        IF(e = 1, CONCAT('bank', n), NULL), ${created('n', allocations)}, ${hash}, ${hash}
+      SELECT ${partner('p')}, (place - 1) * 3 + e, ${id('wtr', 'n * 3 + e')}, ELT(e, IF(n % 2, 'withdraw', 'credit'), 'reserve', 'post'), 1000,
+        0, 0, 0, IF(e > 1, ${id('alc', 'n')}, IF(n % 2, ${id('wdr', 'n')}, NULL)), IF(e = 3 OR (e = 1 AND n % 2), ${account('n', 'p')}, NULL),
+        IF(e = 1 AND n % 2 = 0, CONCAT('bank', n), NULL), ${created('n', allocations)}, ${hash}, ${hash}
       FROM ${events} WHERE n < ${allocations} ORDER BY p, place, e`,
     wallets: `INSERT INTO wallets (partner_id, last_sequence, last_hash, available_kobo, reserved_kobo, posted_kobo)
       SELECT ${partner('p')}, COUNT(*) * 3, ${hash}, 0, 0, 0 FROM scale_orders WHERE n < ${allocations}
@@ -214,8 +225,15 @@ export const rare: Readonly<Record<string, readonly string[]>> = {
   ],
   webhook_deliveries: ["state = 'expired'", 'queue = 1', 'queue = 2'],
   allocations: ["state = 'uncertain'", "state = 'rejected'", "client_reference = 'everybody'"],
+  withdrawals: [
+    "state = 'uncertain'",
+    "state = 'rejected'",
+    "state = 'processing'",
+    "state = 'returned'",
+    "client_reference = 'everybody'",
+  ],
   applications: ["state = 'uncertain'", "state = 'opened'"],
-  wallet_transfers: ["type = 'credit'", "type = 'post'"],
+  wallet_transfers: ["type = 'credit'", "type = 'post'", "type = 'withdraw'"],
   documents: ["state = 'sending'"],
   audit_entries: ["action = 'SetClock'"],
   api_keys: ['revoked_at IS NOT NULL', 'has_mac = 0'],
