@@ -14,6 +14,12 @@ import {
 } from '../../../src/gateway/trading/applications/settlement/rules.ts';
 import { orderStates } from '../../../src/gateway/trading/orders/rules.ts';
 import { type SettledOrderState, settleOrder } from '../../../src/gateway/trading/orders/settlement/rules.ts';
+import { withdrawalStates } from '../../../src/gateway/trading/withdrawals/rules.ts';
+import {
+  type SettledWithdrawalFacts,
+  settleWithdrawal,
+  type WithdrawalSettlement,
+} from '../../../src/gateway/trading/withdrawals/settlement/rules.ts';
 import { plainOrder } from '../../support/plain-order.ts';
 
 const now = plainOrder.createdAt + 60_000;
@@ -28,7 +34,41 @@ interface Kind {
   readonly settled: Readonly<Record<string, readonly string[]>>;
 }
 
+/** A withdrawal to a destination. */
+function withdrawalTo(
+  destination: SettledWithdrawalFacts['destination'],
+  settled: Readonly<Record<string, readonly string[]>>,
+): Kind {
+  return {
+    states: Object.keys(withdrawalStates.transitions),
+    outcomes: ['completed', 'rejected', 'refused', 'returned'],
+    problem(state, outcome) {
+      const withdrawal: SettledWithdrawalFacts = {
+        ...{ state: state as SettledWithdrawalFacts['state'], destination },
+        ...{ reason: null, rejectReason: null, brokerReference: null, settlement: null, lastReport: 0n },
+        ...{ createdAt: plainOrder.createdAt, updatedAt: plainOrder.createdAt },
+      };
+      const settling = settleWithdrawal(
+        withdrawal,
+        {
+          state: outcome as WithdrawalSettlement['state'],
+          brokerReference: outcome === 'completed' ? 'B1' : undefined,
+          rejectReason: outcome === 'rejected' ? 'rejected_by_broker' : undefined,
+          decidedAt: outcome === 'refused' ? undefined : at,
+        },
+        now,
+      );
+      return 'problem' in settling ? settling.problem : undefined;
+    },
+    settled,
+  };
+}
+
+const taken = { uncertain: ['completed', 'rejected', 'refused'], processing: ['completed', 'rejected'] };
+
 const kinds: Readonly<Record<string, Kind>> = {
+  'a withdrawal to the wallet': withdrawalTo('wallet', taken),
+  'a withdrawal to the bank': withdrawalTo('bank_account', { ...taken, completed: ['returned'] }),
   'an allocation': {
     states: Object.keys(allocationStates.transitions),
     outcomes: ['booked', 'rejected', 'refused'],
