@@ -81,6 +81,8 @@ export interface GatewayProcess {
   ): Promise<Answer>;
   place(partner: Partner, order: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
   allocate(partner: Partner, allocation: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
+  /** Takes 1,000 kobo to the wallet, unless the withdrawal says otherwise. */
+  withdraw(partner: Partner, withdrawal: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
   kill(): Promise<ProcessExit>;
   stop(): Promise<ProcessExit>;
   freeze(): void;
@@ -230,6 +232,12 @@ export class Cluster {
           idempotencyKey,
           body: { account: partner.account, amount_kobo: 1_000, ...allocation },
         }),
+      withdraw: (partner, withdrawal, idempotencyKey = randomUUID()) =>
+        request('POST', '/v1/withdrawals', {
+          key: partner.key,
+          idempotencyKey,
+          body: { account: partner.account, amount_kobo: 1_000, destination: 'wallet', ...withdrawal },
+        }),
       kill: () => kept.kill(),
       stop: () => kept.stop(),
       freeze: () => process.kill(kept.pid, 'SIGSTOP'),
@@ -259,7 +267,7 @@ export class Cluster {
     const id = await createPartner(this.database, {
       name: 'Fault Partner',
       limits,
-      features: [Feature.ACCOUNT_OPENING],
+      features: [Feature.ACCOUNT_OPENING, Feature.WITHDRAWALS],
     });
     const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.WITHDRAW];
     const { key } = await createKey(this.database, { partnerId: id, scopes });

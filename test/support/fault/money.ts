@@ -5,23 +5,35 @@ import {
   allocations as allocationTable,
   type StoredAllocation,
 } from '../../../src/gateway/trading/allocations/table.ts';
+import type { StoredWithdrawal } from '../../../src/gateway/trading/withdrawals/table.ts';
 import { AllocationOutcome } from '../../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { type BrokerAllocation, Call } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { brokerAllocations } from '../brokers-record.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../cluster.ts';
 import { eventually } from '../eventually.ts';
+import {
+  checkWithdrawalEvents,
+  checkWithdrawals,
+  isMigrated,
+  type MoneyEvent,
+  storedWithdrawals,
+  withdrawalsAtRest,
+  withdrawnFromAccount,
+} from './withdrawals.ts';
 
 interface Entry {
   readonly type: string;
   readonly amount_kobo: number;
   readonly available_change_kobo: number;
   readonly allocation: string | null;
+  /** The release before withdrawals does not have it. */
+  readonly withdrawal?: string | null;
   readonly account: string | null;
 }
 
 /**
- * Waits until no allocation is unclear and no event on its way, then holds the gateway's rows, its ledgers, the broker's
- * record and the feed against each other, to the kobo. Throws on anything that must never be.
+ * Waits until no allocation or withdrawal is unclear and no event on its way, then holds the gateway's rows, its ledgers, the
+ * broker's record and the feed against each other, to the kobo. Throws on anything that must never be.
  */
 export async function checkMoney(
   cluster: Cluster,
@@ -37,32 +49,38 @@ export async function checkMoney(
   const known = new Set(allocations.map(({ id }) => id));
   for (const id of atBroker.keys()) assert.ok(known.has(id), `the broker has ${id}, which is not stored here`);
   for (const allocation of allocations) checkAgainstBroker(allocation, atBroker.get(allocation.id));
+  const withdrawals = await storedWithdrawals(cluster);
+  await checkWithdrawals(cluster, withdrawals);
   const cash = await cashAtBroker(cluster);
   for (const partner of partners) {
     const own = allocations.filter(({ partnerId }) => partnerId === partner.id);
     const booked = sum(own.filter(({ state }) => state === 'booked').map(({ amountKobo }) => amountKobo));
-    assert.equal(cash.get(partner.account) ?? 0n, booked, 'what was booked is on the account');
-    await checkLedger(cluster, gateway, partner, own);
-    await checkEvents(gateway, partner, own);
+    const withdrawn = withdrawals.filter(({ partnerId }) => partnerId === partner.id);
+    const left = booked - withdrawnFromAccount(withdrawn);
+    assert.equal(cash.get(partner.account) ?? 0n, left, 'what was booked and not withdrawn is on the account');
+    await checkLedger(cluster, gateway, partner, own, withdrawn);
+    await checkEvents(gateway, partner, own, withdrawn);
     await checkUsage(cluster, partner, own);
   }
 }
 
-async function atRest({ database }: Cluster): Promise<void> {
+async function atRest(cluster: Cluster): Promise<void> {
+  const { database } = cluster;
   const unclear = await database.read(
     statement(`SELECT id, state, evidence FROM allocations WHERE state IN ('sending', 'uncertain')`),
   );
   assert.deepEqual(unclear, [], 'allocations are still unclear');
+  await withdrawalsAtRest(cluster);
   assert.deepEqual(await database.read(statement('SELECT partner_id, version FROM outbox')), [], 'events on their way');
 }
 
-/** Whatever happened, the broker was sent each allocation at most once. */
+/** Whatever happened, the broker was sent each allocation and each withdrawal at most once. */
 async function checkSends(cluster: Cluster): Promise<void> {
   const seen = new Set<string>();
   for (let afterNumber = 0n; ; ) {
     const { messages, hasMore } = await cluster.controls.listMessages({ afterNumber }, callTimeout);
     for (const { call, clientOrderId } of messages) {
-      if (call !== Call.SUBMIT_ALLOCATION) continue;
+      if (call !== Call.SUBMIT_ALLOCATION && call !== Call.SUBMIT_WITHDRAWAL) continue;
       assert.ok(!seen.has(clientOrderId), `${clientOrderId} was received twice`);
       seen.add(clientOrderId);
     }
@@ -84,12 +102,13 @@ function checkAgainstBroker(allocation: StoredAllocation, there: BrokerAllocatio
   assert.equal(brokerReference ?? '', there.record?.brokerReference);
 }
 
-/** The chain is proven, and its entries, added up from scratch, are what the wallet and the allocations say. */
+/** The chain is proven, and its entries, added up from scratch, are what the wallet and its objects say. */
 async function checkLedger(
   cluster: Cluster,
   gateway: GatewayProcess,
   partner: Partner,
   allocations: readonly StoredAllocation[],
+  withdrawals: readonly StoredWithdrawal[],
 ): Promise<void> {
   if (await isMigrated(cluster)) {
     const walk = await walkLedger(cluster.database, partner.id, 0n);
@@ -102,33 +121,31 @@ async function checkLedger(
     available += entry.available_change_kobo;
     assert.ok(available >= 0, 'what is available is never negative');
     assert.ok(entry.amount_kobo > 0);
-    if (entry.allocation === null) continue;
+    const object = entry.allocation ?? entry.withdrawal ?? null;
+    if (object === null) continue;
     const what = `${entry.type} ${entry.amount_kobo} ${entry.account}`;
-    entriesOf.set(entry.allocation, [...(entriesOf.get(entry.allocation) ?? []), what]);
+    entriesOf.set(object, [...(entriesOf.get(object) ?? []), what]);
   }
   for (const { id, state, amountKobo, account } of allocations) {
     const settled = state === 'booked' ? `post ${amountKobo} ${account}` : `return ${amountKobo} null`;
     assert.deepEqual(entriesOf.get(id), [`reserve ${amountKobo} null`, settled], `the entries of ${id}`);
   }
-  assert.equal(entriesOf.size, allocations.length, 'no entry is without its allocation');
-  const credited = entries
-    .filter(({ type }) => type === 'credit')
-    .reduce((total, entry) => total + entry.amount_kobo, 0);
+  const paid = withdrawals.filter(({ state, destination }) => state === 'completed' && destination === 'wallet');
+  for (const { id, amountKobo, account } of paid) {
+    assert.deepEqual(entriesOf.get(id), [`withdrawal ${amountKobo} ${account}`], `the entries of ${id}`);
+  }
+  assert.equal(entriesOf.size, allocations.length + paid.length, 'no entry is without its object');
+  const total = (wanted: string) =>
+    entries.filter(({ type }) => type === wanted).reduce((sum, entry) => sum + entry.amount_kobo, 0);
   const { body: wallet } = await gateway.request('GET', '/v1/wallet', { key: partner.key });
   const { withdrawn_kobo: withdrawn = 0, ...sums } = wallet;
   assert.deepEqual(sums, {
     object: 'wallet',
     available_kobo: available,
     reserved_kobo: 0,
-    posted_kobo: credited - available,
+    posted_kobo: total('credit') + total('withdrawal') - available,
   });
-  assert.equal(withdrawn, 0, 'nothing was withdrawn; the release before withdrawals does not say');
-}
-
-/** Whether the tables are this version's: a ledger of the last release is walked once they are. */
-async function isMigrated({ database }: Cluster): Promise<boolean> {
-  const rows = await database.read(statement("SHOW COLUMNS FROM wallets LIKE 'withdrawn_kobo'"));
-  return rows.length > 0;
+  assert.equal(withdrawn, total('withdrawal'), 'the wallet has what was withdrawn; an earlier release does not say');
 }
 
 /** Versions 1..n without a gap, each change once, and the last one equal to what GET returns. */
@@ -136,9 +153,9 @@ async function checkEvents(
   gateway: GatewayProcess,
   partner: Partner,
   allocations: readonly StoredAllocation[],
+  withdrawals: readonly StoredWithdrawal[],
 ): Promise<void> {
-  // biome-ignore lint/suspicious/noExplicitAny: compared whole with what the allocation's GET returns.
-  const events = await readAll<{ version: number; type: string; data: any }>(gateway, partner, '/v1/events');
+  const events = await readAll<MoneyEvent>(gateway, partner, '/v1/events');
   assert.deepEqual(
     events.map(({ version }) => version),
     events.map((_, index) => index + 1),
@@ -155,6 +172,7 @@ async function checkEvents(
     const { body } = await gateway.request('GET', `/v1/allocations/${id}`, { key: partner.key });
     assert.deepEqual(published.at(-1)?.data, body, `the last event of ${id} is what GET returns`);
   }
+  for (const withdrawal of withdrawals) await checkWithdrawalEvents(gateway, partner, withdrawal, events);
 }
 
 /** Checks that the amount counted against each day is the sum of everything that is not refused or rejected. */

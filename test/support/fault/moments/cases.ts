@@ -157,6 +157,7 @@ async function rest(watched: WatchedCluster): Promise<void> {
       ['orders', `SELECT id, state FROM orders WHERE state IN ('sending', 'uncertain')`],
       ['allocations', `SELECT id, state FROM allocations WHERE state IN ('sending', 'uncertain')`],
       ['applications', `SELECT id, state FROM applications WHERE state IN ('sending', 'uncertain')`],
+      ['withdrawals', `SELECT id, state FROM withdrawals WHERE state IN ('sending', 'uncertain', 'processing')`],
     ] as const) {
       assert.deepEqual(await database.read(statement(query)), [], `${what} are on their way`);
     }
