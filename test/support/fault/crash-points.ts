@@ -16,6 +16,7 @@ export const crashPoints: readonly CrashPoint[] = [
   ...pointsOf('order', true),
   ...pointsOf('application', true),
   ...pointsOf('allocation', false),
+  ...pointsOf('withdrawal', true),
   ...otherPoints,
   ...reconciliationPoints,
 ];

@@ -1,3 +1,3 @@
-import { describeAllocationCrashes } from '../../../support/fault/allocation-crashes.ts';
+import { allocations, describeMoneyCrashes } from '../../../support/fault/money-crashes.ts';
 
-describeAllocationCrashes('a gateway that allocates, killed at any point while another one works', true);
+describeMoneyCrashes(allocations, 'a gateway that allocates, killed at any point while another one works', true);
