@@ -6,12 +6,13 @@ import { nextLagosMidnight } from '../../../src/kit/clock.ts';
 import { createLogger } from '../../../src/kit/log.ts';
 import { adminClient } from '../../support/admin.ts';
 import { eventually } from '../../support/eventually.ts';
-import { restCaller, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { callTimeout, operatorToken, restCaller, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { scrape } from '../../support/metrics.ts';
 import { PartnerModel } from '../../support/model/partner-model.ts';
 import type { Whole } from '../../support/model/surroundings.ts';
 import { runSequence, sequences } from '../../support/model/whole.ts';
 import { fc } from '../../support/properties.ts';
+import { operatorTokens, TwoOperators } from '../../support/two-operators.ts';
 
 /** How many sequences are run. `MODEL_SEED` and `MODEL_PATH`, which a failure prints, run one of them again. */
 const runs = Number(process.env.MODEL_SEQUENCES ?? 25);
@@ -20,17 +21,26 @@ const path = process.env.MODEL_PATH;
 
 const ordersLimitKobo = 200_000;
 const allocationsLimitKobo = 2_500_000;
+/** The money that an account begins with: enough for all orders of a sequence. */
+const startCashKobo = 10n ** 12n;
 
 describe('whatever a partner, operators and the exchange do in turn', { timeout: 120_000 + runs * 20_000 }, () => {
   let gateway: TestGateway;
   let second: App;
   let admins: ReturnType<typeof adminClient>[];
+  let operators: TwoOperators;
   before(async () => {
-    // An answer that is lost is waited for as long as this.
-    gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '500' });
+    const variables = {
+      // An answer that is lost is waited for as long as this.
+      MARINA_SUBMIT_TIMEOUT_MS: '500',
+      MARINA_OPERATOR_TOKENS: operatorTokens(`tester:${operatorToken}`),
+    };
+    gateway = await startGateway(variables, { funds: { startCashKobo, sharesElsewhere: 0n } });
+    operators = await TwoOperators.connect(gateway.app.adminPort);
     await startSecond();
   });
   after(async () => {
+    operators.close();
     for (const admin of admins) admin.close();
     await second.stop();
     await gateway.stop();
@@ -67,9 +77,11 @@ describe('whatever a partner, operators and the exchange do in turn', { timeout:
       allocationsKoboPerDay: BigInt(allocationsLimitKobo),
     };
     let turn = 0;
-    const partner = await gateway.newPartner({ limits });
+    const partner = await gateway.newPartner({ limits, accounts: 2 });
+    // The second account has what is allocated to it, and nothing else.
+    await gateway.controls.setCash({ account: partner.accounts[1], cashKobo: 0n }, callTimeout);
     return {
-      ...{ gateway, partner, restart, passMidnight },
+      ...{ gateway, partner, operators, restart, passMidnight },
       replicas: [gateway.rest, (...request) => restCaller(second)(...request)],
       limitOrders: async (kobo) => {
         const [{ partners, options }] = admins as [(typeof admins)[number]];

@@ -17,6 +17,24 @@ export interface ModelAllocation {
   readonly id: string;
   readonly day: number;
   readonly state: string;
+  /** Which of the partner's accounts has the money. */
+  readonly at: number;
+}
+
+/** A withdrawal as a partner must see it. */
+export interface ModelWithdrawal {
+  readonly key: string;
+  readonly body: { readonly amount_kobo: number; readonly destination: string };
+  readonly id: string;
+  readonly again: { readonly status: number; readonly code?: string };
+  state: string;
+}
+
+/** The stamp duty on a transfer to a bank account, which is due above the amount. */
+const duty = { kobo: 5_000, aboveKobo: 1_000_000 };
+/** The duty of a withdrawal, in kobo. */
+export function dutyOn({ amount_kobo, destination }: ModelWithdrawal['body']): number {
+  return destination === 'bank_account' && amount_kobo > duty.aboveKobo ? duty.kobo : 0;
 }
 
 const openStates = ['pending', 'partially_filled'];
@@ -27,6 +45,7 @@ const endStates = ['rejected', 'cancelled', 'expired'];
 export class PartnerModel {
   readonly orders: ModelOrder[] = [];
   readonly allocations: ModelAllocation[] = [];
+  readonly withdrawals: ModelWithdrawal[] = [];
   fundedKobo = 0;
   isPaused = false;
   /** How many midnights have passed. */
@@ -63,12 +82,34 @@ export class PartnerModel {
     return this.#booked(() => true);
   }
 
+  /** The money that came in, as payments or by withdrawals, and was not allocated. */
   availableKobo(): number {
-    return this.fundedKobo - this.postedKobo();
+    return this.fundedKobo + this.withdrawnKobo() - this.postedKobo();
   }
 
-  #booked(isMeant: (day: number) => boolean): number {
-    const booked = this.allocations.filter(({ state, day }) => state === 'booked' && isMeant(day));
+  /** The money that withdrawals brought into the wallet. */
+  withdrawnKobo(): number {
+    const paid = this.withdrawals.filter(({ state, body }) => state === 'completed' && body.destination === 'wallet');
+    return paid.reduce((sum, { body }) => sum + body.amount_kobo, 0);
+  }
+
+  /**
+   * The money of the second account that can be withdrawn. A withdrawal has its amount and its duty from when the broker takes it;
+   * the bank returns the amount alone.
+   */
+  withdrawableKobo(): number {
+    return this.withdrawals.reduce(
+      (sum, { state, body }) => {
+        const isTaken = state === 'processing' || state === 'completed';
+        const isDutyTaken = isTaken || state === 'returned';
+        return sum - (isTaken ? body.amount_kobo : 0) - (isDutyTaken ? dutyOn(body) : 0);
+      },
+      this.#booked((_, at) => at === 1),
+    );
+  }
+
+  #booked(isMeant: (day: number, at: number) => boolean): number {
+    const booked = this.allocations.filter(({ state, day, at }) => state === 'booked' && isMeant(day, at));
     return booked.reduce((sum, { amountKobo }) => sum + amountKobo, 0);
   }
 }

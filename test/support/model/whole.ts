@@ -1,10 +1,23 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { eventually } from '../eventually.ts';
-import { callTimeout, type RestAnswer, type TestGateway } from '../gateway.ts';
+import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
 import type { ModelOrder, PartnerModel } from './partner-model.ts';
-import { type Command, disturb, limitOrders, passMidnight, pause, restart, type Whole } from './surroundings.ts';
+import {
+  ask,
+  assertAnswer,
+  type Choice,
+  type Command,
+  disturb,
+  idOf,
+  limitOrders,
+  passMidnight,
+  pause,
+  restart,
+  type Whole,
+} from './surroundings.ts';
+import { assertWithdrawals, withdrawalCommands } from './withdrawals.ts';
 
 /** The end of an order of each magic symbol, and the answer that places it. */
 const ends: Readonly<Record<string, { state: string; part: number; status: number; code?: string }>> = {
@@ -26,19 +39,6 @@ const magicAmounts: Readonly<Record<number, { state: string; status: number; cod
   999006: { state: 'booked', status: 201 },
   999007: { state: 'rejected', status: 201 },
 };
-
-/** Numbers that choose: an order, a replica, and one thing more. */
-type Choice = readonly number[];
-
-/** Asks one replica or another. */
-function ask({ replicas, partner }: Whole, replica: number, method: string, path: string, more: object = {}) {
-  const rest = replicas[replica % replicas.length] as TestGateway['rest'];
-  return rest(method, path, { key: partner.key, ...more });
-}
-
-function assertAnswer({ status, body, text }: RestAnswer, expected: { status: number; code?: string }): void {
-  assert.deepEqual([status, body?.error?.code], [expected.status, expected.code], text);
-}
 
 /** Places an order with a new key: stored and sent once, or refused for the limit or a pause and not stored. */
 function place(symbol: string, quantity: number, price_kobo: number, replica: number): Command {
@@ -72,12 +72,6 @@ function send(whole: Whole, replica: number, idempotencyKey: string, order: obje
   const fixed = { side: 'buy', type: 'limit', time_in_force: 'gtc' };
   const body = { account: whole.partner.account, ...fixed, ...order };
   return ask(whole, replica, 'POST', '/v1/orders', { idempotencyKey, body });
-}
-
-/** The id of what was stored, also where the answer is an error. */
-function idOf({ body, headers }: RestAnswer): string {
-  const location = headers.get('location') ?? '';
-  return body.id ?? location.slice(location.lastIndexOf('/') + 1);
 }
 
 /** Waits until the order is as the model has it. */
@@ -172,12 +166,13 @@ function fund(amountKobo: number): Command {
 }
 
 /** Moves money to the account, or is refused and nothing moves; then the same once more. */
-function allocate(amount_kobo: number, replica: number): Command {
+function allocate(amount_kobo: number, replica: number, at: number): Command {
   return {
-    toString: () => `allocate ${amount_kobo}`,
+    toString: () => `allocate ${amount_kobo} to account ${at}`,
     check: () => true,
     run: async (model, whole) => {
-      const request = { idempotencyKey: randomUUID(), body: { account: whole.partner.account, amount_kobo } };
+      const account = whole.partner.accounts[at];
+      const request = { idempotencyKey: randomUUID(), body: { account, amount_kobo } };
       const answer = await ask(whole, replica, 'POST', '/v1/allocations', request);
       if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
       const refusals = [
@@ -197,7 +192,7 @@ function allocate(amount_kobo: number, replica: number): Command {
       });
       const again = await ask(whole, replica + 1, 'POST', '/v1/allocations', request);
       assertAnswer(again, end.status === 201 ? { status: 200 } : end);
-      model.allocations.push({ amountKobo: amount_kobo, id, day: model.day, state: end.state });
+      model.allocations.push({ amountKobo: amount_kobo, id, day: model.day, state: end.state, at });
     },
   };
 }
@@ -221,8 +216,8 @@ async function assertSums(model: PartnerModel, whole: Whole, replica: number): P
   });
   const { body: wallet } = await ask(whole, replica, 'GET', '/v1/wallet');
   assert.deepEqual(
-    [wallet.available_kobo, wallet.reserved_kobo, wallet.posted_kobo],
-    [model.availableKobo(), 0, model.postedKobo()],
+    [wallet.available_kobo, wallet.reserved_kobo, wallet.posted_kobo, wallet.withdrawn_kobo],
+    [model.availableKobo(), 0, model.postedKobo(), model.withdrawnKobo()],
     'what the wallet has',
   );
 }
@@ -238,6 +233,7 @@ export async function assertWhole(model: PartnerModel, whole: Whole): Promise<vo
   ]);
   const expected = model.orders.map(({ id, state, filled }) => [id, state, filled]);
   assert.deepEqual(shown, expected.reverse(), 'the orders, newest first');
+  await assertWithdrawals(model, whole);
   await eventually(async () => {
     const events = await readFeed(whole);
     assert.deepEqual(
@@ -246,7 +242,7 @@ export async function assertWhole(model: PartnerModel, whole: Whole): Promise<vo
       'the feed is dense',
     );
     const last = new Map(events.map(({ data }) => [data.id, data.state]));
-    for (const { id, state } of [...model.orders, ...model.allocations]) {
+    for (const { id, state } of [...model.orders, ...model.allocations, ...model.withdrawals]) {
       assert.equal(last.get(id), state, `the last event of ${id}`);
     }
   });
@@ -287,14 +283,15 @@ export const sequences = fc.commands(
     fc.integer({ min: 1, max: 3_000_000 }).map(fund),
     fc
       .oneof(fc.integer({ min: 1, max: 900_000 }), fc.constantFrom(...Object.keys(magicAmounts).map(Number)))
-      .chain((amount) => replica.map((at) => allocate(amount, at))),
+      .chain((amount) => fc.tuple(replica, fc.nat(1)).map(([on, at]) => allocate(amount, on, at))),
     fc.boolean().map(pause),
     fc.constant(passMidnight()),
     fc.constant(restart()),
     fc.integer({ min: 50_000, max: 300_000 }).map(limitOrders),
     fc
-      .tuple(fc.nat(2), fc.nat(2), fc.nat(1), fc.boolean())
-      .map(([repeated, swap, omit, breakStreams]) => disturb(repeated, swap, omit, breakStreams)),
+      .tuple(fc.boolean(), fc.nat(2), fc.nat(2), fc.nat(1), fc.boolean())
+      .map(([withdrawals, repeated, swap, omit, broken]) => disturb(withdrawals, repeated, swap, omit, broken)),
+    ...withdrawalCommands,
     replica.map(look),
   ],
   { maxCommands: 25, size: 'max' },

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { JsonObject } from '@bufbuild/protobuf';
+import {
+  AccountActivity,
+  AccountRestrictionCode,
+  AccountState,
+} from '../../../src/gen/marina/broker/v1/accounts_pb.ts';
+import { WithdrawalRejectReason, WithdrawalReportKind } from '../../../src/gen/marina/broker/v1/withdrawals_pb.ts';
+import { WithdrawalOutcome } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { eventually } from '../eventually.ts';
+import { callTimeout, type RestAnswer } from '../gateway.ts';
+import { fc } from '../properties.ts';
+import { dutyOn, type ModelWithdrawal, type PartnerModel } from './partner-model.ts';
+import { ask, assertAnswer, type Choice, type Command, idOf, type Whole } from './surroundings.ts';
+
+/** How a withdrawal ends if the account has the money. */
+interface End {
+  readonly state: string;
+  /** Its reason, if the broker rejects it whatever the account has. */
+  readonly rejectReason?: string;
+  /** The answer to its request has the outcome; else it is lost, and may have the outcome all the same if a report is faster. */
+  readonly isAnswered: boolean;
+  /** Whether the broker takes it at all. */
+  readonly isTaken?: boolean;
+}
+
+const paid: End = { state: 'completed', isAnswered: true };
+const held: End = { state: 'processing', isAnswered: true };
+
+/** The end of a withdrawal by the last digits of its amount. */
+const magicAmounts: Readonly<Record<number, End>> = {
+  998001: paid,
+  998002: paid,
+  998003: { state: 'rejected', rejectReason: 'insufficient_withdrawable_funds', isAnswered: true },
+  998005: { state: 'rejected', rejectReason: 'no_bank_account', isAnswered: true },
+  998010: held,
+  998012: { state: 'refused', isAnswered: false, isTaken: false },
+  998013: { state: 'completed', isAnswered: false },
+  998014: { state: 'rejected', rejectReason: 'rejected_by_broker', isAnswered: false },
+  998016: { state: 'completed', isAnswered: false },
+  998018: { state: 'completed', isAnswered: false },
+  998019: { state: 'refused', isAnswered: true, isTaken: false },
+};
+
+/** The outcomes that the simulated broker can be told, each with the end that it leads to. */
+const forcedOutcomes: readonly (readonly [WithdrawalOutcome, End])[] = [
+  [WithdrawalOutcome.PAY_AT_ONCE, paid],
+  [WithdrawalOutcome.PAY_LATER, paid],
+  [WithdrawalOutcome.HOLD, held],
+  [WithdrawalOutcome.REJECT, { state: 'rejected', rejectReason: 'bank_account_mismatch', isAnswered: true }],
+];
+
+type Body = ModelWithdrawal['body'];
+
+function send(whole: Whole, replica: number, idempotencyKey: string, body: object): Promise<RestAnswer> {
+  const [, account] = whole.partner.accounts;
+  return ask(whole, replica, 'POST', '/v1/withdrawals', { idempotencyKey, body: { account, ...body } });
+}
+
+/** The end of a withdrawal from an account that has the model's money. */
+function endOf(model: PartnerModel, body: Body, wanted: End): End {
+  const { rejectReason, isTaken = true } = wanted;
+  const isEnough = body.amount_kobo + dutyOn(body) <= model.withdrawableKobo();
+  if (!isTaken || rejectReason !== undefined || isEnough) return wanted;
+  return { ...wanted, state: 'rejected', rejectReason: 'insufficient_withdrawable_funds' };
+}
+
+/** Compares an answer with the end of the withdrawal, and waits until the model's partner sees that end. */
+async function keep(model: PartnerModel, whole: Whole, key: string, body: Body, end: End, answer: RestAnswer) {
+  const code = { rejected: 'withdrawal_rejected', refused: 'withdrawal_not_sent' }[end.state];
+  const isError = code !== undefined && (end.isAnswered || answer.status !== 201);
+  const status = { rejected: 422, refused: 503 }[end.state] ?? 201;
+  assertAnswer(answer, isError ? { status, code } : { status: 201 });
+  if (isError && end.state === 'rejected') assert.equal(answer.body.error.reject_reason, end.rejectReason);
+  const again = isError ? { status, code } : { status: 200 };
+  const withdrawal: ModelWithdrawal = { key, body, id: idOf(answer), again, state: end.state };
+  model.withdrawals.push(withdrawal);
+  await settled(whole, withdrawal, end.rejectReason);
+}
+
+/** Waits until the withdrawal is as the model has it. */
+function settled(whole: Whole, { id, state }: ModelWithdrawal, rejectReason?: string): Promise<void> {
+  return eventually(async () => {
+    const { body } = await ask(whole, 1, 'GET', `/v1/withdrawals/${id}`);
+    assert.deepEqual([body.state, body.reject_reason], [state, rejectReason ?? body.reject_reason], id);
+  }, 20_000);
+}
+
+/** Takes money out of the account, or is refused and nothing moves. */
+function withdraw(body: Body, replica: number): Command {
+  return {
+    toString: () => `withdraw ${body.amount_kobo} to the ${body.destination}`,
+    check: () => true,
+    run: async (model, whole) => {
+      const key = randomUUID();
+      const end = endOf(model, body, magicAmounts[body.amount_kobo % 1_000_000] ?? paid);
+      const answer = await send(whole, replica, key, body);
+      if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
+      await keep(model, whole, key, body, end, answer);
+    },
+  };
+}
+
+/** Takes money out while the simulated broker is told what to make of it. */
+function withdrawForced(body: Body, replica: number, [outcome, wanted]: (typeof forcedOutcomes)[number]): Command {
+  return {
+    toString: () => `withdraw ${body.amount_kobo} to the ${body.destination}, forced to ${WithdrawalOutcome[outcome]}`,
+    check: ({ isPaused }) => !isPaused,
+    run: async (model, whole) => {
+      const [, account] = whole.partner.accounts;
+      const rejectReason = WithdrawalRejectReason.BANK_ACCOUNT_MISMATCH;
+      await whole.gateway.controls.forceWithdrawal({ account, outcome, rejectReason }, callTimeout);
+      const key = randomUUID();
+      const end = endOf(model, body, wanted);
+      await keep(model, whole, key, body, end, await send(whole, replica, key, body));
+    },
+  };
+}
+
+/** Asks for money while the account is restricted: the broker rejects it, and nothing moves. */
+function withdrawRestricted(body: Body, replica: number): Command {
+  return {
+    toString: () => `withdraw ${body.amount_kobo} from a restricted account`,
+    check: ({ isPaused }) => !isPaused,
+    run: async (model, whole) => {
+      const account = whole.partner.accounts[1] ?? '';
+      const { controls } = whole.gateway;
+      const restriction = { code: AccountRestrictionCode.REGULATOR, forbids: [AccountActivity.WITHDRAW] };
+      const restricted = { account, state: AccountState.RESTRICTED, restrictions: [restriction] };
+      await controls.setAccountState(restricted, callTimeout);
+      const key = randomUUID();
+      const end = { state: 'rejected', rejectReason: 'account_restricted', isAnswered: true };
+      await keep(model, whole, key, body, end, await send(whole, replica, key, body));
+      await controls.setAccountState({ account, state: AccountState.ACTIVE }, callTimeout);
+    },
+  };
+}
+
+/** Asks for the same money again while nobody knows whether the broker has the first withdrawal: refused, or a fresh one. */
+function withdrawSimilar(destination: string, replica: number): Command {
+  const body = { amount_kobo: 998_012, destination };
+  const end: End = { state: 'refused', isAnswered: false, isTaken: false };
+  return {
+    toString: () => `withdraw twice to the ${destination}, and the first one is unclear`,
+    check: ({ isPaused }) => !isPaused,
+    run: async (model, whole) => {
+      const [key, other] = [randomUUID(), randomUUID()];
+      const first = await send(whole, replica, key, body);
+      const second = await send(whole, replica + 1, other, body);
+      const isHeldBack = second.body?.error?.code === 'similar_withdrawal_unresolved';
+      if (isHeldBack) assertAnswer(second, { status: 409, code: 'similar_withdrawal_unresolved' });
+      await keep(model, whole, key, body, end, first);
+      if (!isHeldBack) await keep(model, whole, other, body, end, second);
+    },
+  };
+}
+
+/** Sends the request of a withdrawal again: answered as the first time, or with the withdrawal as it is. */
+function repeat([at = 0, replica = 0, change = 0]: Choice): Command {
+  return {
+    toString: () => `repeat withdrawal ${at}${change % 4 === 0 ? ' with another amount' : ''}`,
+    check: ({ withdrawals }) => withdrawals.length > 0,
+    run: async ({ withdrawals }, whole) => {
+      const { key, body, id, state, again } = withdrawals[at % withdrawals.length] as ModelWithdrawal;
+      const isOther = change % 4 === 0;
+      const asked = isOther ? { ...body, amount_kobo: body.amount_kobo + 1 } : body;
+      const answer = await send(whole, replica, key, asked);
+      if (isOther) return assertAnswer(answer, { status: 409, code: 'duplicate_withdrawal' });
+      assertAnswer(answer, again);
+      assert.equal(idOf(answer), id);
+      if (again.status === 200) assert.equal(answer.body.state, state);
+    },
+  };
+}
+
+/** The withdrawals of the model in a state, or to a destination. */
+const processing = ({ withdrawals }: Pick<PartnerModel, 'withdrawals'>) =>
+  withdrawals.filter(({ state }) => state === 'processing');
+const paidToBank = ({ withdrawals }: Pick<PartnerModel, 'withdrawals'>) =>
+  withdrawals.filter(({ state, body }) => state === 'completed' && body.destination === 'bank_account');
+
+/** Lets the broker's operators pay or reject a withdrawal that waits for them. */
+function decide([at = 0, choice = 0]: Choice): Command {
+  const isPaid = choice % 2 === 0;
+  return {
+    toString: () => `${isPaid ? 'pay' : 'reject'} withdrawal ${at}`,
+    check: (model) => processing(model).length > 0,
+    run: async (model, whole) => {
+      const waiting = processing(model);
+      const withdrawal = waiting[at % waiting.length] as ModelWithdrawal;
+      await decideAtBroker(whole, withdrawal, isPaid);
+      withdrawal.state = isPaid ? 'completed' : 'rejected';
+      await settled(whole, withdrawal);
+    },
+  };
+}
+
+async function decideAtBroker(whole: Whole, { id }: ModelWithdrawal, isPaid: boolean): Promise<void> {
+  const kind = isPaid ? WithdrawalReportKind.PAID : WithdrawalReportKind.REJECTED;
+  await whole.gateway.controls.decideWithdrawal({ clientWithdrawalId: id, kind }, callTimeout);
+}
+
+/** Two operators settle a withdrawal that waits; the broker says the same later, which changes nothing. */
+function settle([at = 0, choice = 0]: Choice): Command {
+  const isPaid = choice % 2 === 0;
+  return {
+    toString: () => `settle withdrawal ${at} as ${isPaid ? 'paid' : 'rejected'}`,
+    check: (model) => processing(model).length > 0,
+    run: async (model, whole) => {
+      const waiting = processing(model);
+      const withdrawal = waiting[at % waiting.length] as ModelWithdrawal;
+      const { body: before } = await ask(whole, 0, 'GET', `/v1/withdrawals/${withdrawal.id}`);
+      const outcome: JsonObject = isPaid
+        ? { state: 'SETTLED_WITHDRAWAL_STATE_COMPLETED' }
+        : { state: 'SETTLED_WITHDRAWAL_STATE_REJECTED', reject_reason: 'WITHDRAWAL_REJECT_REASON_REJECTED_BY_BROKER' };
+      const decided = { ...outcome, decided_at: before.created_at };
+      const { changed } = await whole.operators.settle(withdrawal.id, { withdrawal: decided });
+      assert.equal(changed, true);
+      withdrawal.state = isPaid ? 'completed' : 'rejected';
+      await settled(whole, withdrawal);
+      await decideAtBroker(whole, withdrawal, isPaid);
+    },
+  };
+}
+
+/** Lets the bank send the money of a withdrawal back. */
+function sendBack([at = 0]: Choice): Command {
+  return {
+    toString: () => `return withdrawal ${at}`,
+    check: (model) => paidToBank(model).length > 0,
+    run: async (model, whole) => {
+      const all = paidToBank(model);
+      const withdrawal = all[at % all.length] as ModelWithdrawal;
+      const { id: clientWithdrawalId } = withdrawal;
+      const returned = { clientWithdrawalId, kind: WithdrawalReportKind.RETURNED };
+      await whole.gateway.controls.decideWithdrawal(returned, callTimeout);
+      withdrawal.state = 'returned';
+      await settled(whole, withdrawal);
+    },
+  };
+}
+
+/** Compares the partner's withdrawals, those that operators find, the ledger's entries and the account's money with the model. */
+export async function assertWithdrawals(model: PartnerModel, whole: Whole): Promise<void> {
+  const { withdrawals } = model;
+  const newestFirst = withdrawals.map(({ id, state }) => [id, state]).reverse();
+  const { body: list } = await ask(whole, 0, 'GET', '/v1/withdrawals?limit=100');
+  assert.deepEqual(shown(list.data), newestFirst, 'the withdrawals, newest first');
+  const found = await whole.operators.as('ada', 'Diagnostics.FindWithdrawals', { partner_id: whole.partner.id });
+  const seen = found.withdrawals.map(({ withdrawal }: { withdrawal: { id: string } }) => withdrawal.id);
+  assert.deepEqual(
+    seen,
+    newestFirst.slice(0, seen.length).map(([id]) => id),
+    'the withdrawals that operators find',
+  );
+  const { body: transfers } = await ask(whole, 1, 'GET', '/v1/wallet/transfers?limit=100');
+  const credited = transfers.data.filter(({ type }: { type: string }) => type === 'withdrawal');
+  const toWallet = withdrawals.filter(({ state, body }) => state === 'completed' && body.destination === 'wallet');
+  assert.deepEqual(
+    credited.map(({ withdrawal }: { withdrawal: string }) => withdrawal).sort(),
+    toWallet.map(({ id }) => id).sort(),
+    'each withdrawal that was paid to the wallet has one entry',
+  );
+  const [, account] = whole.partner.accounts;
+  const { body: balance } = await ask(whole, 0, 'GET', `/v1/accounts/${account}/balance`);
+  assert.equal(balance.withdrawable_kobo, model.withdrawableKobo(), "the account's money");
+}
+
+const shown = (data: readonly { id: string; state: string }[]) => data.map(({ id, state }) => [id, state]);
+
+const pick = fc.array(fc.nat(1_000), { minLength: 3, maxLength: 3 });
+const replica = fc.nat(1);
+const destination = fc.constantFrom('wallet', 'bank_account');
+const usual = fc.record({ amount_kobo: fc.integer({ min: 1, max: 900_000 }), destination });
+/** To a bank account a million more is due a duty. */
+const magic = fc.record({
+  amount_kobo: fc
+    .tuple(fc.constantFrom(...Object.keys(magicAmounts).map(Number)), fc.nat(1))
+    .map(([amount, millions]) => amount + millions * 1_000_000),
+  destination,
+});
+
+/** The commands of withdrawals. */
+export const withdrawalCommands = [
+  fc.tuple(usual, replica).map(([body, on]) => withdraw(body, on)),
+  fc.tuple(magic, replica).map(([body, on]) => withdraw(body, on)),
+  fc
+    .tuple(usual, replica, fc.constantFrom(...forcedOutcomes))
+    .map(([body, on, outcome]) => withdrawForced(body, on, outcome)),
+  fc.tuple(usual, replica).map(([body, on]) => withdrawRestricted(body, on)),
+  fc.tuple(destination, replica).map(([to, on]) => withdrawSimilar(to, on)),
+  pick.map(repeat),
+  pick.map(decide),
+  pick.map(settle),
+  pick.map(sendBack),
+];
