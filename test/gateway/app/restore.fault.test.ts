@@ -19,11 +19,14 @@ import { checkWorld } from '../../support/world.ts';
 /** A request with its key, and what it was answered with before the database was lost. */
 interface Sent {
   readonly partner: Partner;
-  readonly path: '/v1/orders' | '/v1/allocations' | '/v1/applications';
+  readonly path: '/v1/orders' | '/v1/allocations' | '/v1/applications' | '/v1/withdrawals';
   readonly key: string;
   readonly body: Record<string, unknown>;
   answer: Answer | undefined;
 }
+
+const submitCalls = [Call.SUBMIT_ORDER, Call.SUBMIT_ALLOCATION, Call.SUBMIT_APPLICATION, Call.SUBMIT_WITHDRAWAL];
+const destinations = ['wallet', 'bank_account'];
 
 describe('a database that is lost while orders flow, and restored from a backup made some time before', () => {
   let cluster: Cluster;
@@ -64,7 +67,13 @@ describe('a database that is lost while orders flow, and restored from a backup 
             ? { ...common, path: '/v1/allocations', body: { account, amount_kobo: 1_000 + at } }
             : at % 11 === 5
               ? { ...common, path: '/v1/applications', body: goodApplication }
-              : { ...common, path: '/v1/orders', body: { ...order, client_reference: `ref ${at}` } };
+              : at % 13 === 6
+                ? {
+                    ...common,
+                    path: '/v1/withdrawals',
+                    body: { account, destination: destinations[at % 3 === 0 ? 1 : 0], amount_kobo: 1_000 + at },
+                  }
+                : { ...common, path: '/v1/orders', body: { ...order, client_reference: `ref ${at}` } };
         sent.push(one);
         one.answer = await send(old, one);
         await delay(10);
@@ -125,7 +134,7 @@ describe('a database that is lost while orders flow, and restored from a backup 
 
       // Everything comes to rest, and agrees with the broker.
       await eventually(async () => {
-        for (const table of ['orders', 'allocations', 'applications']) {
+        for (const table of ['orders', 'allocations', 'applications', 'withdrawals']) {
           const unclear = await database.read(
             statement(`SELECT id, state FROM ${table} WHERE state IN ('sending', 'uncertain')`),
           );
@@ -160,9 +169,19 @@ describe('a database that is lost while orders flow, and restored from a backup 
         const booked = await database.read(
           statement(`SELECT SUM(amount_kobo) AS kobo FROM allocations WHERE partner_id = ? AND state = 'booked'`, id),
         );
-        assert.equal(BigInt(String(booked[0]?.kobo)), atBroker, 'what is booked here is on the account');
+        const [taken] = await database.read(
+          statement(
+            `SELECT COALESCE(SUM(amount_kobo), 0) AS kobo, COALESCE(SUM(IF(destination = 'wallet', amount_kobo, 0)), 0) AS in_wallet
+             FROM withdrawals WHERE partner_id = ? AND state = 'completed'`,
+            id,
+          ),
+        );
+        const posted = BigInt(String(booked[0]?.kobo));
+        const left = posted - BigInt(String(taken?.kobo));
+        assert.equal(left, atBroker, 'what is booked and not withdrawn here is on the account');
         const wallets = await database.read(statement('SELECT * FROM wallets WHERE partner_id = ?', id));
-        assert.equal(BigInt(String(wallets[0]?.posted_kobo)), atBroker);
+        assert.equal(BigInt(String(wallets[0]?.posted_kobo)), posted);
+        assert.equal(BigInt(String(wallets[0]?.withdrawn_kobo)), BigInt(String(taken?.in_wallet)));
         assert.equal(Number(wallets[0]?.reserved_kobo), 0);
         const walked = await walkLedger(database, id, 0n);
         assert.deepEqual(walked?.faults, []);
@@ -178,7 +197,7 @@ describe('a database that is lost while orders flow, and restored from a backup 
     for (let afterNumber = 0n; ; ) {
       const { messages, hasMore } = await cluster.controls.listMessages({ afterNumber }, callTimeout);
       for (const { call, clientOrderId } of messages) {
-        if (![Call.SUBMIT_ORDER, Call.SUBMIT_ALLOCATION, Call.SUBMIT_APPLICATION].includes(call)) continue;
+        if (!submitCalls.includes(call)) continue;
         times.set(clientOrderId, (times.get(clientOrderId) ?? 0) + 1);
       }
       afterNumber = messages.at(-1)?.number ?? afterNumber;
@@ -201,7 +220,9 @@ describe('a database that is lost while orders flow, and restored from a backup 
     );
     const last = new Map(events.map((event) => [event.data.id, event.data]));
     for (const [id, data] of last) {
-      const kind = { ord: 'orders', alc: 'allocations', app: 'applications' }[String(id).slice(0, 3) as 'ord'];
+      const kind = { ord: 'orders', alc: 'allocations', app: 'applications', wdr: 'withdrawals' }[
+        String(id).slice(0, 3) as 'ord'
+      ];
       const { body } = await gateway.request('GET', `/v1/${kind}/${id}`, { key: partner.key });
       assert.deepEqual(data, body);
     }
