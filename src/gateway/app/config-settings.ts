@@ -89,7 +89,7 @@ export const settings = {
   brokerAddress: setting('MARINA_BROKER_ADDRESS', "the broker's gRPC service", undefined, hostPort),
   backOfficeAddress: setting(
     'MARINA_BACK_OFFICE_ADDRESS',
-    'where the broker serves applications, allocations, accounts and reference data; by default at MARINA_BROKER_ADDRESS',
+    'where the broker serves applications, allocations, withdrawals, accounts and reference data; by default at MARINA_BROKER_ADDRESS',
     '',
     orNone(hostPort),
   ),

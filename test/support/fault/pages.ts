@@ -70,6 +70,7 @@ const exceptions: Exceptions = {
     { page: 'CONTRIBUTING.md', command: 'make check', why: 'other tests read meanwhile what it makes' },
     { page: 'CONTRIBUTING.md', command: 'make test ', why: itself },
     { page: 'CONTRIBUTING.md', command: 'test/run.ts', why: 'it starts servers again, as this run did' },
+    { page: 'docs/TESTING.md', command: 'test/run.ts', why: 'it starts servers again, as this run did' },
   ],
   interrupted: [
     { page: 'docs/operations/on-call.md', command: 'Diagnostics/WatchEvents', why: 'it goes on until Ctrl-C' },

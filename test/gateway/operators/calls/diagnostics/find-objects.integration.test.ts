@@ -84,13 +84,15 @@ describe('an operator who has only what the partner knows', () => {
   it('sees all that a key made on a day, and nothing that another key made', async () => {
     const { key, secret } = await operator.call('Keys.CreateKey', {
       partner_id: partner.id,
-      scopes: ['SCOPE_TRADE', 'SCOPE_FUND'],
+      scopes: ['SCOPE_TRADE', 'SCOPE_FUND', 'SCOPE_WITHDRAW'],
     });
     const leaked = { id: key.id as string, key: secret as string };
     const thief = { ...partner, key: leaked.key };
     const byLeaked = await gateway.place(thief, { symbol: 'SIM-REST', client_reference: 'thief' });
     const byOwn = await gateway.place(partner, { symbol: 'SIM-REST', client_reference: 'owner', quantity: 7 });
     const { body: allocation } = await gateway.allocate(thief, { amount_kobo: 1_000 });
+    const { body: withdrawal } = await gateway.withdraw(thief, { destination: 'bank_account' });
+    await gateway.withdraw(partner, { destination: 'bank_account' });
     const day = lagosDay(Date.parse(allocation.created_at));
     const madeBy = { partner_id: partner.id, day, key_id: leaked.id };
     const [order] = await findOrders(madeBy);
@@ -100,6 +102,11 @@ describe('an operator who has only what the partner knows', () => {
     assert.deepEqual(
       allocations.map((found: Found) => found.allocation.id),
       [allocation.id],
+    );
+    const { withdrawals } = await operator.call('Diagnostics.FindWithdrawals', madeBy);
+    assert.deepEqual(
+      withdrawals.map((found: Found) => found.withdrawal.id),
+      [withdrawal.id],
     );
     assert.deepEqual((await operator.call('Diagnostics.FindApplications', madeBy)).applications, []);
     const [own] = await findOrders({ partner_id: partner.id, client_reference: 'owner' });
