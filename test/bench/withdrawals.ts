@@ -1,5 +1,3 @@
-import { Feature } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { setFeatures } from '../../src/sandbox/provision.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import type { Turns } from './run.ts';
 import { bothCpu, loadProcess } from './support/cpu.ts';
@@ -58,7 +56,6 @@ async function inSetup(setup: Setup, turns: Turns): Promise<Row[]> {
 
 async function newPartner(cluster: Cluster): Promise<Partner> {
   const partner = await cluster.newPartner();
-  await setFeatures(cluster.database, partner.id, [Feature.WITHDRAWALS]);
   await cluster.fund(partner, 10n ** 15n);
   return partner;
 }

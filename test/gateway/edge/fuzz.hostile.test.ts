@@ -54,7 +54,7 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
     gateway = await cluster.startGateway();
     partner = await cluster.newPartner();
     await cluster.fund(partner, 10n ** 9n);
-    const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
+    const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS, Scope.WITHDRAW];
     key = (await createKey(cluster.database, { partnerId: partner.id, scopes })).key;
     grpc = new GrpcWire(gateway.grpcPort);
     world = await settle();
@@ -81,7 +81,8 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
       await made(gateway.place(partner, { symbol: 'SIM-PARTS' })),
     ];
     const allocations = [await made(gateway.allocate(partner, {}))];
-    return { accounts: [partner.account], orders, applications, allocations, picture: await noisePng() };
+    const withdrawals = [await made(gateway.withdraw(partner, { destination: 'bank_account' }))];
+    return { accounts: [partner.account], orders, applications, allocations, withdrawals, picture: await noisePng() };
   }
 
   async function send(operation: OperationRules, fuzz: FuzzCase): Promise<Stored> {
@@ -122,10 +123,10 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
 
   it('nothing is stored that no answer told of, and nothing was sent that is not stored', async () => {
     const database = cluster.database;
-    for (const kind of ['ord_', 'app_', 'alc_']) {
+    for (const kind of ['ord_', 'app_', 'alc_', 'wdr_']) {
       assert.ok([...stored].filter((id) => id.startsWith(kind)).length > 5, `too few requests for ${kind} were good`);
     }
-    for (const table of ['orders', 'applications', 'allocations']) {
+    for (const table of ['orders', 'applications', 'allocations', 'withdrawals']) {
       const rows = await database.read(statement(`SELECT id FROM ${table} WHERE partner_id = ?`, partner.id));
       const untold = rows.map(({ id }) => String(id)).filter((id) => !stored.has(id));
       assert.deepEqual(untold, [], `${table} were stored for requests that were refused`);

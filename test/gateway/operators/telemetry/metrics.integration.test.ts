@@ -220,7 +220,7 @@ describe('the metrics of a gateway', () => {
     await gateway.rest('GET', '/v1/canary-path', { key: partner.key });
     await gateway.rest('GET', `/v1/accounts/${partner.account}/balance`, { key: partner.key });
     const { text, labels } = await look();
-    assert.doesNotMatch(text, /canary|ord_|app_|alc_|key_|par_|msg_/);
+    assert.doesNotMatch(text, /canary|ord_|app_|alc_|wdr_|key_|par_|msg_/);
     assert.ok(!text.includes(partner.account), 'no account');
     for (const [label, values] of labels) assert.ok(values.size < 60, `${label} has ${values.size} values`);
   });

@@ -47,6 +47,7 @@ export interface World {
   readonly orders: readonly string[];
   readonly applications: readonly string[];
   readonly allocations: readonly string[];
+  readonly withdrawals: readonly string[];
   readonly picture: Buffer;
 }
 
@@ -170,6 +171,7 @@ function idsOf({ name }: OperationRules, world: World): string[] {
   const nobodys = 'aaaaaaaaaaaaaaaaaaaa';
   if (name.startsWith('Keys')) return [`key_${nobodys}`, `ord_${nobodys}`];
   if (name.includes('Allocation')) return [...world.allocations, `alc_${nobodys}`, `ord_${nobodys}`];
+  if (name.includes('Withdrawal')) return [...world.withdrawals, `wdr_${nobodys}`, `ord_${nobodys}`];
   if (name.includes('Application') || name.includes('Document')) {
     return [...world.applications, `app_${nobodys}`, `ord_${nobodys}`];
   }

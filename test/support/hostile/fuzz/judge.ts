@@ -119,5 +119,5 @@ function idOf(message: object): Stored {
 }
 
 function idIn(text: string | undefined): Stored {
-  return /(?:ord|app|alc)_[a-z2-7]{20}/.exec(text ?? '')?.[0];
+  return /(?:ord|app|alc|wdr)_[a-z2-7]{20}/.exec(text ?? '')?.[0];
 }
