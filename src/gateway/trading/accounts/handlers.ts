@@ -52,6 +52,7 @@ import {
   tradeDate,
   transactionDate,
 } from '../broker/records.ts';
+import { StatedCapabilities } from '../broker/stated-capabilities.ts';
 import { shownMessage } from '../shown-message.ts';
 import { checkInRange, type DayRange, dayRange } from './rules.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
@@ -89,6 +90,7 @@ const notOffered = {
 /** The operations on accounts. All but those on the accounts themselves read from the broker on each call. */
 export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof Accounts> {
   const { database, records, orders, reads, cursors, clock } = parts;
+  const capabilities = new StatedCapabilities(orders);
 
   /** An unknown account and another partner's get the same answer in the same time. */
   async function storedAccount({ caller }: Call, account = '') {
@@ -104,8 +106,8 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
 
   /** Throws `feature_not_enabled` if the broker does not have a read, which is then not asked for. */
   async function checkOffered(capability: keyof typeof notOffered, time: ReadTime): Promise<void> {
-    const capabilities = await orders.capabilities(time);
-    if (!capabilities[capability]) throw new ApiError('feature_not_enabled', { message: notOffered[capability] });
+    if (await capabilities.has((stated) => stated[capability], time)) return;
+    throw new ApiError('feature_not_enabled', { message: notOffered[capability] });
   }
 
   /** Reads a page of a list in a range of days. */

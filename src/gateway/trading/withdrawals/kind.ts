@@ -1,3 +1,4 @@
+import type { GetCapabilitiesResponse } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import {
   type WithdrawalDestination,
   WithdrawalDestinationSchema,
@@ -18,13 +19,14 @@ import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { Statement } from '../../store/statement.ts';
 import { accounts } from '../accounts/store.ts';
 import type { BrokerOrders, BrokerWithdrawals, LookedUp, Sent } from '../broker/broker.ts';
+import { StatedCapabilities } from '../broker/stated-capabilities.ts';
 import { type StoredFields, storedFields } from '../shown-message.ts';
 import type { CreatedKind, Precondition, Prepared } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/report-session.ts';
 import { noSimilar, type SimilarTo } from '../submission/similar.ts';
 import { objectHistory } from '../submission/table.ts';
 import { transfer, type WalletSeals, wallet } from '../wallet/store.ts';
-import { type DestinationName, isPaidToWallet, withdrawalStates } from './rules.ts';
+import { isPaidToWallet, withdrawalStates } from './rules.ts';
 import { applyReport } from './settlement/rules.ts';
 import {
   notedWithdrawal,
@@ -38,9 +40,6 @@ import {
 type WantedWithdrawal = Pick<ShownWithdrawal, keyof StoredFields<CreateWithdrawalRequest>>;
 
 const destinations = enumWords<typeof WithdrawalDestination>(WithdrawalDestinationSchema);
-
-/** How long the destinations that the broker stated are used, in milliseconds. */
-const usableMs = 5_000;
 
 /** How withdrawals use the mechanism that stores, sends once, records and reconciles. */
 export class WithdrawalKind
@@ -64,33 +63,29 @@ export class WithdrawalKind
   };
   readonly shared = (partnerId: string) => [wallet(partnerId, this.walletSeals)];
 
-  #destinations: readonly DestinationName[] = [];
-  #usableUntil = 0;
+  readonly #capabilities: StatedCapabilities;
 
   constructor(
     private readonly broker: BrokerWithdrawals,
-    private readonly orders: Pick<BrokerOrders, 'capabilities'>,
+    orders: Pick<BrokerOrders, 'capabilities'>,
     private readonly clock: Clock,
     private readonly ids: IdMaker,
     private readonly walletSeals: WalletSeals,
-  ) {}
+  ) {
+    this.#capabilities = new StatedCapabilities(orders);
+  }
 
   prepare(origin: Origin, request: CreateWithdrawalRequest): Prepared<StoredWithdrawal> {
     const wanted = storedFields(CreateWithdrawalRequestSchema, request) as WantedWithdrawal;
     const draft = { ...this.blank, ...wanted };
-    const isOffered = () => this.#destinations.includes(wanted.destination);
+    const offers = ({ withdrawalDestinations }: GetCapabilitiesResponse) =>
+      withdrawalDestinations.some((value) => destinations.find(value) === wanted.destination);
     return {
-      draft: performance.now() < this.#usableUntil && isOffered() ? draft : undefined,
+      draft: this.#capabilities.isKnown(offers) ? draft : undefined,
       reads: [],
       prepare: async () => {
-        const askedAt = performance.now();
-        const { withdrawalDestinations } = await this.orders.capabilities({ origin });
-        this.#destinations = withdrawalDestinations.flatMap((value) => destinations.find(value) ?? []);
-        this.#usableUntil = askedAt + usableMs;
-        if (!isOffered()) {
-          throw new ApiError('feature_not_enabled', { message: 'The broker pays no withdrawals to this destination.' });
-        }
-        return draft;
+        if (await this.#capabilities.has(offers, { origin })) return draft;
+        throw new ApiError('feature_not_enabled', { message: 'The broker pays no withdrawals to this destination.' });
       },
     };
   }
