@@ -31,6 +31,7 @@ import { Proposals1764240010000 } from './1764240010000-proposals.ts';
 import { UnclaimedReportAge1764240020000 } from './1764240020000-unclaimed-report-age.ts';
 import { Seals1764240030000 } from './1764240030000-seals.ts';
 import { Withdrawals1764330010000 } from './1764330010000-withdrawals.ts';
+import { Audit1764340010000 } from './1764340010000-audit.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -67,4 +68,5 @@ export const migrations = [
   UnclaimedReportAge1764240020000,
   Seals1764240030000,
   Withdrawals1764330010000,
+  Audit1764340010000,
 ];

@@ -97,5 +97,5 @@ export async function creditWallet(
     database.environment === 'sandbox',
   );
   const entry = { id: ids.object('wtr'), partnerId, amountKobo, bankReference, createdAt: Date.now() };
-  await recordCredit(database, seals, entry, operator);
+  await recordCredit(database, seals, entry, { operator, action: '' });
 }

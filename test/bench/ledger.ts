@@ -83,7 +83,7 @@ async function fill({ database }: Cluster, { id: partnerId }: Partner, entries: 
           const payment = { type: 'credit', amountKobo: 1_000n, allocation: null, account: null } as const;
           const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
           transfer(partner, paid, seals);
-          writes.push(auditPayment('bench', { ...paid, partnerId }));
+          writes.push(auditPayment({ operator: 'bench', action: '' }, { ...paid, partnerId }));
         }
         return { writes, result: undefined };
       },

@@ -38,6 +38,8 @@ export async function openOperators(options: OperatorsOptions): Promise<Operator
   const server = createAdminServer({
     services: [operationsService({ database, active, now, pause: (ms) => delay(ms) })],
     ...{ tokens, log, onCalled },
+    // The protos require it where it matters.
+    needsReason: false,
     shownAddress: addressShower('network'),
     credentials: identity && new IdentityCredentials(identity),
   });

@@ -5,7 +5,7 @@ import { IdentityCredentials } from '../../kit/server-identity.ts';
 import { checkEndpointUrl } from '../delivery/webhooks/attempt/addresses.ts';
 import { makeSecret } from '../delivery/webhooks/attempt/signature.ts';
 import { accountService } from '../operators/calls/accounts.ts';
-import { auditService } from '../operators/calls/audit.ts';
+import { auditService, readAuditor } from '../operators/calls/audit.ts';
 import { type AdminService, adminService } from '../operators/calls/call.ts';
 import { findCalls } from '../operators/calls/diagnostics/find.ts';
 import { reconcileCalls } from '../operators/calls/diagnostics/reconcile.ts';
@@ -39,6 +39,8 @@ export function createOperators(base: Base, parts: OperatorParts) {
     tokens: base.operatorTokens,
     log,
     shownAddress: addressShower(config.logClientAddress),
+    needsReason: config.environment === 'live',
+    auditRead: readAuditor(base),
     onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
     credentials: links.operators && new IdentityCredentials(links.operators),
   });

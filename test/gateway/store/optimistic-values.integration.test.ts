@@ -56,7 +56,7 @@ describe('what all work on one partner shares', () => {
         partner.add(counted, amountKobo);
         partner.takeVersions(1);
         if (isRefused) throw new Error('refused');
-        return { writes: [auditPayment('test', { ...paid, partnerId })], result: undefined };
+        return { writes: [auditPayment({ operator: 'test', action: '' }, { ...paid, partnerId })], result: undefined };
       },
     });
     return seen;
@@ -116,7 +116,7 @@ describe('what all work on one partner shares', () => {
         const payment = { type: 'credit', amountKobo: 7n, allocation: null, account: null } as const;
         const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
         transfer(partner, paid, walletSeals());
-        return { writes: [auditPayment('test', { ...paid, partnerId })], result: undefined };
+        return { writes: [auditPayment({ operator: 'test', action: '' }, { ...paid, partnerId })], result: undefined };
       },
     });
     assert.deepEqual(await credit(database, 5n), [

@@ -1,68 +1,24 @@
+import { type DescMethod, type Message, toJson } from '@bufbuild/protobuf';
 import { Audit } from '../../../gen/marina/admin/v1/audit_pb.ts';
 import { toMilliseconds } from '../../../kit/clock.ts';
-import type { Statement } from '../../store/statement.ts';
-import { defineTable, instant, longText, optional, type RowOf, text, whole } from '../../store/table.ts';
+import { audit, auditEntries } from '../../edge/auth/audit-store.ts';
+import type { RowOf } from '../../store/table.ts';
 import { type AdminCall, type AdminParts, adminService, listed } from './call.ts';
 import { invalidField } from './errors.ts';
 
-/** The audit entry of a call that changes something. */
-export interface AuditEntry {
-  /** The partner, if the call concerns one. */
-  readonly partnerId?: string;
-  /** The id of the changed object; by default the partner's. */
-  readonly subject?: string;
-  /** The request, with its reason. */
-  readonly detail: Record<string, unknown>;
-  /** The state before and after; absent if there was or is none. Never a secret. */
-  readonly before?: Record<string, unknown>;
-  readonly after?: Record<string, unknown>;
-}
+export { type AuditEntry, audit, auditEntries } from '../../edge/auth/audit-store.ts';
 
-/** Operators' changes. Entries are never changed. */
-export const auditEntries = defineTable({
-  name: 'audit_entries',
-  columns: {
-    id: whole(),
-    at: instant(),
-    operator: text(64),
-    action: text(64),
-    subject: optional(text(64)),
-    detail: longText(),
-    partnerId: optional(text(24)),
-    /** The state before and after, as JSON objects. */
-    was: optional(longText()),
-    became: optional(longText()),
-  },
-  primary: ['id'],
-  generated: 'id',
-  indexes: {
-    audit_entries_partner_id: ['partnerId', 'id'],
-    audit_entries_subject: ['subject', 'id'],
-    audit_entries_action: ['partnerId', 'action', 'at'],
-  },
-});
-
-/** The audit entry of a call. It belongs in the transaction of the change. */
-export function audit(
-  { operator, action }: Pick<AdminCall, 'operator' | 'action'>,
-  at: number,
-  entry: AuditEntry,
-): Statement {
-  const { partnerId, subject = partnerId, detail, before, after } = entry;
-  return auditEntries.insert({
-    id: 0n,
-    ...{ at, operator, action },
-    partnerId: partnerId ?? null,
-    subject: subject ?? null,
-    detail: toJson(detail),
-    was: before === undefined ? null : toJson(before),
-    became: after === undefined ? null : toJson(after),
-  });
-}
-
-/** Amounts beyond 2^53 become exact texts. */
-function toJson(value: Record<string, unknown>): string {
-  return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? member.toString() : member));
+/** Writes the audit entry of a read of money: whose it is, and what was asked for. One entry for each call. */
+export function readAuditor({ database, clock }: Pick<AdminParts, 'database' | 'clock'>) {
+  return async (call: AdminCall, { input }: DescMethod, request: Message): Promise<void> => {
+    const asked = toJson(input, request, { useProtoFieldName: true }) as Record<string, unknown>;
+    const { partner_id: partnerId, account } = asked;
+    const concerned = {
+      ...(typeof partnerId === 'string' ? { partnerId } : {}),
+      ...(typeof account === 'string' ? { subject: account } : {}),
+    };
+    await database.write(audit(call, clock.now(), { ...concerned, detail: { asked } }));
+  };
 }
 
 /** The operators' calls on the audit log. */
@@ -84,6 +40,7 @@ export function auditService({ database }: AdminParts) {
           // Newest first by the filter's own index: the server would weigh reading the whole log backwards.
           if (partnerId !== '') query.useIndex('audit_entries_partner_id');
           else if (subject !== '') query.useIndex('audit_entries_subject');
+          else if (operator !== '') query.useIndex('audit_entries_operator');
           if (from !== undefined) query.andWhere('entry.at >= :from', { from: new Date(from) });
           if (to !== undefined) query.andWhere('entry.at < :to', { to: new Date(to) });
           if (beforeId !== 0n) query.andWhere('entry.id < :beforeId', { beforeId: beforeId.toString() });

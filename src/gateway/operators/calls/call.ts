@@ -17,6 +17,10 @@ export interface AdminCall {
   readonly action: string;
   /** The roles of the operator's token. */
   readonly roles: readonly OperatorRole[];
+  /** As in the answer's `x-request-id`. */
+  readonly requestId: string;
+  /** As log lines show it; undefined: they show none. */
+  readonly clientAddress: string | undefined;
   /** Throws PERMISSION_DENIED unless the operator may make another call, by its service and method. `what` needs that. */
   requireRoleFor(action: string, what: string): void;
 }

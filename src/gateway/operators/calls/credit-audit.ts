@@ -1,3 +1,4 @@
+import type { AuditedBy } from '../../edge/auth/audit-store.ts';
 import type { Database } from '../../store/database.ts';
 import type { Statement } from '../../store/statement.ts';
 import type { LedgerEntry, LedgerFault } from '../../trading/wallet/rules.ts';
@@ -19,11 +20,11 @@ export interface Payment {
 
 /** The entry of the audit that belongs to a payment. It is written in its transaction. */
 export function auditPayment(
-  operator: string,
+  { reason, ...by }: AuditedBy & { readonly reason?: string },
   { id, partnerId, amountKobo, bankReference, createdAt }: Payment,
 ): Statement {
-  const detail = { entry: id, amountKobo, bankReference };
-  return audit({ operator, action: creditAction }, createdAt, { partnerId, detail });
+  const detail = { entry: id, amountKobo, bankReference, reason };
+  return audit({ ...by, action: creditAction }, createdAt, { partnerId, detail });
 }
 
 /**

@@ -54,7 +54,7 @@ export function environmentServices(
   });
 
   const advance = adminService(Clock, {
-    async advanceClock({ by }, call) {
+    async advanceClock({ by, reason }, call) {
       const { seconds, nanos } = by ?? { seconds: 0n, nanos: 0 };
       const byMs = Number(seconds) * 1_000 + Math.floor(nanos / 1e6);
       if (seconds < 0n || nanos < 0 || nanos > 999_999_999 || byMs > longestAdvanceMs) {
@@ -62,7 +62,11 @@ export function environmentServices(
       }
       const offsetMs = await change(({ clockOffsetMs: before }) => {
         const after = before + BigInt(byMs);
-        const entry = { detail: { byMs }, before: { offsetMs: Number(before) }, after: { offsetMs: Number(after) } };
+        const entry = {
+          detail: { byMs, reason },
+          before: { offsetMs: Number(before) },
+          after: { offsetMs: Number(after) },
+        };
         const writes = [environments.set({ id: 1 }, { clockOffsetMs: after }), audit(call, clock.now(), entry)];
         return { writes, result: after };
       });

@@ -1,4 +1,4 @@
-import { type DescMethod, getOption } from '@bufbuild/protobuf';
+import { type DescField, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import {
   OperatorRoleSchema,
@@ -7,7 +7,7 @@ import {
 } from '../../../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import { hasRole, type IdentifiedOperator, type OperatorRole } from '../../../kit/operator-tokens.ts';
-import { AdminError } from './errors.ts';
+import { AdminError, invalidField } from './errors.ts';
 
 const roleWords = enumWords<typeof RoleNumber>(OperatorRoleSchema);
 
@@ -16,13 +16,17 @@ export interface CallRules {
   /** A token needs one of these roles. `admin` is always among them. */
   readonly roles: readonly OperatorRole[];
   readonly readsOnly: boolean;
+  readonly showsMoney: boolean;
+  /** The field that says why; undefined: the call only reads. */
+  readonly reason: DescField | undefined;
 }
 
 /** The rules of a call. One that states no role is for `admin` alone. */
 export function callRules(method: DescMethod): CallRules {
-  const { roles, readsOnly } = getOption(method, operatorCall);
+  const { roles, readsOnly, showsMoney, reasonField } = getOption(method, operatorCall);
+  const reason = method.input.fields.find(({ name }) => name === (reasonField || 'reason'));
   const named = roles.map((role) => roleWords.word(role)).filter((role) => role !== 'admin');
-  return { roles: [...named, 'admin'], readsOnly };
+  return { roles: [...named, 'admin'], readsOnly, showsMoney, reason: readsOnly ? undefined : reason };
 }
 
 /** Throws PERMISSION_DENIED, with the roles needed, unless the operator's token has one of them. */
@@ -34,4 +38,11 @@ export function requireRole(
   if (needed.some((role) => hasRole(roles, role))) return;
   const which = needed.length === 1 ? `the role ${needed[0]}` : `one of the roles ${needed.join(', ')}`;
   throw new AdminError(status.PERMISSION_DENIED, `${what} needs ${which}; this token has ${roles.join(', ')}`);
+}
+
+/** Throws INVALID_ARGUMENT if a call that changes something does not say why. */
+export function requireReason({ reason }: CallRules, request: Message): void {
+  if (reason === undefined) return;
+  const given = (request as unknown as Readonly<Record<string, unknown>>)[reason.localName];
+  if (String(given ?? '').trim() === '') throw invalidField(reason.name, 'must say why.');
 }

@@ -28,7 +28,7 @@ import { deliver, OpenStreams } from '../../edge/streams.ts';
 import { answerMessage } from './answer.ts';
 import type { AdminCall, AdminService } from './call.ts';
 import { AdminError } from './errors.ts';
-import { callRules, requireRole } from './roles.ts';
+import { callRules, requireReason, requireRole } from './roles.ts';
 
 interface AdminServerOptions {
   readonly services: readonly AdminService[];
@@ -38,6 +38,10 @@ interface AdminServerOptions {
   readonly onCalled: (call: string, code: string) => void;
   /** Without them the port uses plain text. */
   readonly credentials: ServerCredentials | undefined;
+  /** Whether each call that changes something must say why. */
+  readonly needsReason: boolean;
+  /** Writes the audit entry of a read of money, before it is answered. Absent: no call of these services shows money. */
+  readonly auditRead?: (call: AdminCall, method: DescMethod, request: Message) => Promise<void>;
   /** How a client's address is logged; undefined: not at all. */
   readonly shownAddress: (address: string) => string | undefined;
 }
@@ -97,12 +101,15 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   }
 
   function unaryServer(method: DescMethod, handle: Handle<Promise<object>>) {
-    const read = requestReader(method);
+    const read = requestReader(method, options.needsReason);
+    const { showsMoney } = callRules(method);
     return async (arrival: Arrival, call: UnaryCall, respond: Respond) => {
       const visit = begin(method, arrival);
       try {
         const caller = visit.identify();
-        const answer = await handle(read(call.request), caller);
+        const request = read(call.request);
+        if (showsMoney) await options.auditRead?.(caller, method, request);
+        const answer = await handle(request, caller);
         call.sendMetadata(visit.metadata());
         respond(null, encode(method, answer));
         visit.answered();
@@ -115,7 +122,8 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   }
 
   function streamServer(method: DescMethod, handle: Handle<AsyncIterable<object>>) {
-    const read = requestReader(method);
+    const read = requestReader(method, options.needsReason);
+    const { showsMoney } = callRules(method);
     return (arrival: Arrival, call: StreamCall) => {
       const visit = begin(method, arrival);
       const send = async (ending: AbortController, write: (bytes: Buffer) => Promise<void>) => {
@@ -123,6 +131,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
         const ended = takeStream(caller.operator);
         try {
           const request = read(call.request);
+          if (showsMoney) await options.auditRead?.(caller, method, request);
           call.sendMetadata(visit.metadata());
           await deliver(handle(request, caller, ending.signal), ending, (answer) => {
             visit.identify(); // Its token may have expired, or lost its role or its line, since the stream began.
@@ -173,6 +182,8 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
           operator: found.name,
           action,
           roles: found.roles,
+          requestId,
+          clientAddress,
           requireRoleFor: (other, what) => requireRole(what, rules.get(other) ?? ofAdmins, found),
         };
       },
@@ -214,11 +225,13 @@ function actionOf(method: DescMethod): string {
 }
 
 /** Reads and checks a call's message. Throws an error that names the field at fault. */
-function requestReader(method: DescMethod): (bytes: Buffer) => Message {
+function requestReader(method: DescMethod, needsReason: boolean): (bytes: Buffer) => Message {
+  const rules = callRules(method);
   const check = compileFieldRules(method.input, method.input.fields, visibleText);
   return (bytes) => {
     const message = decodeProtobuf(method.input, bytes);
     check(message);
+    if (needsReason) requireReason(rules, message);
     return message;
   };
 }

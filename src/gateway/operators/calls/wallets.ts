@@ -1,5 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { Wallets } from '../../../gen/marina/admin/v1/wallets_pb.ts';
+import type { AuditedBy } from '../../edge/auth/audit-store.ts';
 import type { Database } from '../../store/database.ts';
 import { isDuplicate } from '../../store/errors.ts';
 import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
@@ -27,11 +28,11 @@ export function walletService({ database, clock, ids }: AdminParts, walletSeals:
   let verifying = false;
 
   return adminService(Wallets, {
-    async creditWallet({ partnerId, amountKobo, bankReference }, call) {
+    async creditWallet({ partnerId, amountKobo, bankReference, reason }, call) {
       const id = ids.object('wtr');
       const createdAt = clock.now();
       const credit = { id, partnerId, amountKobo, bankReference, createdAt };
-      const { entry, recorded } = await recordCredit(database, walletSeals, credit, call.operator);
+      const { entry, recorded } = await recordCredit(database, walletSeals, credit, { ...call, reason });
       return { recorded, credit: toMessage(entry) };
     },
 
@@ -73,7 +74,7 @@ export async function recordCredit(
   database: Database,
   seals: WalletSeals,
   credit: Payment,
-  operator: string,
+  by: AuditedBy & { readonly reason?: string },
 ): Promise<RecordedCredit> {
   const { partnerId, amountKobo, bankReference } = credit;
   await requirePartner(database, partnerId);
@@ -90,7 +91,7 @@ export async function recordCredit(
         }
         const { partnerId: _, ...paid } = credit;
         const entry = transfer(partner, { ...paid, type: 'credit', allocation: null, account: null }, seals);
-        return { writes: [auditPayment(operator, credit)], result: { entry, recorded: true } };
+        return { writes: [auditPayment(by, credit)], result: { entry, recorded: true } };
       },
     });
   } catch (error) {

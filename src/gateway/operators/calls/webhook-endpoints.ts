@@ -76,7 +76,7 @@ export function webhookEndpointCalls(
   }
 
   return {
-    async registerEndpoint({ partnerId, url: text }, call) {
+    async registerEndpoint({ partnerId, url: text, reason }, call) {
       const url = parts.checkUrl(text);
       await requirePartner(database, partnerId);
       const secret = parts.makeSecret();
@@ -90,7 +90,7 @@ export function webhookEndpointCalls(
           }
           const sealed = seal.seal(partnerId, secret);
           const made = newEndpoint({ partnerId, url, secret: sealed, afterVersion, registeredAt });
-          const entry = { partnerId, detail: {}, after: { url, afterVersion } };
+          const entry = { partnerId, detail: { reason }, after: { url, afterVersion } };
           return { writes: [endpoints.insert(made), audit(call, registeredAt, entry)], result: made };
         },
       });
@@ -103,7 +103,11 @@ export function webhookEndpointCalls(
         request,
         call,
         (before) => moved(before, url),
-        (before, after) => ({ detail: {}, before: { url: before.url }, after: { url: after.url } }),
+        (before, after) => ({
+          detail: { reason: request.reason },
+          before: { url: before.url },
+          after: { url: after.url },
+        }),
       );
       return { endpoint: endpoint && toMessage(endpoint, clock.now()) };
     },
@@ -122,7 +126,9 @@ export function webhookEndpointCalls(
           const sealed = seal.seal(request.partnerId, secret);
           return { ...before, secret: sealed, oldSecret: before.secret, oldSecretUntil: now + rotationMs };
         },
-        (_, { oldSecretUntil }) => ({ detail: { oldUntil: new Date(oldSecretUntil ?? 0).toISOString() } }),
+        (_, { oldSecretUntil }) => ({
+          detail: { oldUntil: new Date(oldSecretUntil ?? 0).toISOString(), reason: request.reason },
+        }),
       );
       return { secret, oldSecretUntil: endpoint?.oldSecretUntil };
     },
@@ -142,10 +148,10 @@ export function webhookEndpointCalls(
       return { endpoint: toMessage(await readEndpoint(database, partnerId), clock.now()) };
     },
 
-    async sendTest({ partnerId }, call) {
+    async sendTest({ partnerId, reason }, call) {
       const endpoint = await readEndpoint(database, partnerId);
       const sent = await parts.sendTest(endpoint, (id, now) =>
-        database.write(audit(call, now, { partnerId, detail: { id } })),
+        database.write(audit(call, now, { partnerId, detail: { id, reason } })),
       );
       if (sent === undefined)
         throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many tests are under way: call again');

@@ -12,6 +12,7 @@ import { isWithin } from '../../../kit/addresses.ts';
 import { type Clock, toSecond } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
+import { audit } from '../../edge/auth/audit-store.ts';
 import type { KeyUses } from '../../edge/auth/authenticate.ts';
 import { areTooWide, badAddress, normalAddresses, tooWide } from '../../edge/auth/key-addresses.ts';
 import { activeChildren, maxActiveKeys, maxGenerations } from '../../edge/auth/key-rules.ts';
@@ -84,6 +85,10 @@ export function keyHandlers(parts: KeyHandlerParts): HandlersOf<typeof Keys> {
             writes: [
               insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }, keySeals),
               keyChanges.insert({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
+              audit(auditedBy(call, 'partner.CreateKey'), createdAt, {
+                ...{ partnerId, subject: id, detail: {} },
+                after: { scopes: scopes.map((scope) => scopeWords.word(scope)), addresses },
+              }),
             ],
             result: undefined,
           };
@@ -123,6 +128,10 @@ export function keyHandlers(parts: KeyHandlerParts): HandlersOf<typeof Keys> {
               return [
                 revokeKey(partnerId, id, revokedAt),
                 keyChanges.insert({ ...changeBy(call, revokedAt), keyId: id, action: 'revoked' }),
+                audit(auditedBy(call, 'partner.RevokeKey'), revokedAt, {
+                  ...{ partnerId, subject: id, detail: id === keyId ? {} : { child_of: keyId } },
+                  ...{ before: { revoked: false }, after: { revoked: true } },
+                }),
               ];
             });
             return { writes, result: { ...found, revokedAt: found.revokedAt ?? revokedAt } };
@@ -185,6 +194,11 @@ function checkCount(active: number): void {
       `The limit of ${maxActiveKeys} active keys is used up: there are ${active}, and 0 more can be made. ` +
       'It does not reset by itself; revoke a key first.',
   });
+}
+
+/** The audit has the key in place of an operator. */
+function auditedBy({ caller, requestId }: Call, action: string) {
+  return { operator: '', action, requestId, keyId: caller.keyId };
 }
 
 function changeBy({ caller, requestId }: Call, at: number) {

@@ -128,7 +128,7 @@ describe('a live gateway', () => {
       for (const everywhere of ['0.0.0.0/0', '::/0']) {
         await assert.rejects(
           admin.keys.createKey(
-            { partnerId, scopes: [Scope.READ], addresses: ['127.0.0.1', everywhere] },
+            { partnerId, scopes: [Scope.READ], addresses: ['127.0.0.1', everywhere], reason: 'x' },
             admin.options,
           ),
           /`addresses\[1\]` must not be all addresses/,

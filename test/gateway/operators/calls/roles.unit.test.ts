@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { getOption } from '@bufbuild/protobuf';
+import { getOption, ScalarType } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { callRules, requireRole } from '../../../../src/gateway/operators/calls/roles.ts';
 import { operator_call as operatorCall } from '../../../../src/gen/marina/options/v1/options_pb.ts';
@@ -31,6 +31,15 @@ describe("the roles of operators' calls", () => {
     for (const method of (await operatorServices()).flatMap((service) => service.methods)) {
       const { roles, readsOnly } = callRules(method);
       assert.ok(readsOnly || !roles.includes('read'), method.name);
+    }
+  });
+
+  it('go with a field that says why, in each call that does not only read', async () => {
+    for (const method of (await operatorServices()).flatMap((service) => service.methods)) {
+      const { readsOnly, reason } = callRules(method);
+      if (readsOnly) continue;
+      assert.ok(reason !== undefined, `${method.parent.name}.${method.name} has no field \`reason\``);
+      assert.equal(reason.scalar, ScalarType.STRING, method.name);
     }
   });
 

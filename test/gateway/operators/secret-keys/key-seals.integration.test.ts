@@ -13,6 +13,9 @@ import { runCommand, SecretFile } from '../../../support/secret-files.ts';
 
 const addresses = ['127.0.0.1/32'];
 
+/** A live gateway wants one. */
+const reason = 'a test';
+
 /** Writes as somebody who has the gateway's own database account, and not its secret key. */
 class Attacker {
   constructor(private readonly gateway: TestGateway) {}
@@ -83,7 +86,10 @@ describe('the seals of API keys in live', () => {
     });
     assert.equal(status, 201);
     assert.equal(await use(body.secret), 200);
-    const made = await admin.keys.createKey({ partnerId: partner.id, scopes: [Scope.READ], addresses }, admin.options);
+    const made = await admin.keys.createKey(
+      { partnerId: partner.id, scopes: [Scope.READ], addresses, reason },
+      admin.options,
+    );
     assert.equal(await use(made.secret), 200);
   });
 
@@ -185,7 +191,7 @@ describe('the seals of API keys in live', () => {
 
   it('are made by keys seal for no key by itself while rows without a seal are refused', async () => {
     const { key: made, secret } = await admin.keys.createKey(
-      { partnerId: partner.id, scopes: [Scope.READ], addresses },
+      { partnerId: partner.id, scopes: [Scope.READ], addresses, reason },
       admin.options,
     );
     const id = made?.id ?? '';
@@ -216,7 +222,7 @@ describe('the seals of API keys in live', () => {
     const changes = ["scopes = 'read,fund'", "addresses = '[]'", "addresses = 'no JSON'"];
     const ids = await Promise.all(
       changes.map(async (change) => {
-        const request = { partnerId: partner.id, scopes: [Scope.READ], addresses };
+        const request = { partnerId: partner.id, scopes: [Scope.READ], addresses, reason };
         const { key: made } = await admin.keys.createKey(request, admin.options);
         const id = made?.id ?? '';
         await attacker.write(`UPDATE api_keys SET ${change}, seal = NULL WHERE id = ?`, id);
@@ -235,7 +241,7 @@ describe('the seals of API keys in live', () => {
   });
 
   it('are made for no key with two entries of its creation in the audit', async () => {
-    const request = { partnerId: partner.id, scopes: [Scope.READ], addresses };
+    const request = { partnerId: partner.id, scopes: [Scope.READ], addresses, reason };
     const { key: made } = await admin.keys.createKey(request, admin.options);
     const id = made?.id ?? '';
     await attacker.write(

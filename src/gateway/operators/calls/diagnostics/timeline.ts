@@ -7,6 +7,7 @@ import {
 import type { Clock } from '../../../../kit/clock.ts';
 import { findAttempts } from '../../../delivery/webhooks/record/delivery-store.ts';
 import { type Attempt, attempts as attemptTable } from '../../../delivery/webhooks/table.ts';
+import { auditEntries } from '../../../edge/auth/audit-store.ts';
 import { keyChanges } from '../../../edge/auth/key-store.ts';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, type Statement, sql, statement, toBigInt } from '../../../store/statement.ts';
@@ -15,7 +16,6 @@ import type { Kinds } from '../../../trading/submission/kind.ts';
 import { type History, lookUps } from '../../../trading/submission/table.ts';
 import { toEntry } from '../../../trading/wallet/store.ts';
 import type { AnswerOf } from '../answer.ts';
-import { auditEntries } from '../audit.ts';
 import { AdminError } from '../errors.ts';
 import { readOpenProposals } from '../proposals/service.ts';
 import { findTransfers } from './objects.ts';
@@ -39,7 +39,11 @@ const nearMs = 5_000;
 /** The newest of the operators' audit entries. */
 const operators: Source = {
   find: (_, subject) =>
-    auditEntries.find({ subject }, auditEntries.all, statement(`ORDER BY id DESC LIMIT ${maxOperatorEntries}`)),
+    auditEntries.find(
+      { subject },
+      auditEntries.all,
+      statement(`AND operator <> '' ORDER BY id DESC LIMIT ${maxOperatorEntries}`),
+    ),
   toEntry: (row) => {
     const { at, operator, action, detail, became } = auditEntries.all.read(row);
     return {
