@@ -65,6 +65,17 @@ describe('any filters of a list can be given together', () => {
     await listed('/v1/allocations', { ...filters, state: 'booked' }, ids);
   });
 
+  it('lists of withdrawals take them', async () => {
+    const ids: string[] = [];
+    for (const amount of [1_000, 2_000]) {
+      const made = await gateway.withdraw(partner, { amount_kobo: amount, client_reference: 'mine' });
+      assert.equal(made.status, 201, made.text);
+      ids.push(made.body.id);
+    }
+    const filters = { client_reference: 'mine', account: partner.account, updated_since: '2020-01-01T00:00:00Z' };
+    await listed('/v1/withdrawals', { ...filters, state: 'completed' }, ids);
+  });
+
   it("operators' lists of deliveries take them", async () => {
     const call = { ...callTimeout, ...admin.options };
     const url = 'https://partner.invalid/';

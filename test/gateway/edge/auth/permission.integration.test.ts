@@ -11,6 +11,10 @@ import { CreateAllocationRequestSchema } from '../../../../src/gen/marina/gatewa
 import { CreateApplicationRequestSchema } from '../../../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { DocumentType, SendDocumentRequestSchema } from '../../../../src/gen/marina/gateway/v1/documents_pb.ts';
 import { CreateOrderRequestSchema, OrderSide, OrderType } from '../../../../src/gen/marina/gateway/v1/orders_pb.ts';
+import {
+  CreateWithdrawalRequestSchema,
+  WithdrawalDestination,
+} from '../../../../src/gen/marina/gateway/v1/withdrawals_pb.ts';
 import { Call } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../../../src/kit/grpc-client.ts';
 import { adminClient } from '../../../support/admin.ts';
@@ -25,12 +29,13 @@ import { scrape } from '../../../support/metrics.ts';
 const protocols = ['REST', 'gRPC', 'Connect'] as const;
 type Protocol = (typeof protocols)[number];
 
-const operations = ['order', 'allocation', 'application', 'document'] as const;
+const operations = ['order', 'allocation', 'withdrawal', 'application', 'document'] as const;
 type Operation = (typeof operations)[number];
 
 const rpcs: Record<Operation, string> = {
   order: 'Orders/CreateOrder',
   allocation: 'Allocations/CreateAllocation',
+  withdrawal: 'Withdrawals/CreateWithdrawal',
   application: 'Applications/CreateApplication',
   document: 'Applications/SendDocument',
 };
@@ -64,6 +69,11 @@ describe('a caller whose body comes late', () => {
       const message = create(CreateAllocationRequestSchema, { account, amountKobo: 1_000n });
       return Buffer.from(toBinary(CreateAllocationRequestSchema, message));
     }
+    if (operation === 'withdrawal') {
+      const destination = WithdrawalDestination.WALLET;
+      const message = create(CreateWithdrawalRequestSchema, { account, amountKobo: 1_000n, destination });
+      return Buffer.from(toBinary(CreateWithdrawalRequestSchema, message));
+    }
     if (operation === 'application') {
       const message = create(CreateApplicationRequestSchema, camelFields);
       return Buffer.from(toBinary(CreateApplicationRequestSchema, message));
@@ -87,6 +97,7 @@ describe('a caller whose body comes late', () => {
     const bodies = {
       order: { account, symbol: 'SIM-REST', side: 'buy', quantity: 100, type: 'limit', price_kobo: 1_000 },
       allocation: { account, amount_kobo: 1_000 },
+      withdrawal: { account, amount_kobo: 1_000, destination: 'wallet' },
       application: goodFields,
     };
     const body = Buffer.from(JSON.stringify(bodies[operation]));
@@ -132,14 +143,15 @@ describe('a caller whose body comes late', () => {
       statement(
         `SELECT (SELECT COUNT(*) FROM orders WHERE partner_id = ?) AS orders,
           (SELECT COUNT(*) FROM allocations WHERE partner_id = ?) AS allocations,
+          (SELECT COUNT(*) FROM withdrawals WHERE partner_id = ?) AS withdrawals,
           (SELECT COUNT(*) - 1 FROM applications WHERE partner_id = ?) AS applications,
           (SELECT COUNT(*) FROM documents WHERE partner_id = ?) AS documents`,
-        ...[id, id, id, id],
+        ...[id, id, id, id, id],
       ),
     );
     return Object.values(row ?? {}).map(Number);
   }
-  const nothing = [0, 0, 0, 0];
+  const nothing = [0, 0, 0, 0, 0];
 
   for (const protocol of protocols) {
     for (const operation of operations) {
@@ -160,7 +172,7 @@ describe('a caller whose body comes late', () => {
       assert.deepEqual(await stored(partner), nothing);
     });
 
-    for (const operation of ['application', 'document'] as const) {
+    for (const operation of ['withdrawal', 'application', 'document'] as const) {
       it(`${protocol}: without the feature by then is answered 403, and no ${operation} is stored`, async () => {
         const { partner, id } = await newPartner();
         const half = await begin(protocol, operation, partner, id);
@@ -176,7 +188,7 @@ describe('a caller whose body comes late', () => {
         const half = await begin(protocol, operation, partner, id);
         assert.ok([200, 201].includes(await half.finish()), operation);
       }
-      assert.deepEqual(await stored(partner), [1, 1, 1, 1]);
+      assert.deepEqual(await stored(partner), [1, 1, 1, 1, 1]);
     });
   }
 
@@ -189,7 +201,7 @@ describe('a caller whose body comes late', () => {
       assert.equal(await first.finish(), 429);
       assert.deepEqual(await stored(partner), nothing);
       assert.ok([200, 201].includes(await second.finish()), 'the one that is left fits the new limit');
-      assert.deepEqual(await stored(partner), [1, 0, 0, 0]);
+      assert.deepEqual(await stored(partner), [1, 0, 0, 0, 0]);
     });
   }
 

@@ -31,9 +31,10 @@ describe('partners of one sandbox', () => {
       () => steer(greedy, '/orders/next', { account, outcome: 'fill' }),
       () => steer(greedy, '/faults', { account, call: 'cancel_order', fault: 'hang' }),
       () => steer(greedy, '/allocations/next', { account, outcome: 'rejected' }),
+      () => steer(greedy, '/withdrawals/next', { account, outcome: 'hold' }),
       () => steer(greedy, `/applications/${application.id}/documents/next`, { outcome: 'refused' }),
     ];
-    const given = await repeated(200, (at) => directives[at % 4]?.() ?? assert.fail());
+    const given = await repeated(200, (at) => directives[at % 5]?.() ?? assert.fail());
     for (const { status, text } of given) assert.equal(status, 200, text);
     for (const directive of directives) {
       const { status, body, headers } = await directive();
@@ -67,6 +68,8 @@ describe('partners of one sandbox', () => {
       ['cancel_order', 'reset_after'],
       ['submit_allocation', 'reset_after'],
       ['look_up_allocation', 'reset_before'],
+      ['submit_withdrawal', 'reset_after'],
+      ['look_up_withdrawal', 'reset_before'],
     ]) {
       assert.equal((await steer(breaker, '/faults', { account: breaker.account, call, fault, times: 10 })).status, 200);
     }
@@ -74,14 +77,17 @@ describe('partners of one sandbox', () => {
       const symbol = at % 2 === 0 ? 'SIM-RESET' : 'SIM-RESETAFTER';
       const { body } = await gateway.place(breaker, { ...resting, symbol, quantity: 10 + at });
       await gateway.allocate(breaker, { amount_kobo: 999_008 + (at % 2) + 1_000_000 * at });
+      await gateway.withdraw(breaker, { amount_kobo: 998_015 + (at % 2) + 1_000_000 * at });
       await apply(gateway, breaker, { last_name: symbol });
       await gateway.rest('DELETE', `/v1/orders/${body.id}`, { key: breaker.key });
     });
     const orders = await repeated(40, (at) => gateway.place(other, { ...resting, quantity: 10 + at }));
     const allocations = await repeated(20, (at) => gateway.allocate(other, { amount_kobo: 1_000 + at }));
+    const withdrawals = await repeated(20, (at) => gateway.withdraw(other, { amount_kobo: 1_000 + at }));
     const applications = await repeated(10, () => apply(gateway, other));
     for (const { status, body } of orders) assert.deepEqual([status, body.state], [201, 'pending']);
     for (const { status, body } of allocations) assert.deepEqual([status, body.state], [201, 'booked']);
+    for (const { status, body } of withdrawals) assert.deepEqual([status, body.state], [201, 'completed']);
     for (const { status, body } of applications) assert.deepEqual([status, body.state], [201, 'documents_required']);
     await broken;
     for (const { body } of orders) {

@@ -20,8 +20,11 @@ import { scrape } from '../../../support/metrics.ts';
 import { patient } from '../../../support/patience.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
-const sends = [Call.SUBMIT_ORDER, Call.SUBMIT_ALLOCATION, Call.SUBMIT_APPLICATION, Call.SEND_DOCUMENT];
-const tables = ['orders', 'allocations', 'applications', 'documents'];
+const sends = [
+  ...[Call.SUBMIT_ORDER, Call.SUBMIT_ALLOCATION, Call.SUBMIT_WITHDRAWAL],
+  ...[Call.SUBMIT_APPLICATION, Call.SEND_DOCUMENT],
+];
+const tables = ['orders', 'allocations', 'withdrawals', 'applications', 'documents'];
 const order = { symbol: 'SIM-REST', side: 'buy', type: 'limit', price_kobo: 1000 };
 
 interface Answer {
@@ -99,6 +102,8 @@ describe('a pause of trading', () => {
   const starts: Record<string, (app: App) => Promise<Answer>> = {
     orders: (app) => post(app, '/v1/orders', { ...order, account: partner.account, quantity: 7 }),
     allocations: (app) => post(app, '/v1/allocations', { account: partner.account, amount_kobo: 500 }),
+    withdrawals: (app) =>
+      post(app, '/v1/withdrawals', { account: partner.account, amount_kobo: 500, destination: 'bank_account' }),
     applications: (app) => post(app, '/v1/applications', goodApplication),
     documents: (app) => send('photo', app),
   };
@@ -111,12 +116,12 @@ describe('a pause of trading', () => {
     return call(app, 'POST', path, 'application/json', JSON.stringify(body));
   }
 
-  /** Starts one of each, and waits until all four wait for the partner's lock. */
+  /** Starts one of each, and waits until all of them wait for the partner's lock. */
   async function startAll(app: App): Promise<Promise<Answer>[]> {
     const started = Object.values(starts).map((start) => start(app));
     await eventually(async () => {
       const waiting = (await scrape(app.opsPort)).value('marina_partner_queue_waiting');
-      assert.equal(waiting, 3, 'one waits for the lock and three wait behind it');
+      assert.equal(waiting, 4, 'one waits for the lock and four wait behind it');
     });
     return started;
   }
@@ -139,7 +144,7 @@ describe('a pause of trading', () => {
   }
 
   for (const by of ['the replica that serves them', 'another replica']) {
-    it(`stops orders, allocations, applications and documents that waited when ${by} answered it`, async () => {
+    it(`stops orders, allocations, withdrawals, applications and documents that waited when ${by} answered it`, async () => {
       const stored = await countStored();
       const sent = await countSent();
       const unlock = await lockPartner();
@@ -162,6 +167,7 @@ describe('a pause of trading', () => {
       await setPaused(true, other);
       assertPaused(await gateway.place(partner, { symbol: 'SIM-REST', quantity: 8 }));
       assertPaused(await gateway.allocate(partner, {}));
+      assertPaused(await gateway.withdraw(partner, {}));
       assertPaused(await apply(gateway, partner));
       assert.deepEqual([await countStored(), await countSent()], [stored, sent]);
     } finally {
