@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Cluster, type Partner } from '../../support/cluster.ts';
 import { checkEverything } from '../../support/fault/checker.ts';
 import { command, type Proxies, RandomRun } from '../../support/fault/commands.ts';
+import { checkMoney } from '../../support/fault/money.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 import { operatorToken } from '../../support/gateway.ts';
 
@@ -32,7 +33,7 @@ describe('whatever happens at once', { timeout: 600_000 + runs * 120_000 }, () =
     await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
   });
 
-  it(`every order is sent once, settled, and told in full (seed ${seed})`, async () => {
+  it(`every order and withdrawal is sent once, settled, and told in full (seed ${seed})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 15, maxLength: 40 }), async (commands) => {
         const { MARINA_DATABASE_URL = '', MARINA_NATS_URL = '' } = cluster.gatewayVariables;
@@ -46,7 +47,9 @@ describe('whatever happens at once', { timeout: 600_000 + runs * 120_000 }, () =
         try {
           await run.start();
           await run.run(commands);
-          await checkEverything(cluster, await run.settle(), partners, 60_000);
+          const gateway = await run.settle();
+          await checkEverything(cluster, gateway, partners, 60_000);
+          await checkMoney(cluster, gateway, partners, 60_000);
         } finally {
           await run.stop();
         }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
+import { WithdrawalReportKind } from '../../../src/gen/marina/broker/v1/withdrawals_pb.ts';
 import { Call, WireFault } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { adminClient } from '../admin.ts';
 import { type Answer, type Cluster, callTimeout, type GatewayProcess, type Partner } from '../cluster.ts';
@@ -19,8 +20,16 @@ export type Command =
   | { readonly do: 'cancel'; readonly order: number; readonly on: number }
   | { readonly do: 'fill'; readonly order: number; readonly quantity: number }
   | { readonly do: 'expire'; readonly order: number }
+  | Withdraw
+  | { readonly do: 'return'; readonly withdrawal: number }
   | { readonly do: 'fault'; readonly call: Call; readonly fault: WireFault; readonly delayMs: number }
-  | { readonly do: 'disturb'; readonly repeat: number; readonly swap: number; readonly omit: number }
+  | {
+      readonly do: 'disturb';
+      readonly withdrawals: boolean;
+      readonly repeat: number;
+      readonly swap: number;
+      readonly omit: number;
+    }
   | { readonly do: 'kill'; readonly on: number }
   | { readonly do: 'freeze'; readonly on: number; readonly ms: number }
   | { readonly do: 'cut'; readonly what: 'database' | 'nats' | 'broker'; readonly ms: number }
@@ -28,6 +37,8 @@ export type Command =
   | { readonly do: 'wait'; readonly ms: number };
 
 const symbols = ['SIM-REST', 'SIM-FILL', 'SIM-PARTS', 'SIM-HALF', 'SIM-LOST', 'SIM-HANG', 'SIM-LAPSE', 'SIM-FUNDS'];
+/** Withdrawals that are paid later, rejected at once or later, and paid while the answer is lost in several ways. */
+const amounts = [998_002, 998_003, 998_009, 998_013, 998_014, 998_016, 998_018];
 const faults = [
   WireFault.HANG,
   WireFault.LOSE_ANSWER,
@@ -40,6 +51,24 @@ const faults = [
 ];
 const order = fc.nat({ max: 9 });
 const on = fc.nat({ max: 1 });
+
+/** The request of a withdrawal. */
+export interface Withdraw {
+  readonly do: 'withdraw';
+  readonly amount: number;
+  readonly destination: string;
+  readonly key: number;
+  readonly on: number;
+}
+
+/** A withdrawal, to the wallet twice as often as to the bank. */
+export const withdraw = fc.record({
+  do: fc.constant('withdraw' as const),
+  amount: fc.oneof({ weight: 2, arbitrary: fc.integer({ min: 1, max: 400_000 }) }, fc.constantFrom(...amounts)),
+  destination: fc.constantFrom('wallet', 'wallet', 'bank_account'),
+  key: fc.nat({ max: 15 }),
+  on,
+});
 
 /** The commands of a run, the ordinary more often than the rare. */
 export const command: fc.Arbitrary<Command> = fc.oneof(
@@ -59,11 +88,16 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant('fill' as const), order, quantity: fc.integer({ min: 1, max: 20 }) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('expire' as const), order }) },
+  { weight: 5, arbitrary: withdraw },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('return' as const), withdrawal: fc.nat({ max: 9 }) }) },
   {
     weight: 4,
     arbitrary: fc.record({
       do: fc.constant('fault' as const),
-      call: fc.constantFrom(Call.SUBMIT_ORDER, Call.CANCEL_ORDER, Call.LOOK_UP_ORDER),
+      call: fc.constantFrom(
+        ...[Call.SUBMIT_ORDER, Call.CANCEL_ORDER, Call.LOOK_UP_ORDER],
+        ...[Call.SUBMIT_WITHDRAWAL, Call.LOOK_UP_WITHDRAWAL],
+      ),
       fault: fc.constantFrom(...faults),
       delayMs: fc.integer({ min: 200, max: 1_600 }),
     }),
@@ -72,6 +106,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       do: fc.constant('disturb' as const),
+      withdrawals: fc.boolean(),
       repeat: fc.nat({ max: 3 }),
       swap: fc.nat({ max: 2 }),
       omit: fc.nat({ max: 2 }),
@@ -106,6 +141,7 @@ export class RandomRun {
   /** The id in the first answer of each key. */
   readonly #idOfKey = new Map<string, string>();
   readonly #ids: string[] = [];
+  readonly #withdrawalIds: string[] = [];
 
   constructor(
     private readonly cluster: Cluster,
@@ -160,6 +196,14 @@ export class RandomRun {
         );
       case 'expire':
         return this.#ignore(controls.expireOrder({ clientOrderId: this.#id(next.order) }, callTimeout));
+      case 'withdraw':
+        this.#asked.push(this.#withdraw(next));
+        return delay(10);
+      case 'return': {
+        const ids = this.#withdrawalIds;
+        const returned = { clientWithdrawalId: ids[next.withdrawal % ids.length], kind: WithdrawalReportKind.RETURNED };
+        return this.#ignore(controls.decideWithdrawal(returned, callTimeout));
+      }
       case 'fault':
         return this.#ignore(
           controls.injectFault({ call: next.call, account, fault: next.fault, delayMs: next.delayMs }, callTimeout),
@@ -194,12 +238,24 @@ export class RandomRun {
       { symbol, quantity, time_in_force: 'gtc' },
       idempotencyKey,
     );
+    this.#keep(idempotencyKey, answer, this.#ids);
+  }
+
+  async #withdraw({ key, on: index, amount, destination }: Withdraw): Promise<void> {
+    const idempotencyKey = `${this.partner.id}-${key}-${amount}-${destination}`;
+    const body = { amount_kobo: amount, destination };
+    const answer = await this.#gateways[index]?.withdraw(this.partner, body, idempotencyKey);
+    this.#keep(idempotencyKey, answer, this.#withdrawalIds);
+  }
+
+  /** Keeps the id of a new object. The same key must always lead to the same one. */
+  #keep(idempotencyKey: string, answer: Answer | undefined, ids: string[]): void {
     const id = idOf(answer);
     if (id === undefined) return;
     const first = this.#idOfKey.get(idempotencyKey);
     assert.ok(first === undefined || first === id, `the key ${idempotencyKey} led to ${first} and to ${id}`);
     this.#idOfKey.set(idempotencyKey, id);
-    if (first === undefined) this.#ids.push(id);
+    if (first === undefined) ids.push(id);
   }
 
   async #cancel({ order: index, on: gateway }: Command & { do: 'cancel' }): Promise<void> {
@@ -233,7 +289,7 @@ export class RandomRun {
   }
 }
 
-/** The id of the order an answer is about, if it is about one. */
+/** The id of the object that an answer is about, if it is about one. */
 function idOf(answer: Answer | undefined): string | undefined {
   if (answer?.status === 200 || answer?.status === 201) return answer.body.id;
   return answer?.headers?.get('location')?.split('/').at(-1);

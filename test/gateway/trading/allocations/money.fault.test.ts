@@ -8,6 +8,7 @@ import { statement } from '../../../../src/gateway/store/statement.ts';
 import { Call, WireFault } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { adminClient } from '../../../support/admin.ts';
 import { type Answer, Cluster, callTimeout, type GatewayProcess, type Partner } from '../../../support/cluster.ts';
+import { type Withdraw, withdraw } from '../../../support/fault/commands.ts';
 import { checkMoney } from '../../../support/fault/money.ts';
 import { FaultProxy } from '../../../support/fault-proxy.ts';
 import { operatorToken } from '../../../support/gateway.ts';
@@ -106,6 +107,7 @@ describe('the last kobo, raced for from several gateways', () => {
 
 type Command =
   | { readonly do: 'allocate'; readonly amount: number; readonly key: number; readonly on: number }
+  | Withdraw
   | { readonly do: 'credit'; readonly reference: number; readonly kobo: number; readonly on: number }
   | { readonly do: 'fault'; readonly call: Call; readonly fault: WireFault; readonly delayMs: number }
   | { readonly do: 'kill'; readonly on: number }
@@ -140,6 +142,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       on,
     }),
   },
+  { weight: 8, arbitrary: withdraw },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -153,7 +156,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       do: fc.constant('fault' as const),
-      call: fc.constantFrom(Call.SUBMIT_ALLOCATION, Call.SUBMIT_ALLOCATION, Call.LOOK_UP_ALLOCATION),
+      call: fc.constantFrom(
+        ...[Call.SUBMIT_ALLOCATION, Call.SUBMIT_ALLOCATION, Call.LOOK_UP_ALLOCATION],
+        ...[Call.SUBMIT_WITHDRAWAL, Call.SUBMIT_WITHDRAWAL, Call.LOOK_UP_WITHDRAWAL],
+      ),
       fault: fc.constantFrom(...faults),
       delayMs: fc.integer({ min: 200, max: 1_600 }),
     }),
@@ -201,7 +207,7 @@ describe('whatever happens to a wallet at once', { timeout: 300_000 + runs * 120
     await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
   });
 
-  it(`every kobo is in one place, and the broker booked each allocation once at most (seed ${seed})`, async () => {
+  it(`every kobo is in one place, and the broker booked or paid each object once at most (seed ${seed})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 20, maxLength: 45 }), async (commands) => {
         const partner = await cluster.newPartner();
@@ -246,6 +252,13 @@ describe('whatever happens to a wallet at once', { timeout: 300_000 + runs * 120
           // The same key always asks for the same, so that it may come again at any time and from anywhere.
           const key = `${partner.id} ${next.key} ${next.amount}`;
           asked.push(gateways[next.on]?.allocate(partner, { amount_kobo: next.amount }, key) ?? Promise.resolve());
+          return delay(10);
+        }
+        case 'withdraw': {
+          const { amount, destination } = next;
+          const key = `${partner.id} ${next.key} ${amount} ${destination}`;
+          const body = { amount_kobo: amount, destination };
+          asked.push(gateways[next.on]?.withdraw(partner, body, key) ?? Promise.resolve());
           return delay(10);
         }
         case 'credit': {
