@@ -5,6 +5,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../../migrations/index.ts';
 import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { statement } from '../../../src/gateway/store/statement.ts';
+import { Feature, Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
 import { grantRights } from '../../../src/sandbox/databases.ts';
 import { lastRelease, whyNotHere } from '../../../src/tools/release.ts';
 import { adminClient, newPartnerByOperator } from '../../support/admin.ts';
@@ -67,6 +68,8 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
   let own: GatewayProcess;
   let endpoints: Endpoint[];
   let file: Buffer;
+  /** The funder with a key that may withdraw, once this version has made it. */
+  let withdrawer: Partner | undefined;
   /**
    * The first three are under load. The endpoint of `failing` is paused, that of `refusing` has retries due later, an operator
    * holds that of `held`, and `idle` has no event until the rollback.
@@ -104,10 +107,24 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
     return gateway;
   }
 
-  const admin = async <T>(call: (client: ReturnType<typeof adminClient>) => Promise<T>): Promise<T> => {
-    const client = adminClient((gateways[0] as GatewayProcess).adminPort);
+  const admin = async <T>(
+    call: (client: ReturnType<typeof adminClient>) => Promise<T>,
+    gateway = gateways[0] as GatewayProcess,
+  ): Promise<T> => {
+    const client = adminClient(gateway.adminPort);
     return call(client).finally(() => client.close());
   };
+
+  /** Lets the funder withdraw, which the release does not know of. An operator would wait until the release is gone. */
+  async function allowWithdrawals(): Promise<void> {
+    const { id: partnerId, account } = partners.funder;
+    const features = [Feature.ACCOUNT_OPENING, Feature.WITHDRAWALS];
+    await admin(async ({ partners: calls, keys, options }) => {
+      await calls.setFeatures({ partnerId, features, reason: 'test' }, options);
+      const { secret } = await keys.createKey({ partnerId, scopes: [Scope.READ, Scope.WITHDRAW] }, options);
+      withdrawer = { id: partnerId, key: secret, account };
+    }, own);
+  }
 
   async function newPartner(name: string): Promise<Partner> {
     return admin((client) => newPartnerByOperator(client, cluster.controls, name));
@@ -129,15 +146,18 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
       cancels: true,
       longestMs: 300_000,
     });
-    const others = UpgradeLoad.start({ gateways: () => gateways, trader, funder, applicant, file });
+    const withdrawing = () => gateways.filter((gateway) => gateway === own);
+    const withdrawals = () => withdrawer && { partner: withdrawer, gateways: withdrawing() };
+    const others = UpgradeLoad.start({ gateways: () => gateways, trader, funder, applicant, withdrawals, file });
+    const counts = () => [orders.clearCount, others.allocated, others.delivered, others.rounds, others.withdrawn];
     const more = async (name: string) => {
-      const before = [orders.clearCount, others.allocated, others.delivered, others.rounds];
+      const before = counts();
+      const wanted = [...least, withdrawer === undefined ? 0 : Math.min(3, 3 * withdrawing().length)];
       await eventually(() => {
-        const now = [orders.clearCount, others.allocated, others.delivered, others.rounds];
-        const grown = now.map((count, index) => count - (before[index] ?? 0));
+        const grown = counts().map((count, index) => count - (before[index] ?? 0));
         assert.ok(
-          grown.every((count, index) => count >= (least[index] ?? 1)),
-          `${name}: ${grown} more orders, allocations, documents and readings of all lists`,
+          grown.every((count, index) => count >= (wanted[index] ?? 1)),
+          `${name}: ${grown} more orders, allocations, documents, readings of all lists and withdrawals`,
         );
       }, 40_000);
     };
@@ -226,6 +246,7 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
     await underLoad(async (more) => {
       own = await startOwn();
       gateways = [old, own];
+      await allowWithdrawals();
       await more('both');
       gateways = [own];
       await old.kill();
@@ -259,12 +280,12 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
         assert.equal((await use()).status, 401, 'a key that one revoked is refused by both'),
       );
     }
-    for (const [partner, path] of lists({ ...partners, gateways: () => gateways, file })) {
+    for (const [partner, path] of lists(partners)) {
       const seen = await readAll(() => old, partner, path);
       const now = await readAll(() => own, partner, path);
       // A later version may show more of an object, and everything else as before.
       assert.deepEqual(
-        now.map((item, index) => only(item, seen[index])),
+        now.map((item, index) => only(asReleased(item), seen[index])),
         seen,
         `${path} says the same in both`,
       );
@@ -315,6 +336,11 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
     }
   });
 });
+
+/** An entry of the ledger for a withdrawal as the release shows it: with its type and its object as they are stored. */
+function asReleased(item: Record<string, unknown>): Record<string, unknown> {
+  return item.type === 'withdrawal' ? { ...item, type: 'withdraw', allocation: item.withdrawal } : item;
+}
 
 /** Of an item what another version shows of it. */
 function only(item: Record<string, unknown>, seen: Record<string, unknown> | undefined): Record<string, unknown> {

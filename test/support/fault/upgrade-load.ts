@@ -11,6 +11,8 @@ export interface UpgradeLoadOptions {
   readonly trader: Partner;
   readonly funder: Partner;
   readonly applicant: Partner;
+  /** The funder with a key that may withdraw, and the gateways that have withdrawals; undefined while there is no such key. */
+  readonly withdrawals: () => { readonly partner: Partner; readonly gateways: readonly GatewayProcess[] } | undefined;
   /** The image that is sent as each document. */
   readonly file: Buffer;
 }
@@ -24,11 +26,13 @@ const unclearCodes = new Set([
   'document_in_flight',
 ]);
 /** Errors that are the request's outcome. */
-const finalCodes = new Set(['allocation_not_sent', 'application_not_sent']);
+const finalCodes = new Set(['allocation_not_sent', 'application_not_sent', 'withdrawal_not_sent']);
 const clearWithinMs = 40_000;
 
 /** The lists in which the partner sees the load, a few items a page. */
-export const lists = (who: UpgradeLoadOptions): readonly (readonly [Partner, string])[] => [
+export const lists = (
+  who: Pick<UpgradeLoadOptions, 'trader' | 'funder' | 'applicant'>,
+): readonly (readonly [Partner, string])[] => [
   [who.trader, '/v1/orders'],
   [who.trader, '/v1/events'],
   [who.funder, '/v1/allocations'],
@@ -39,14 +43,17 @@ export const lists = (who: UpgradeLoadOptions): readonly (readonly [Partner, str
 ];
 const objects = ['/v1/limits', '/v1/wallet', '/v1/market'];
 
+const none: Answer = { status: undefined, body: undefined, headers: undefined };
+
 let amountKobo = 1_000;
 
 /**
- * Clients that allocate, open accounts with documents, and read every page of every list, each request on the next of the
+ * Clients that allocate, withdraw, open accounts with documents, and read every page of every list, each request on the next of the
  * gateways. A request without a clear answer is sent again, to the next gateway, under the same key.
  */
 export class UpgradeLoad {
   allocated = 0;
+  withdrawn = 0;
   delivered = 0;
   /** How many times all lists were read to their ends. */
   rounds = 0;
@@ -56,7 +63,7 @@ export class UpgradeLoad {
   readonly #clients: Promise<void>[];
 
   private constructor(private readonly options: UpgradeLoadOptions) {
-    this.#clients = [this.#allocate(), this.#apply(), this.#read()];
+    this.#clients = [this.#allocate(), this.#withdraw(), this.#apply(), this.#read()];
   }
 
   static start(options: UpgradeLoadOptions): UpgradeLoad {
@@ -87,6 +94,25 @@ export class UpgradeLoad {
       this.allocated += 1;
       await delay(100);
     }
+  }
+
+  async #withdraw(): Promise<void> {
+    for (; !this.#stopping; await delay(100)) {
+      if ((this.options.withdrawals()?.gateways ?? []).length === 0) continue;
+      amountKobo += 1;
+      const body = { amount_kobo: amountKobo, destination: amountKobo % 3 === 0 ? 'bank_account' : 'wallet' };
+      const key = randomUUID();
+      await this.#untilClear('POST /v1/withdrawals', () => this.#withdrawOnce(body, key));
+      this.withdrawn += 1;
+    }
+  }
+
+  /** Without a gateway that has withdrawals there is no answer. */
+  async #withdrawOnce(body: object, key: string): Promise<Answer> {
+    const { partner, gateways = [] } = this.options.withdrawals() ?? {};
+    const gateway = gateways[this.#turn % gateways.length];
+    if (partner === undefined || gateway === undefined) return none;
+    return gateway.withdraw(partner, { ...body }, key);
   }
 
   async #apply(): Promise<void> {
@@ -191,6 +217,6 @@ async function putDocument(
     );
     return { status: response.status, body: await response.json(), headers: response.headers };
   } catch {
-    return { status: undefined, body: undefined, headers: undefined };
+    return none;
   }
 }
