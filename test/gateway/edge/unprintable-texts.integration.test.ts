@@ -94,6 +94,7 @@ describe('a broker whose texts are not printable', () => {
       ['orders', 'exchange_order_id'],
       ['applications', 'reference'],
       ['allocations', 'broker_reference'],
+      ['withdrawals', 'broker_reference'],
       ['unclaimed_reports', 'reference'],
       ['unclaimed_reports', 'object_id'],
     ]) {
@@ -140,13 +141,14 @@ describe('a broker whose texts are not printable', () => {
   it('proves nothing about what was submitted, which settles when an answer makes sense', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 100_000n);
-    const submits = ['submitOrder', 'submitAllocation', 'submitApplication'];
-    const lookUps = ['lookUpOrder', 'lookUpAllocation', 'lookUpApplication'];
+    const submits = ['submitOrder', 'submitAllocation', 'submitWithdrawal', 'submitApplication'];
+    const lookUps = ['lookUpOrder', 'lookUpAllocation', 'lookUpWithdrawal', 'lookUpApplication'];
     await during(lookUps, async () => {
       const made = await during(submits, () =>
         Promise.all([
           gateway.place(partner, { symbol: 'SIM-REST' }),
           gateway.allocate(partner, {}),
+          gateway.withdraw(partner, {}),
           apply(gateway, partner),
         ]),
       );
@@ -155,13 +157,18 @@ describe('a broker whose texts are not printable', () => {
       assert.equal(allocation.body.state, 'uncertain');
       await assertNowhere(...made.map(({ text }) => text));
     });
-    await eventually(async () => {
-      const { body } = await get(partner, '/v1/allocations');
-      assert.deepEqual(
-        body.data.map(({ state }: { state: string }) => state),
-        ['booked'],
-      );
-    });
+    for (const [path, settled] of [
+      ['/v1/allocations', 'booked'],
+      ['/v1/withdrawals', 'completed'],
+    ] as const) {
+      await eventually(async () => {
+        const { body } = await get(partner, path);
+        assert.deepEqual(
+          body.data.map(({ state }: { state: string }) => state),
+          [settled],
+        );
+      });
+    }
     const order = (await get(partner, '/v1/orders')).body.data[0];
     const cancel = () => gateway.rest('DELETE', `/v1/orders/${order.id}`, { key: partner.key });
     const cancelled = await during(['cancelOrder', ...lookUps], cancel);
