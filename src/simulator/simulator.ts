@@ -206,14 +206,15 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     nonsense: createBackOfficeNonsense(),
   };
   const reads = new Reads();
+  const lies = new Lies();
   const accountsContext = {
     world,
     wire,
     records: new ClearingRecords(database, world),
+    lies,
     reads,
     nonsense: clearingNonsense,
   };
-  const lies = new Lies();
   const statements = statementsService({ world, wire, lies, records: new StatementRecords(database, lies) });
   const controls = controlsService({
     lies,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ReadQueue } from '../../src/gateway/trading/broker/read-queue.ts';
 import { StatementLie } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
 import type { Lie } from '../../src/simulator/statements/lies.ts';
@@ -9,6 +10,9 @@ import { type Found, TestOperator } from './operator.ts';
 import type { WorldPart } from './world.ts';
 
 const minuteMs = 60_000;
+
+/** Reads of the broker that wait for nobody. */
+export const unqueued: Pick<ReadQueue, 'readFor'> = { readFor: (_, work) => work({ timeoutMs: 5_000 }) };
 
 /** A gateway, its operator, and the calls about days that a test makes. */
 export class Reconciling {

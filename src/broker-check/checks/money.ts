@@ -1,7 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   isAccountStatus,
-  isTransactionsPage,
+  isTransactionsList,
   placeOfTransaction,
   transactionDate,
 } from '../../gateway/trading/broker/records.ts';
@@ -142,7 +142,7 @@ async function transactions(session: CheckSession, limit: number, type = Transac
     // Whether they add up is a check of its own.
     (answer, after) => ({
       items: answer.transactions,
-      problem: !isTransactionsPage(withoutSums(answer), {
+      problem: !isTransactionsList(answer, {
         ...{ ...range, type },
         after: after && placeOfTransaction(after),
       }),
@@ -156,15 +156,4 @@ async function transactions(session: CheckSession, limit: number, type = Transac
 function since<Read extends { readonly records: readonly Transaction[] }>(read: Read, earlier: Read): Read {
   const at = read.records.findIndex(({ id }) => id === earlier.records[0]?.id);
   return { ...read, records: read.records.slice(Math.max(0, at), Math.max(0, at) + earlier.records.length) };
-}
-
-/** A page whose balances add up, whatever was stated. */
-function withoutSums<Page extends { readonly transactions: readonly Transaction[] }>(page: Page): Page {
-  let balanceKobo = 0n;
-  const added = page.transactions.map((transaction) => {
-    const changed = { ...transaction, balanceKobo };
-    balanceKobo -= transaction.amountKobo;
-    return changed;
-  });
-  return { ...page, transactions: added };
 }

@@ -73,16 +73,16 @@ function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots: Share
     allocation: new Reconciler({ ...settling, kind: kinds.allocation }),
     withdrawal: new Reconciler({ ...settling, kind: kinds.withdrawal }),
   };
+  const reads = new ReadQueue(broker.id, slots, config.recordsTimeoutMs);
   const reconciliation = new ReconciliationWorker({
-    ...{ ...base, broker, isShared },
+    ...{ ...base, broker, reads, isShared },
     minute: config.reconciliationTime,
     mostRecords: config.reconciliationMaxRecords,
     ended: (state, seconds) => metrics.reconciliationSeconds.observe({ state }, seconds),
   });
   const working = [...Object.values(reports), ...Object.values(reconcilers), reconciliation];
   return {
-    ...{ broker, ...submissions, stuck, reports, reconcilers, reconciliation },
-    reads: new ReadQueue(broker.id, slots, config.recordsTimeoutMs),
+    ...{ broker, ...submissions, stuck, reports, reconcilers, reconciliation, reads },
     /** Workers of every process. */
     watchers: [clocks.worker, recovery.worker],
     /** Workers that change objects, or compare them. They wait until no object is missing. */

@@ -42,6 +42,8 @@ export const reconciliationPoints = [
   'reconciliation.statement-compared',
   'reconciliation.objects-compared',
   'reconciliation.holdings-compared',
+  'reconciliation.account-compared',
+  'reconciliation.transactions-compared',
   'reconciliation.gone-marked',
   'reconciliation.ended',
 ] as const;

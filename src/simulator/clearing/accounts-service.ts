@@ -5,6 +5,8 @@ import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate } from '../../kit/clock.ts';
 import { marketMessage } from '../market/message.ts';
+import type { Lies } from '../statements/lies.ts';
+import { liedBalance, liedTransactions } from '../statements/money-lies.ts';
 import { check } from '../validation.ts';
 import { unrecorded } from '../wire/legs.ts';
 import { RpcError, type SimulatorHandlers, type unanswered, type WireCall } from '../wire/rpc.ts';
@@ -19,6 +21,7 @@ export interface AccountsContext {
   readonly world: World;
   readonly wire: Wire;
   readonly records: ClearingRecords;
+  readonly lies: Lies;
   readonly reads: Reads;
   readonly nonsense: ClearingNonsense;
 }
@@ -27,10 +30,12 @@ const maxPage = 100;
 
 /** The broker's records of accounts. Each call passes the faults first. */
 export function accountsService(context: AccountsContext): SimulatorHandlers<typeof Accounts> {
-  const { world, wire, records, nonsense } = context;
+  const { world, wire, records, lies, nonsense } = context;
   return {
     getBalance: ({ account }, call) =>
-      carry(context, call, [Call.GET_BALANCE, account], nonsense.balance, () => records.balance(account)),
+      carry(context, call, [Call.GET_BALANCE, account], nonsense.balance, async () =>
+        liedBalance(lies, await records.balance(account)),
+      ),
     listPositions: ({ account, afterSymbol, limit }, call) =>
       carry(context, call, [Call.LIST_POSITIONS, account], nonsense.positions, () =>
         records.positions(account, afterSymbol, pageSize(limit)),
@@ -53,11 +58,12 @@ export function accountsService(context: AccountsContext): SimulatorHandlers<typ
         statusMessage(account, world.stateOf(account), world.clock.shownNow()),
       ),
     listTransactions: (request, call) =>
-      carry(context, call, [Call.LIST_TRANSACTIONS, request.account], nonsense.transactions, () => {
+      carry(context, call, [Call.LIST_TRANSACTIONS, request.account], nonsense.transactions, async () => {
         const { after, type } = request;
         check(type in TransactionType, 'type');
         const place = after && { atMs: instant(after.bookedAt, 'booked_at'), number: numberOf(after.id, 'TXN') };
-        return records.transactions({ ...rangeOf(request), after: place, type });
+        const page = await records.transactions({ ...rangeOf(request), after: place, type });
+        return { ...page, transactions: liedTransactions(lies, page.transactions ?? []) } as typeof page;
       }),
     getMarket: (_, call) =>
       wire.carry(call, {

@@ -22,6 +22,32 @@ export interface OurMoney extends StatedMoney {
   readonly isUnsettled: boolean;
   /** The broker reported something about it in the period: of an allocation, that it decided it. */
   readonly isReported: boolean;
+  /** Its moves of the account's money, at any time. */
+  readonly moves: readonly MoneyMove[];
+}
+
+/** A change of an account's money that the gateway knows of. */
+export interface MoneyMove {
+  /** The time of the broker's report; null: not known. */
+  readonly at: number | null;
+  readonly kobo: bigint;
+}
+
+/** The moves of a withdrawal by the states that it went through: the money is taken once, and given back at most once. */
+export function movesOf(
+  amountKobo: bigint,
+  states: readonly { readonly state: string; readonly at: number | null }[],
+): MoneyMove[] {
+  const moves: MoneyMove[] = [];
+  let isTaken = false;
+  for (const { state, at } of states) {
+    const isTakenThen = state === 'processing' || state === 'completed';
+    const isGivenBack: boolean = isTaken && (state === 'rejected' || state === 'returned');
+    if (isTakenThen && !isTaken) moves.push({ at, kobo: -amountKobo });
+    if (isGivenBack) moves.push({ at, kobo: amountKobo });
+    isTaken = isTakenThen || (isTaken && !isGivenBack);
+  }
+  return moves;
 }
 
 /** Our names of the states that a statement has under others. */

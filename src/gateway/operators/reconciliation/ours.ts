@@ -7,7 +7,7 @@ import { orderSteps, orders } from '../../trading/orders/table.ts';
 import { isUnsettled } from '../../trading/submission/rules.ts';
 import { byId, objectSteps } from '../../trading/submission/table.ts';
 import { withdrawals } from '../../trading/withdrawals/table.ts';
-import type { MoneyKind, OurMoney } from './money-rules.ts';
+import { type MoneyKind, movesOf, type OurMoney } from './money-rules.ts';
 import { afterStep, isIn, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
 import type { OurOrder } from './rules.ts';
 import type { ComparedDay } from './table.ts';
@@ -134,7 +134,8 @@ export class OurObjects {
         const at = decidedAt.get(id) ?? updatedAt;
         const isReported = (state === 'booked' || state === 'rejected') && isIn(this.of.period, at);
         const terms = { account, amountKobo, destination: '', reference, state };
-        return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isReported }];
+        const moves = state === 'booked' ? [{ at: decidedAt.get(id) ?? null, kobo: amountKobo }] : [];
+        return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isReported, moves }];
       }),
     );
   }
@@ -144,20 +145,21 @@ export class OurObjects {
     rows: readonly ReturnType<typeof comparedWithdrawal.read>[],
   ): Promise<ReadonlyMap<string, OurMoney>> {
     const { period } = this.of;
-    const reports = new Map<string, { readonly state: string; readonly at: number }[]>();
+    const steps = new Map<string, { readonly state: string; readonly at: number | null }[]>();
     await this.#steps(objectSteps, 'object_id', objectStep, rows, ({ objectId, state, upstreamAt: at }) => {
-      if (at !== null) reports.set(objectId, [...(reports.get(objectId) ?? []), { state, at }]);
+      steps.set(objectId, [...(steps.get(objectId) ?? []), { state, at }]);
     });
     return new Map(
       rows.map(({ id, partnerId, account, amountKobo, destination, brokerReference: reference, state }) => {
-        const own = reports.get(id) ?? [];
+        const own = (steps.get(id) ?? []).flatMap(({ state, at }) => (at === null ? [] : [{ state, at }]));
         const last = own.findLast(({ at }) => at < period.to);
         const isOpen = isUnsettled(state);
         // Without any report an operator settled it, and the state is what he knew.
         const stateThen = isOpen || own.length === 0 ? state : (last?.state ?? 'not reported yet');
         const terms = { account, amountKobo, destination, reference, state: stateThen };
         const isReported = own.some(({ at }) => isIn(period, at));
-        return [id, { partnerId, ...terms, isUnsettled: isOpen, isReported }];
+        const moves = movesOf(amountKobo, steps.get(id) ?? []);
+        return [id, { partnerId, ...terms, isUnsettled: isOpen, isReported, moves }];
       }),
     );
   }

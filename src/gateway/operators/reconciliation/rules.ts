@@ -386,6 +386,11 @@ export function isOfWithdrawal(kind: BreakKindName): boolean {
   return kind.startsWith('withdrawal_');
 }
 
+/** Whether a kind of break is found only in the transactions of accounts. */
+export function isOfTransaction(kind: BreakKindName): boolean {
+  return kind.startsWith('transaction');
+}
+
 /** How far the worker goes back for days that were missed. */
 export const maxDaysBack = 7;
 

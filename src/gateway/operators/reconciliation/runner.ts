@@ -1,16 +1,25 @@
 import type { Clock } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
+import { ApiError } from '../../edge/errors.ts';
 import { type CrashPoint, crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import type { Broker } from '../../trading/broker/broker.ts';
+import type { ReadQueue } from '../../trading/broker/read-queue.ts';
 import { StatementError } from '../../trading/broker/statements.ts';
 import { compareHoldings, compareOurs, compareStatement } from './compare.ts';
 import { fetchStatement, IncompleteDayError, type StatementsBroker } from './fetch.ts';
 import type { Compared } from './ours.ts';
 import { RunLostError, RunProgress } from './progress.ts';
-import { type BreakKindName, isOfWithdrawal, lastDueDay, maxDaysBack, needsDayBefore } from './rules.ts';
+import {
+  type BreakKindName,
+  isOfTransaction,
+  isOfWithdrawal,
+  lastDueDay,
+  maxDaysBack,
+  needsDayBefore,
+} from './rules.ts';
 import { anyItem, breaksOfDay, notesOf, removeItems } from './store.ts';
 import {
   comparedDay,
@@ -20,12 +29,14 @@ import {
   reconciliationBreaks,
   type StoredRun,
 } from './table.ts';
+import { compareAccounts } from './transactions.ts';
 
 export interface RunnerOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly broker: StatementsBroker & Pick<Broker, 'id'>;
+  readonly broker: StatementsBroker & Pick<Broker, 'id' | 'records'>;
+  readonly reads: Pick<ReadQueue, 'readFor'>;
   readonly isShared: boolean;
   readonly mostRecords: number;
   /** Called when a try of a day ended, with how long the run has taken. */
@@ -50,6 +61,7 @@ const withoutBefore = 'positions and money were not compared: the broker has no 
 /** The parts that a run did not compare, by its notes. */
 const leftOut: readonly (readonly [note: RunNote, problem: string])[] = [
   ['withdrawals_left_out', 'withdrawals were not compared: the broker takes none'],
+  ['transactions_not_offered', 'transactions were not compared: the broker does not offer them'],
 ];
 
 /** Compares one day with the broker's statement, step by step. It reads the broker and all objects, and changes neither. */
@@ -121,7 +133,7 @@ export class Runner {
     }
   }
 
-  /** The database refused something: the run goes on where it is, after others. Throws the refusal if nothing can be saved. */
+  /** The database refused something, or the broker did not answer: the run goes on where it is, after others. Throws the refusal if nothing can be saved. */
   async #wait(progress: RunProgress, problem: string, tookMs: bigint, error: Refusal): Promise<void> {
     const { clock, log } = this.options;
     const { day, problem: problemBefore } = progress.run;
@@ -133,8 +145,8 @@ export class Runner {
     }
     if (problem !== problemBefore) {
       log.warn(
-        { err: error, day },
-        "the comparison with the broker's statement waits, because the database refused something",
+        { err: error, day, problem },
+        "the comparison with the broker's statement waits, and goes on where it is",
       );
     }
   }
@@ -158,9 +170,13 @@ export class Runner {
       case 'objects':
         return (await compareOurs(progress, this.#compared(run))) ? 'holdings' : undefined;
       case 'objects_without_before':
-        return (await compareOurs(progress, this.#compared(run))) ? 'gone_without_before' : undefined;
+        return (await compareOurs(progress, this.#compared(run))) ? 'accounts_without_before' : undefined;
       case 'holdings':
-        return (await compareHoldings(progress, this.#compared(run))) ? 'gone' : undefined;
+        return (await compareHoldings(progress, this.#compared(run))) ? 'accounts' : undefined;
+      case 'accounts':
+        return (await this.#compareTransactions(progress, true)) ? 'gone' : undefined;
+      case 'accounts_without_before':
+        return (await this.#compareTransactions(progress, false)) ? 'gone_without_before' : undefined;
       case 'gone_without_before':
         return (await this.#markGone(progress, false)) ? 'end_without_before' : undefined;
       case 'gone':
@@ -173,6 +189,12 @@ export class Runner {
   #compared(run: StoredRun): Compared {
     const { database, isShared } = this.options;
     return { ...comparedDay(run), database, isShared, period: { from: run.periodFrom ?? 0, to: run.periodTo ?? 0 } };
+  }
+
+  #compareTransactions(progress: RunProgress, hasDayBefore: boolean): Promise<boolean> {
+    const { broker, reads, clock } = this.options;
+    const parts = { broker, reads, now: () => clock.now(), hasDayBefore };
+    return compareAccounts(progress, this.#compared(progress.run), parts);
   }
 
   /** Removes the statement's records, as the holder of the lease. True when none is left. */
@@ -190,7 +212,9 @@ export class Runner {
     const { database } = this.options;
     const notes = await notesOf(database, progress.run);
     const isCompared = (kind: BreakKindName) =>
-      (hasDayBefore || !needsDayBefore(kind)) && (!isOfWithdrawal(kind) || notes.has('withdrawals_read'));
+      (hasDayBefore || !needsDayBefore(kind)) &&
+      (!isOfWithdrawal(kind) || notes.has('withdrawals_read')) &&
+      (!isOfTransaction(kind) || notes.has('transactions_read'));
     while (!progress.isInterrupted) {
       const { number, position, breaks } = progress.run;
       const rows = await database.read(breaksOfDay(progress.run, position, breaksTogether));
@@ -249,6 +273,9 @@ function verdictOn(error: unknown): [RunState, string] {
     return [error.problem === 'not_offered' ? 'not_offered' : 'failed', error.message];
   }
   if (error instanceof IncompleteDayError) return ['incomplete', error.message];
+  if (error instanceof ApiError && error.code === 'exchange_unavailable') {
+    return ['failed', 'the broker did not answer with the transactions of an account'];
+  }
   const failed = error instanceof Error ? error : new Error(String(error));
   const cause = failed.cause instanceof Error ? failed.cause : failed;
   return ['failed', `the gateway could not compare it: ${cause.message}`];
@@ -267,8 +294,10 @@ const behind: Readonly<Record<RunStep, CrashPoint>> = {
   objects: 'reconciliation.statement-compared',
   objects_without_before: 'reconciliation.statement-compared',
   holdings: 'reconciliation.objects-compared',
-  gone_without_before: 'reconciliation.objects-compared',
-  gone: 'reconciliation.holdings-compared',
+  accounts: 'reconciliation.holdings-compared',
+  accounts_without_before: 'reconciliation.objects-compared',
+  gone_without_before: 'reconciliation.transactions-compared',
+  gone: 'reconciliation.transactions-compared',
   end_without_before: 'reconciliation.gone-marked',
   end: 'reconciliation.gone-marked',
 };

@@ -33,9 +33,12 @@ export type RunStep =
   | 'statement'
   | 'objects'
   | 'holdings'
+  /** An earlier version does not know it, and ends the run here. */
+  | 'accounts'
   /** The broker has no statement of the day before, from which positions and money follow. */
   | 'without_before'
   | 'objects_without_before'
+  | 'accounts_without_before'
   | 'gone_without_before'
   | 'gone'
   | 'end_without_before'
@@ -122,7 +125,11 @@ export type RunNote =
   /** The statement's withdrawals are read. */
   | 'withdrawals_read'
   /** They are not, and the gateway has some that may belong to the day. */
-  | 'withdrawals_left_out';
+  | 'withdrawals_left_out'
+  /** The transactions of all accounts that moved are compared. */
+  | 'transactions_read'
+  /** They are not: the broker does not offer them. */
+  | 'transactions_not_offered';
 
 /** A record of a day without any value. */
 export function newItem(of: ComparedDay): Omit<StoredItem, 'section'> {

@@ -29,6 +29,7 @@ import type {
   ReadTime,
   RecordRange,
   TradePlace,
+  TransactionPlace,
   TransactionRange,
 } from './records.ts';
 import type { StatementPage, StatementPlace } from './statements.ts';
@@ -143,6 +144,8 @@ export interface BrokerRecords {
   accountStatus(account: string, time: ReadTime): Promise<GetAccountStatusResponse>;
   /** Only asked of a broker that has them. */
   transactions(range: TransactionRange, time: ReadTime): Promise<ListTransactionsResponse>;
+  /** Transactions of all types whose sums nobody has checked. */
+  uncheckedTransactions(range: RecordRange<TransactionPlace>, time: ReadTime): Promise<ListTransactionsResponse>;
   market(time: ReadTime): Promise<GetMarketResponse>;
   states(time: ReadTime): Promise<readonly State[]>;
   /** Throws `not_found` for an unknown state. */

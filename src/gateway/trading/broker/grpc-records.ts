@@ -1,5 +1,5 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { Accounts } from '../../../gen/marina/broker/v1/accounts_pb.ts';
+import { Accounts, TransactionType } from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import { Reference } from '../../../gen/marina/broker/v1/reference_pb.ts';
 import type { BrokerRecords } from './broker.ts';
 import { BrokerConnection, type BrokerOptions, type Closable, closeAll } from './grpc-connection.ts';
@@ -12,7 +12,10 @@ import {
   isNotesPage,
   isPositionsPage,
   isTradesPage,
+  isTransactionsList,
   isTransactionsPage,
+  type ReadTime,
+  type TransactionRange,
 } from './records.ts';
 
 /** Records and reference data over gRPC, with connections of their own. */
@@ -45,13 +48,10 @@ export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
       accounts.read('getAccountStatus', { account }, time, 'account_not_at_broker', (answer) =>
         isAccountStatus(answer, account),
       ),
-    transactions: (range, time) => {
-      const { account, from: fromDate, to: toDate, limit, type } = range;
-      const after = range.after && { bookedAt: timestampFromMs(range.after.bookedAtMs), id: range.after.id };
-      const request = { account, fromDate, toDate, limit, after, type };
-      return accounts.read('listTransactions', request, time, 'account_not_at_broker', (answer) =>
-        isTransactionsPage(answer, range),
-      );
+    transactions: (range, time) => readTransactions(accounts, range, time, isTransactionsPage),
+    uncheckedTransactions: (range, time) => {
+      const ofAllTypes = { ...range, type: TransactionType.UNSPECIFIED };
+      return readTransactions(accounts, ofAllTypes, time, isTransactionsList);
     },
     market: (time) => accounts.read('getMarket', {}, time, 'exchange_error', isMarket),
     states: async (time) =>
@@ -73,4 +73,16 @@ export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
     },
     close: () => closeAll([accounts, reference]),
   };
+}
+
+function readTransactions(
+  accounts: BrokerConnection<typeof Accounts>,
+  range: TransactionRange,
+  time: ReadTime,
+  isRight: typeof isTransactionsPage,
+) {
+  const { account, from: fromDate, to: toDate, limit, type } = range;
+  const after = range.after && { bookedAt: timestampFromMs(range.after.bookedAtMs), id: range.after.id };
+  const request = { account, fromDate, toDate, limit, after, type };
+  return accounts.read('listTransactions', request, time, 'account_not_at_broker', (answer) => isRight(answer, range));
 }

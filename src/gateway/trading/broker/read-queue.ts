@@ -47,7 +47,15 @@ export class ReadQueue {
 
   /** Runs a partner's read in its turn. The read gets the rest of its time. */
   read<T>(origin: Origin, work: (time: ReadTime) => Promise<T>): Promise<T> {
-    const { partnerId } = origin;
+    return this.#read(origin.partnerId, origin, work);
+  }
+
+  /** Runs a read of the gateway's own in the turn of a reader, who counts as one more partner. */
+  readFor<T>(reader: string, work: (time: ReadTime) => Promise<T>): Promise<T> {
+    return this.#read(reader, undefined, work);
+  }
+
+  #read<T>(partnerId: string, origin: Origin | undefined, work: (time: ReadTime) => Promise<T>): Promise<T> {
     const { timeoutMs } = this;
     const deadline = performance.now() + timeoutMs;
     if ((this.#queues.get(partnerId)?.size ?? 0) >= maxWaiting - this.waiting) {
@@ -56,7 +64,7 @@ export class ReadQueue {
     return new Promise((resolve, reject) => {
       const begin = (slots: readonly Slot[]) => {
         leave();
-        void this.#run(origin, slots, work, deadline)
+        void this.#run(partnerId, origin, slots, work, deadline)
           .then(resolve, reject)
           .finally(() => clearTimeout(timer));
       };
@@ -80,12 +88,13 @@ export class ReadQueue {
   }
 
   async #run<T>(
-    origin: Origin,
+    partnerId: string,
+    origin: Origin | undefined,
     slots: readonly Slot[],
     work: (time: ReadTime) => Promise<T>,
     deadline: number,
   ): Promise<T> {
-    const countOff = this.#underWay.add(origin.partnerId);
+    const countOff = this.#underWay.add(partnerId);
     try {
       return await work({ timeoutMs: Math.max(1, deadline - performance.now()), origin });
     } finally {

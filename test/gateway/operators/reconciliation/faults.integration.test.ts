@@ -15,7 +15,7 @@ import { daysBefore, nextLagosMidnight } from '../../../../src/kit/clock.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../../../support/gateway.ts';
-import { Reconciling } from '../../../support/reconciliation.ts';
+import { Reconciling, unqueued } from '../../../support/reconciliation.ts';
 
 const minuteMs = 60_000;
 
@@ -326,6 +326,7 @@ describe('several gateways that compare days', () => {
             clock,
             log: silent,
             broker,
+            reads: unqueued,
             isShared: false,
             mostRecords: 10_000,
           },

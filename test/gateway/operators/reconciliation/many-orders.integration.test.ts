@@ -17,7 +17,7 @@ import { withDatabase } from '../../../support/database.ts';
 import { eventually } from '../../../support/eventually.ts';
 import type { TestPartner } from '../../../support/gateway.ts';
 import { plainOrder } from '../../../support/plain-order.ts';
-import { Reconciling } from '../../../support/reconciliation.ts';
+import { Reconciling, unqueued } from '../../../support/reconciliation.ts';
 import { examine } from '../../../support/rows-read.ts';
 
 const dayMs = 86_400_000;
@@ -177,7 +177,16 @@ describe('a day with thousands of orders', () => {
     const deadlines = { submitTimeoutMs: 5_000, readTimeoutMs: 5_000, clockSkewMs: 2_000 };
     const broker = createGrpcBroker(firstBroker, { address, backOfficeAddress: address, ...deadlines });
     const worker = new ReconciliationWorker({
-      ...{ database: own, clock, log, broker, isShared: false, mostRecords: 100_000, ended: () => undefined },
+      ...{
+        database: own,
+        clock,
+        log,
+        broker,
+        reads: unqueued,
+        isShared: false,
+        mostRecords: 100_000,
+        ended: () => undefined,
+      },
       ...{ holder: 'test', minute: 18 * 60 + 30, turnMs: 0 },
     });
     await begin(clock.now());

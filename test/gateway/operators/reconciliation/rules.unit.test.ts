@@ -161,7 +161,7 @@ describe('what two sides have of one order', () => {
 
 describe('what two sides have of one allocation', () => {
   const theirs: StatedMoney = { account: 'ACC1', amountKobo: 500n, destination: '', reference: 'R1', state: 'booked' };
-  const mine: OurMoney = { ...theirs, partnerId: 'par_a', isUnsettled: false, isReported: true };
+  const mine: OurMoney = { ...theirs, partnerId: 'par_a', isUnsettled: false, isReported: true, moves: [] };
   it('makes one break for what differs', () => {
     const compare = (our: OurMoney | undefined, their: StatedMoney | undefined) =>
       kinds(compareMoney('allocation', 'a', our, their));
@@ -179,7 +179,14 @@ describe('what two sides have of one allocation', () => {
 
 describe('what two sides have of one withdrawal', () => {
   const theirs: StatedMoney = { account: 'A', amountKobo: 500n, destination: 'wallet', reference: 'R1', state: 'paid' };
-  const mine: OurMoney = { ...theirs, state: 'completed', partnerId: 'par_a', isUnsettled: false, isReported: true };
+  const mine: OurMoney = {
+    ...theirs,
+    state: 'completed',
+    partnerId: 'par_a',
+    isUnsettled: false,
+    isReported: true,
+    moves: [],
+  };
   const compare = (our: OurMoney | undefined, their: StatedMoney | undefined) =>
     kinds(compareMoney('withdrawal', 'w', our, their));
 

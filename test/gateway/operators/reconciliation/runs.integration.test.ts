@@ -15,6 +15,7 @@ import { StatementError } from '../../../../src/gateway/trading/broker/statement
 import { SystemClock } from '../../../../src/kit/clock.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
 import { withDatabase } from '../../../support/database.ts';
+import { unqueued } from '../../../support/reconciliation.ts';
 
 const day = '2026-03-02';
 const now = Date.UTC(2026, 2, 3, 6);
@@ -105,7 +106,13 @@ describe('the runs of a day', () => {
     );
     const runner = new Runner({
       ...{ database: own as Database, clock: new SystemClock(), log: createLogger({ name: 'test', level: 'silent' }) },
-      ...{ broker: { id: 'a', statements } as never, isShared: false, mostRecords: 10_000, ended: () => {} },
+      ...{
+        broker: { id: 'a', statements } as never,
+        reads: unqueued,
+        isShared: false,
+        mostRecords: 10_000,
+        ended: () => {},
+      },
     });
     const lease = { name: 'job', fence: 1n, signal: dying.signal, isHeld: () => !dying.signal.aborted };
     await runner.run(run, lease).catch((error: unknown) => assert.ok(dying.signal.aborted, String(error)));

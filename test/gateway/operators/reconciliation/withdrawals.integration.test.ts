@@ -107,7 +107,10 @@ describe("withdrawals that are compared with the broker's statement", () => {
   it('keep their breaks open while the broker takes none, and the run says that it left them out', async () => {
     const { controls } = days.gateway;
     const setTaken = async (isTaken: boolean) => {
-      await controls.setCapabilities({ withdrawalsToWallet: isTaken, withdrawalsToBankAccount: isTaken }, callTimeout);
+      await controls.setCapabilities(
+        { honoursNotAfter: true, withdrawalsToWallet: isTaken, withdrawalsToBankAccount: isTaken },
+        callTimeout,
+      );
     };
     await days.lie('WITHDRAWAL_MISSING', { day, clientId: id('lost') });
     assert.equal((await days.complete(day)).breaks, '1');
