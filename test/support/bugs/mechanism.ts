@@ -67,6 +67,22 @@ export const mechanismBugs: readonly SeededBug[] = [
     pattern: 'money that was given back can be used again',
   },
   {
+    name: 'a withdrawal to a bank account is credited to the wallet',
+    file: 'src/gateway/trading/withdrawals/rules.ts',
+    find: "return after.destination === 'wallet' && before.state",
+    replace: 'return before.state',
+    test: 'test/gateway/trading/withdrawals/withdrawals.integration.test.ts',
+    pattern: 'and enters nothing into the wallet',
+  },
+  {
+    name: 'a report changes a withdrawal that an operator settled',
+    file: 'src/gateway/trading/withdrawals/settlement/rules.ts',
+    find: 'if (withdrawal.settlement === null || applied',
+    replace: 'if (withdrawal.settlement !== undefined || applied',
+    test: 'test/gateway/trading/withdrawals/settlement.unit.test.ts',
+    pattern: 'a report PAID of one that was settled as refused contradicts it',
+  },
+  {
     name: 'a field that has no value any more keeps the one it had',
     file: 'src/gateway/store/table.ts',
     find: 'if (before[field] === after[field]) continue;',

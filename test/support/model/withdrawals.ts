@@ -7,7 +7,7 @@ import {
   AccountState,
 } from '../../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { WithdrawalRejectReason, WithdrawalReportKind } from '../../../src/gen/marina/broker/v1/withdrawals_pb.ts';
-import { WithdrawalOutcome } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Call, WireFault, WithdrawalOutcome } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { eventually } from '../eventually.ts';
 import { callTimeout, type RestAnswer } from '../gateway.ts';
 import { fc } from '../properties.ts';
@@ -27,6 +27,8 @@ interface End {
 
 const paid: End = { state: 'completed', isAnswered: true };
 const held: End = { state: 'processing', isAnswered: true };
+const lostAnswer: End = { state: 'completed', isAnswered: false };
+const neverTaken: End = { state: 'refused', isAnswered: false, isTaken: false };
 
 /** The end of a withdrawal by the last digits of its amount. */
 const magicAmounts: Readonly<Record<number, End>> = {
@@ -50,6 +52,17 @@ const forcedOutcomes: readonly (readonly [WithdrawalOutcome, End])[] = [
   [WithdrawalOutcome.HOLD, held],
   [WithdrawalOutcome.REJECT, { state: 'rejected', rejectReason: 'bank_account_mismatch', isAnswered: true }],
 ];
+
+/** The faults on the way to the broker and back, each with the end of a withdrawal that meets it. */
+const faults: readonly (readonly [WireFault, End])[] = [
+  [WireFault.LOSE_ANSWER, lostAnswer],
+  [WireFault.RESET_AFTER, lostAnswer],
+  [WireFault.UNAVAILABLE_AFTER, lostAnswer],
+  [WireFault.NONSENSE, lostAnswer],
+  [WireFault.RESET_BEFORE, neverTaken],
+  [WireFault.HANG, neverTaken],
+];
+const lookUpFaults = [WireFault.HANG, WireFault.LOSE_ANSWER, WireFault.RESET_BEFORE, WireFault.NONSENSE];
 
 type Body = ModelWithdrawal['body'];
 
@@ -118,6 +131,29 @@ function withdrawForced(body: Body, replica: number, [outcome, wanted]: (typeof 
   };
 }
 
+/** Takes money out while the connection to the broker fails, for the request and then for the look-up. */
+function withdrawOverFault(
+  body: Body,
+  replica: number,
+  [fault, wanted]: (typeof faults)[number],
+  lookUpFault: WireFault,
+): Command {
+  return {
+    toString: () =>
+      `withdraw ${body.amount_kobo} to the ${body.destination} over ${WireFault[fault]} and ${WireFault[lookUpFault]}`,
+    check: ({ isPaused }) => !isPaused,
+    run: async (model, whole) => {
+      const [, account] = whole.partner.accounts;
+      const { controls } = whole.gateway;
+      await controls.injectFault({ call: Call.SUBMIT_WITHDRAWAL, account, fault }, callTimeout);
+      await controls.injectFault({ call: Call.LOOK_UP_WITHDRAWAL, account, fault: lookUpFault }, callTimeout);
+      const key = randomUUID();
+      const end = endOf(model, body, wanted);
+      await keep(model, whole, key, body, end, await send(whole, replica, key, body));
+    },
+  };
+}
+
 /** Asks for money while the account is restricted: the broker rejects it, and nothing moves. */
 function withdrawRestricted(body: Body, replica: number): Command {
   return {
@@ -140,7 +176,6 @@ function withdrawRestricted(body: Body, replica: number): Command {
 /** Asks for the same money again while nobody knows whether the broker has the first withdrawal: refused, or a fresh one. */
 function withdrawSimilar(destination: string, replica: number): Command {
   const body = { amount_kobo: 998_012, destination };
-  const end: End = { state: 'refused', isAnswered: false, isTaken: false };
   return {
     toString: () => `withdraw twice to the ${destination}, and the first one is unclear`,
     check: ({ isPaused }) => !isPaused,
@@ -150,8 +185,8 @@ function withdrawSimilar(destination: string, replica: number): Command {
       const second = await send(whole, replica + 1, other, body);
       const isHeldBack = second.body?.error?.code === 'similar_withdrawal_unresolved';
       if (isHeldBack) assertAnswer(second, { status: 409, code: 'similar_withdrawal_unresolved' });
-      await keep(model, whole, key, body, end, first);
-      if (!isHeldBack) await keep(model, whole, other, body, end, second);
+      await keep(model, whole, key, body, neverTaken, first);
+      if (!isHeldBack) await keep(model, whole, other, body, neverTaken, second);
     },
   };
 }
@@ -288,6 +323,9 @@ export const withdrawalCommands = [
   fc
     .tuple(usual, replica, fc.constantFrom(...forcedOutcomes))
     .map(([body, on, outcome]) => withdrawForced(body, on, outcome)),
+  fc
+    .tuple(usual, replica, fc.constantFrom(...faults), fc.constantFrom(...lookUpFaults))
+    .map(([body, on, fault, lookUpFault]) => withdrawOverFault(body, on, fault, lookUpFault)),
   fc.tuple(usual, replica).map(([body, on]) => withdrawRestricted(body, on)),
   fc.tuple(destination, replica).map(([to, on]) => withdrawSimilar(to, on)),
   pick.map(repeat),
