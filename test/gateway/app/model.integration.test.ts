@@ -21,8 +21,9 @@ const path = process.env.MODEL_PATH;
 
 const ordersLimitKobo = 200_000;
 const allocationsLimitKobo = 2_500_000;
-/** The money that an account begins with: enough for all orders of a sequence. */
+/** The money that an account begins with: enough for all orders of a sequence. From the second one little can be withdrawn. */
 const startCashKobo = 10n ** 12n;
+const secondStartKobo = 2_000_000;
 
 describe('whatever a partner, operators and the exchange do in turn', { timeout: 120_000 + runs * 20_000 }, () => {
   let gateway: TestGateway;
@@ -78,8 +79,8 @@ describe('whatever a partner, operators and the exchange do in turn', { timeout:
     };
     let turn = 0;
     const partner = await gateway.newPartner({ limits, accounts: 2 });
-    // The second account has what is allocated to it, and nothing else.
-    await gateway.controls.setCash({ account: partner.accounts[1], cashKobo: 0n }, callTimeout);
+    const its = { account: partner.accounts[1], cashKobo: BigInt(secondStartKobo) };
+    await gateway.controls.setCash(its, callTimeout);
     return {
       ...{ gateway, partner, operators, restart, passMidnight },
       replicas: [gateway.rest, (...request) => restCaller(second)(...request)],
@@ -104,7 +105,7 @@ describe('whatever a partner, operators and the exchange do in turn', { timeout:
   it(`every answer, order, limit, wallet and event is what a few sums say (seed ${seed})`, () =>
     fc.assert(
       fc.asyncProperty(sequences, (commands) =>
-        runSequence(commands, start, new PartnerModel(ordersLimitKobo, allocationsLimitKobo)),
+        runSequence(commands, start, new PartnerModel(ordersLimitKobo, allocationsLimitKobo, secondStartKobo)),
       ),
       { numRuns: runs, seed, path, verbose: 1, interruptAfterTimeLimit: 60_000 + runs * 15_000 },
     ));

@@ -54,6 +54,8 @@ export class PartnerModel {
   constructor(
     public ordersLimitKobo: number,
     readonly allocationsLimitKobo: number,
+    /** The money that the second account begins with. */
+    readonly startKobo: number,
   ) {}
 
   isOpen(order: ModelOrder): boolean {
@@ -104,7 +106,7 @@ export class PartnerModel {
         const isDutyTaken = isTaken || state === 'returned';
         return sum - (isTaken ? body.amount_kobo : 0) - (isDutyTaken ? dutyOn(body) : 0);
       },
-      this.#booked((_, at) => at === 1),
+      this.startKobo + this.#booked((_, at) => at === 1),
     );
   }
 
