@@ -32,6 +32,7 @@ import { UnclaimedReportAge1764240020000 } from './1764240020000-unclaimed-repor
 import { Seals1764240030000 } from './1764240030000-seals.ts';
 import { Withdrawals1764330010000 } from './1764330010000-withdrawals.ts';
 import { Audit1764340010000 } from './1764340010000-audit.ts';
+import { AuditSeals1764340020000 } from './1764340020000-audit-seals.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -69,4 +70,5 @@ export const migrations = [
   Seals1764240030000,
   Withdrawals1764330010000,
   Audit1764340010000,
+  AuditSeals1764340020000,
 ];

@@ -4,7 +4,7 @@
 WITH needed AS (
   SELECT table_name AS name, CASE
     -- Rows are only added.
-    WHEN table_name IN ('audit_entries', 'feed_skips', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers')
+    WHEN table_name IN ('audit_entries', 'audit_seals', 'feed_skips', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers')
       THEN 'SELECT,INSERT'
     -- No row ever enters it.
     WHEN table_name IN ('guards', 'writer_guards')

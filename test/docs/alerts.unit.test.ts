@@ -90,6 +90,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaUnclaimedReport: { 'marina_unclaimed_reports_total{kind="order"}': '_x20 1x380' },
   MarinaDatabaseWentBack: { 'marina_database_went_back_total{kind="order"}': '_x20 1x380' },
   MarinaBrokerClockApart: { 'marina_part_trouble_seconds{part="broker-clock",instance="a"}': '0+15x400' },
+  MarinaAuditAtFault: { 'marina_audit_faulty_batches{instance="a"}': '0x20 1x380' },
   MarinaLedgerAtFault: { 'marina_faulty_ledgers{partner="par_1",instance="a"}': '_x20 1x380' },
   MarinaBrokerDisagrees: { 'marina_reconciliation_breaks{kind="order_state",instance="a"}': '0x20 2x380' },
   MarinaReconciliationLate: { 'marina_reconciliation_overdue_seconds{instance="a"}': '90000+15x400' },

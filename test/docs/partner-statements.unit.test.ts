@@ -14,6 +14,7 @@ const clusterTables: Readonly<Record<string, string>> = {
   environment: 'whether trading is paused, and the clock of a sandbox: an operator pauses each cluster',
   leases: 'which process does a job, of this cluster',
   positions: "how far jobs came. The ledger check's are made again from the start, if a partner's are missing",
+  audit_seals: 'of the audit, which each cluster has for itself',
   secret_keys: 'which secrets were used. Clusters among which partners move have the same ring of secrets',
   write_checks: 'the test whether the server takes writes',
   archive_state: 'what the archive of this cluster has',

@@ -25,6 +25,8 @@ import { PeerMac } from '../edge/peers/mac.ts';
 import { PeerMessages } from '../edge/peers/messages.ts';
 import { countUntrusted } from '../edge/peers/untrusted.ts';
 import { archiveState } from '../operators/archive/table.ts';
+import { AuditSeals, auditSealUse } from '../operators/audit/seals.ts';
+import { auditSeals as auditSealTable } from '../operators/audit/table.ts';
 import { proposals } from '../operators/calls/proposals/table.ts';
 import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '../operators/reconciliation/table.ts';
 import { openRing } from '../operators/secret-keys/open-ring.ts';
@@ -115,6 +117,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     keys,
     keyMacKeys: keyMacKeys(ring),
     keySeals: new KeySeals(keys(keySealUse), config.environment, acceptsUnsealed),
+    auditSeals: new AuditSeals(keys(auditSealUse), config.environment),
     walletSeals: new WalletSeals(keys(walletSealUse), config.environment, acceptsUnsealed),
     /** Whether rows without a seal are accepted. */
     acceptsUnsealed,
@@ -167,6 +170,7 @@ const described: readonly Table<any>[] = [
   keyChanges,
   accounts,
   auditEntries,
+  auditSealTable,
   proposals,
   positions,
   leases,

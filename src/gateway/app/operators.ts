@@ -64,7 +64,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     keyService(base, base.keyMacKeys, base.keySeals, notify.keyEnded),
     accountService(base, notify.accountUnlinked),
     documentService(base, work.documents),
-    auditService(base),
+    auditService(base, base.auditSeals),
     walletService(base, base.walletSeals),
     settling.service,
     proposalService(base, base.cursors, kinds, [settling.action], base.config.singleOperator),

@@ -21,6 +21,7 @@ import { SharedBuckets } from '../edge/limits/shared-buckets.ts';
 import { SharedSlots } from '../edge/limits/shared-slots.ts';
 import { Sharing } from '../edge/limits/sharing.ts';
 import { maxPartnersNamed } from '../edge/metrics.ts';
+import { auditSealer } from '../operators/audit/sealer.ts';
 import { ledgerCheck } from '../operators/calls/ledger-check.ts';
 import { proposalExpiry } from '../operators/calls/proposals/expiry.ts';
 import { removalTime } from '../operators/telemetry/database-clock.ts';
@@ -137,6 +138,14 @@ function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: BrokerWork):
   };
   return [
     ledgerCheck({ database, seals, log, holder, checked }),
+    auditSealer({
+      database,
+      clock,
+      seals: base.auditSeals,
+      log,
+      holder,
+      checked: (faulty) => metrics.faultyAudit.set(faulty),
+    }),
     feedRetention(database, timeOf, holder),
     webhookRetention(database, timeOf, holder, (partnerId, count) => {
       metrics.webhookExpired.inc({ partner: metrics.partner(partnerId) }, count);

@@ -235,6 +235,10 @@ export class Metrics {
     'How long ago the oldest row that a worker should have removed became old, in business time; 0 when none is.',
     ['worker'],
   );
+  readonly faultyAudit = this.#gauge(
+    'marina_audit_faulty_batches',
+    'Batches of the audit whose entries do not match their seal, on the replica that checks them.',
+  );
   readonly faultyLedgers = this.#gauge(
     'marina_faulty_ledgers',
     'Partners whose ledger is faulty, on the replica that checks them; at most 20.',

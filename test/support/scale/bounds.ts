@@ -112,6 +112,11 @@ export const specials: readonly Special[] = [
     because: 'the log grows with what operators do, and some filters have no index',
   },
   {
+    shape: /FROM audit_entries (?:FORCE INDEX \(audit_entries_(?:at|operator)\)|WHERE id > \?)/,
+    more: auditEntries,
+    because: 'an export reads its whole period, and new entries wait for their seal',
+  },
+  {
     shape: / AND updated_at >= \? AND id >= \? /,
     isOneRow: true,
     because: 'the id is the first of the instant',

@@ -3,6 +3,8 @@ import { Audit } from '../../../gen/marina/admin/v1/audit_pb.ts';
 import { toMilliseconds } from '../../../kit/clock.ts';
 import { audit, auditEntries } from '../../edge/auth/audit-store.ts';
 import type { RowOf } from '../../store/table.ts';
+import type { AuditSeals } from '../audit/seals.ts';
+import { auditProofCalls } from './audit-export.ts';
 import { type AdminCall, type AdminParts, adminService, listed } from './call.ts';
 import { invalidField } from './errors.ts';
 
@@ -22,8 +24,9 @@ export function readAuditor({ database, clock }: Pick<AdminParts, 'database' | '
 }
 
 /** The operators' calls on the audit log. */
-export function auditService({ database }: AdminParts) {
+export function auditService({ database }: AdminParts, seals: AuditSeals) {
   return adminService(Audit, {
+    ...auditProofCalls(database, seals),
     async listEntries({ partnerId, subject, operator, action, beforeId, limit, ...request }) {
       const from = request.from && toMilliseconds(request.from);
       const to = request.to && toMilliseconds(request.to);

@@ -81,6 +81,41 @@ describe('the audit', () => {
     );
   });
 
+  it('is exported and verified over the operators’ port', async () => {
+    const exported = async (request: JsonObject) => {
+      const parts: Found[] = [];
+      const path = 'marina.admin.v1.Audit.ExportEntries';
+      for await (const part of running.client.stream(path, request, ada.token)) parts.push(part);
+      assert.equal(parts.at(-1)?.complete, true);
+      return parts.map(({ text = '' }) => text).join('');
+    };
+    const { partner } = await running.call('Partners.CreatePartner', { name: 'Exported', reason: 'a contract' });
+    const period = { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
+    const filters: JsonObject[] = [
+      { partner_id: partner.id },
+      { subject: partner.id, ...period },
+      { partner_id: partner.id, ...period },
+    ];
+    for (const filter of filters) {
+      const text = await exported(filter);
+      assert.match(
+        text,
+        /^id,at,operator,.*\r\n\d+,[^,]+,ada,support\+treasury\+admin,,Partners\.CreatePartner,par_.*\r\n$/,
+      );
+    }
+    const format = 'EXPORT_FORMAT_JSON_LINES';
+    const lines = (await exported({ operator: 'ada', action: 'Partners.CreatePartner', format })).trim().split('\n');
+    assert.ok(lines.some((line) => JSON.parse(line).after.name === 'Exported'));
+    await exported(period);
+    const { complete, unsealed } = await running.call('Audit.VerifyEntries');
+    assert.equal(complete, true);
+    assert.ok(Number(unsealed) > 0);
+    const wrong: JsonObject[] = [{ from: period.to, to: period.from }, { format: 7 }, { partner_id: 'x' }];
+    for (const request of wrong) {
+      await assert.rejects(exported(request), { code: status.INVALID_ARGUMENT });
+    }
+  });
+
   it('takes a change without a reason in a sandbox', async () => {
     const { partner } = await running.call('Partners.CreatePartner', { name: 'No reason' });
     const [entry] = await running.entries({ partner_id: partner.id });
