@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict';
 import { reconciliationBreaks, reconciliationRuns } from '../../../../src/gateway/operators/reconciliation/table.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
-import { StatementLie } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Outcome, StatementLie } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../../../src/kit/clock.ts';
 import { callTimeout, type Partner } from '../../../support/cluster.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { checkEverything } from '../../../support/fault/checker.ts';
 import { describeMoments } from '../../../support/fault/moments/cases.ts';
 import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
+import { patient } from '../../../support/patience.ts';
+
+/** Longer than the call waits for the comparison, which is 15 s, and a gateway needs to start. */
+const reconcileTimeoutMs = 30_000;
+/** With their charges, more transactions than a page has. */
+const trades = 52;
 
 /** A day with an order, about which the broker's statement is wrong. */
 interface Case {
@@ -26,7 +32,9 @@ await describeMoments<Case>({
   },
   async run(watched, { day }) {
     const before = (await runsOf(watched, day)).length;
-    await watched.operate((admin) => admin.diagnostics.reconcileDay({ day, reason: 'a test' }, admin.options));
+    await watched.operate(({ diagnostics, options }) =>
+      diagnostics.reconcileDay({ day, reason: 'a test' }, { ...options, timeoutMs: patient(reconcileTimeoutMs) }),
+    );
     await eventually(async () => {
       // A gateway that was killed is followed by the next one.
       await watched.gateway();
@@ -42,11 +50,15 @@ await describeMoments<Case>({
   },
   async check(watched, gateway, { partner, day }) {
     const last = (await runsOf(watched, day)).at(-1);
-    assert.equal(Number(last?.breaks), 3);
+    assert.equal(Number(last?.breaks), 4);
     const query = statement('SELECT * FROM reconciliation_breaks WHERE day = ?', day);
     const breaks = (await watched.cluster.database.read(query)).map(reconciliationBreaks.all.read);
     const kinds = breaks.filter(({ isOpen }) => isOpen).map(({ kind }) => kind);
-    assert.deepEqual(kinds.toSorted(), ['cash', 'order_extra', 'order_missing'], 'each break is there once');
+    assert.deepEqual(
+      kinds.toSorted(),
+      ['cash', 'order_extra', 'order_missing', 'transaction_sum'],
+      'each break is there once',
+    );
     const items = statement('SELECT * FROM reconciliation_items');
     assert.deepEqual(await watched.cluster.database.read(items), [], "the statement's records are removed");
     await checkEverything(watched.cluster, gateway, [partner]);
@@ -60,6 +72,15 @@ async function endDay(watched: WatchedCluster): Promise<Case> {
   const gateway = await watched.gateway();
   const { body } = await gateway.place(partner, { symbol: 'SIM-REST' });
   assert.equal((await gateway.allocate(partner, { amount_kobo: 5_000 })).status, 201);
+  await watched.cluster.controls.forceOutcome(
+    { symbol: 'SIM-REST', outcome: Outcome.FILL, parts: trades },
+    callTimeout,
+  );
+  const filled = await gateway.place(partner, { symbol: 'SIM-REST', quantity: trades * 10 });
+  await eventually(async () => {
+    const { body } = await gateway.request('GET', `/v1/orders/${filled.body.id}`, { key: partner.key });
+    assert.equal(body.state, 'filled');
+  }, 30_000);
   const day = await watched.operate(async ({ diagnostics, clock, options }) => {
     const now = Number((await diagnostics.getStatus({}, options)).now?.seconds) * 1_000;
     const seconds = BigInt(Math.ceil((nextLagosMidnight(now) - now) / 1_000) + 1_800);
@@ -71,6 +92,7 @@ async function endDay(watched: WatchedCluster): Promise<Case> {
     { lie: StatementLie.ORDER_EXTRA, account, symbol: 'SIM-REST' },
     { lie: StatementLie.ORDER_MISSING, clientId: body.id },
     { lie: StatementLie.CASH, account },
+    { lie: StatementLie.OPENING_BALANCE, account },
   ];
   await eventually(async () => {
     const runs = await runsOf(watched, day);
