@@ -13,7 +13,7 @@ import { moneyChecks } from './checks/money.ts';
 import { orderChecks } from './checks/orders.ts';
 import { referenceChecks } from './checks/reference.ts';
 import { restartChecks } from './checks/restart.ts';
-import { statementChecks } from './checks/statements.ts';
+import { statementChecks, withdrawalStatementChecks } from './checks/statements.ts';
 import { streamChecks } from './checks/streams.ts';
 import { submissionChecks } from './checks/submissions.ts';
 import { wholeRunChecks } from './checks/whole-run.ts';
@@ -35,6 +35,7 @@ export const checks: readonly Check[] = [
   ...statementChecks,
   ...allocationChecks,
   ...withdrawalChecks,
+  ...withdrawalStatementChecks,
   ...applicationChecks,
   ...documentChecks,
   ...applicationStreamChecks,

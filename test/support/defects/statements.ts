@@ -1,11 +1,14 @@
 import { create } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   type GetStatementRequest,
   type GetStatementResponse,
   StatementCashSchema,
   StatementSection,
+  StatementWithdrawalState,
 } from '../../../src/gen/marina/broker/v1/statements_pb.ts';
-import type { SeededDefect } from './defect.ts';
+import { WithdrawalDestination } from '../../../src/gen/marina/broker/v1/withdrawals_pb.ts';
+import { impatient, type SeededDefect } from './defect.ts';
 
 /** Changes each page of a statement. */
 function paged(change: (page: GetStatementResponse, request: GetStatementRequest) => void): SeededDefect['defect'] {
@@ -45,6 +48,47 @@ export const statementDefects: readonly SeededDefect[] = [
     breaks: 'statement-of-orders',
     defect: paged((page) => {
       page.trades = [];
+    }),
+  },
+  {
+    adapter: 'leaves withdrawals out of its statements',
+    breaks: 'statement-of-withdrawals',
+    also: ['statement-of-withdrawal-states'],
+    waits: impatient,
+    defect: paged((page) => {
+      page.withdrawals = [];
+    }),
+  },
+  {
+    adapter: 'adds the charge of a transfer to the amount of a withdrawal in its statements',
+    breaks: 'statement-of-withdrawals',
+    waits: impatient,
+    defect: paged((page) => {
+      for (const each of page.withdrawals) each.amountKobo += 50n;
+    }),
+  },
+  {
+    adapter: 'states every withdrawal as one to the wallet',
+    breaks: 'statement-of-withdrawals',
+    waits: impatient,
+    defect: paged((page) => {
+      for (const each of page.withdrawals) each.destination = WithdrawalDestination.WALLET;
+    }),
+  },
+  {
+    adapter: 'states withdrawals as accepted for ever',
+    breaks: 'statement-of-withdrawal-states',
+    waits: impatient,
+    defect: paged((page) => {
+      for (const each of page.withdrawals) each.state = StatementWithdrawalState.ACCEPTED;
+    }),
+  },
+  {
+    adapter: 'states the end of the day as the time of a withdrawal',
+    breaks: 'statement-of-withdrawal-states',
+    waits: impatient,
+    defect: paged((page) => {
+      for (const each of page.withdrawals) each.at = page.to && timestampFromMs(timestampMs(page.to) - 1);
     }),
   },
 ];

@@ -300,7 +300,7 @@ export const withdrawalDefects: readonly SeededDefect[] = [
   {
     adapter: 'streams another reference of a withdrawal than it answered',
     breaks: 'withdrawal-answers-streamed',
-    also: ['withdrawal-look-up-complete'],
+    also: ['withdrawal-look-up-complete', 'statement-of-withdrawal-states'],
     defect: {
       withdrawalReports: (message) => {
         for (const report of message.reports) report.brokerReference = 'another';
@@ -324,7 +324,7 @@ export const withdrawalDefects: readonly SeededDefect[] = [
   {
     adapter: 'says of a withdrawal that it was returned, and never that it was paid',
     breaks: 'withdrawal-life',
-    also: ['withdrawal-answers-streamed', 'withdrawal-look-up-complete'],
+    also: ['withdrawal-answers-streamed', 'withdrawal-look-up-complete', 'statement-of-withdrawal-states'],
     defect: {
       withdrawalReports: (message) => {
         for (const report of message.reports) if (report.kind === PAID) report.kind = WithdrawalReportKind.RETURNED;
