@@ -231,6 +231,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       'Trading.PauseTrading',
       'Trading.ResumeTrading',
       'Wallets.ListWallets',
+      'Audit.VerifyEntries',
     ]);
     for (const { name, isStream } of client.calls('marina.admin.v1.')) {
       if (isStream) continue;

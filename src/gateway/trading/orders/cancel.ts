@@ -1,6 +1,6 @@
 import type { Report } from '../../../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../../../kit/clock.ts';
-import { whilePermitted } from '../../edge/auth/caller.ts';
+import { type Caller, whilePermitted } from '../../edge/auth/caller.ts';
 import type { Call } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
@@ -22,6 +22,9 @@ type OrderChange = Change<StoredOrder, Report>;
 type Ended =
   | { readonly outcome: 'cancelled' | 'too-late'; readonly reports: readonly Report[] }
   | { readonly outcome: 'unclear'; readonly evidence: string };
+
+/** The call that cancels. The history names its key. */
+type CancelCall = Pick<Call, 'log' | 'origin' | 'permission'> & { readonly caller?: Pick<Caller, 'keyId'> };
 
 /** The history's sentences for the exchange's answers. */
 const answers = {
@@ -48,7 +51,7 @@ export class Canceller {
   constructor(private readonly parts: CancellerParts) {}
 
   /** Throws `order_not_cancelable` or `cancel_unconfirmed`, or an error if the caller lost its permission. */
-  cancel(order: StoredOrder, call: Pick<Call, 'log' | 'origin' | 'permission'>): Promise<StoredOrder> {
+  cancel(order: StoredOrder, call: CancelCall): Promise<StoredOrder> {
     return whilePermitted(call.permission, (check) => {
       const underWay = this.#underWay.get(order.id);
       if (underWay !== undefined) return underWay;
@@ -58,16 +61,12 @@ export class Canceller {
     });
   }
 
-  async #cancel(
-    read: StoredOrder,
-    { log, origin }: Pick<Call, 'log' | 'origin'>,
-    check: () => void,
-  ): Promise<StoredOrder> {
+  async #cancel(read: StoredOrder, { log, origin, caller }: CancelCall, check: () => void): Promise<StoredOrder> {
     const { kind, recorder } = this.parts;
     crash('cancel.before-store');
     const stored = await recorder.changeCached(kind, read, (order) => {
       check();
-      return this.#begin(order);
+      return this.#begin(order, caller?.keyId);
     });
     if (stored.state === 'cancelled') return stored;
     if (!kind.table.isKnown(stored)) throw isFinal(stored.state) ? tooLate(stored) : unknownToThisVersion();
@@ -132,7 +131,7 @@ export class Canceller {
     return { before, after, lookUp: record.found ? 'found' : 'missing' };
   }
 
-  #begin(order: StoredOrder): OrderChange | undefined {
+  #begin(order: StoredOrder, keyId: string | undefined): OrderChange | undefined {
     const { kind, clock, submitTimeoutMs } = this.parts;
     if (order.state === 'cancelled') return undefined;
     if (isUnsettled(order.state)) {
@@ -150,7 +149,7 @@ export class Canceller {
     return kind
       .begin(order)
       .note({ cancelUntil: realNow + submitTimeoutMs })
-      .step('cancel', 'a cancel is sent');
+      .step('cancel', keyId === undefined ? 'a cancel is sent' : `a cancel is sent, with the key ${keyId}`);
   }
 
   /** Records the end of the cancel that was sent as `sent`. A newer one that began meanwhile stays under way. */

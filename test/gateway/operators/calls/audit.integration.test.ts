@@ -116,6 +116,16 @@ describe('the audit', () => {
     }
   });
 
+  it('has beside it an order’s timeline, which says which key cancelled the order', async () => {
+    const partner = await gateway.newPartner();
+    const { body: order } = await gateway.place(partner, { symbol: 'SIM-REST' });
+    const cancelled = await gateway.rest('DELETE', `/v1/orders/${order.id}`, { key: partner.key });
+    assert.equal(cancelled.body.state, 'cancelled');
+    const { entries } = await running.call('Diagnostics.GetTimeline', { id: order.id });
+    const said = entries.filter(({ kind }: Found) => kind === 'cancel').map(({ detail }: Found) => detail);
+    assert.equal(said[0], `a cancel is sent, with the key ${partner.keyId}`);
+  });
+
   it('takes a change without a reason in a sandbox', async () => {
     const { partner } = await running.call('Partners.CreatePartner', { name: 'No reason' });
     const [entry] = await running.entries({ partner_id: partner.id });
