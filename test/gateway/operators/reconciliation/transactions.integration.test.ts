@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { Outcome, type StatementLie } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Call, Outcome, type StatementLie, WireFault } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay } from '../../../../src/kit/clock.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../../../support/gateway.ts';
@@ -167,6 +167,31 @@ describe('the transactions of accounts that moved', () => {
     await controls.setCapabilities({ honoursNotAfter: true, accountTransactions: true }, callTimeout);
     assert.equal((await days.complete(day)).problem, '');
     assert.deepEqual(await days.open(day), []);
+  });
+
+  it('are a break if the broker answers nonsense, and only then', async () => {
+    const { controls } = days.gateway;
+    await controls.injectFault({ call: Call.LIST_TRANSACTIONS, fault: WireFault.NONSENSE, times: 1 }, callTimeout);
+    assert.equal((await days.complete(day)).breaks, '1');
+    const [found] = await days.open(day);
+    assert.deepEqual([found?.kind, found?.account], ['BREAK_KIND_TRANSACTIONS_UNREADABLE', partner.account]);
+    assert.equal(found?.brokers, 'an answer that makes no sense');
+    assert.equal((await days.complete(day)).breaks, '0');
+    assert.deepEqual(await days.open(day), []);
+  });
+
+  it('are read a minute later if the broker does not answer, and nothing is read again but them', async () => {
+    const { controls } = days.gateway;
+    const fault = { call: Call.LIST_TRANSACTIONS, fault: WireFault.UNAVAILABLE_BEFORE, times: 1 };
+    await controls.injectFault(fault, callTimeout);
+    const run = await days.reconcile(day);
+    assert.deepEqual(
+      [run.state, run.problem],
+      ['RECONCILIATION_STATE_RUNNING', 'the broker did not answer with the transactions of an account'],
+    );
+    await days.advance(61_000);
+    const ended = await days.untilRun(day, 'COMPLETE');
+    assert.deepEqual([ended.id, ended.tries, ended.breaks, ended.problem], [run.id, 1, '0', '']);
   });
 
   it('agree on the day on which a bank returns a withdrawal, and on which sales are paid out directly', async () => {
