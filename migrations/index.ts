@@ -33,6 +33,7 @@ import { Seals1764240030000 } from './1764240030000-seals.ts';
 import { Withdrawals1764330010000 } from './1764330010000-withdrawals.ts';
 import { Audit1764340010000 } from './1764340010000-audit.ts';
 import { AuditSeals1764340020000 } from './1764340020000-audit-seals.ts';
+import { Stops1764340030000 } from './1764340030000-stops.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -71,4 +72,5 @@ export const migrations = [
   Withdrawals1764330010000,
   Audit1764340010000,
   AuditSeals1764340020000,
+  Stops1764340030000,
 ];

@@ -12,7 +12,7 @@ WITH needed AS (
     -- Rows are added and changed, and kept.
     WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
       'orders', 'partners', 'positions', 'proposals', 'reconciliation_breaks', 'reconciliation_runs', 'secret_keys',
-      'usage_days', 'wallets', 'webhook_endpoints', 'withdrawals')
+      'stops', 'usage_days', 'wallets', 'webhook_endpoints', 'withdrawals')
       THEN 'SELECT,INSERT,UPDATE'
     -- Its row is changed.
     WHEN table_name IN ('writer', 'writer_beats')

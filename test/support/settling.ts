@@ -36,6 +36,9 @@ import { openTestDatabase } from './database.ts';
 import { walletSeals } from './ledger.ts';
 import { plainOrder } from './plain-order.ts';
 
+/** An environment in which nothing is paused or stopped. */
+export const nothingStopped = { paused: false, stops: [], stopsVersion: 0n, obstacleTo: () => undefined };
+
 export const submitTimeoutMs = 10_000;
 export const clockSkewMs = 2_000;
 
@@ -179,7 +182,7 @@ export async function openSettling() {
     newDocumentSender: (digestKeys: Keys = onlyKey(Buffer.alloc(32, 2))) =>
       new DocumentSender({
         ...{ ...sending, kind: application, broker, orders: broker },
-        ...{ digestKeys, environment: { paused: false } },
+        ...{ digestKeys, environment: nothingStopped },
       }),
     /** Stores an application, uncertain unless said otherwise. */
     async storeApplication(fields: Partial<StoredApplication> & Pick<StoredApplication, 'partnerId'>) {

@@ -43,6 +43,7 @@ import { accounts } from '../trading/accounts/store.ts';
 import { documents } from '../trading/applications/documents/store.ts';
 import { storedKinds } from '../trading/kinds.ts';
 import { openCancels, orderSteps } from '../trading/orders/table.ts';
+import { stops } from '../trading/stops/table.ts';
 import { usageDays } from '../trading/submission/day-limit.ts';
 import { EnvironmentState, environments } from '../trading/submission/environment.ts';
 import { positions } from '../trading/submission/positions.ts';
@@ -164,6 +165,7 @@ const described: readonly Table<any>[] = [
   wallets,
   transfers,
   environments,
+  stops,
   partners,
   apiKeys,
   keyUses,

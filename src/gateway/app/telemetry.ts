@@ -77,6 +77,7 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
     [metrics.stuckEvents, 'partner', () => named(watched.events.webhooks.consumer.stuck)],
     [metrics.partnerQueue, () => database.load.partnersWaiting],
     [metrics.paused, () => Number(environment.paused)],
+    [metrics.stops, () => environment.stops.length],
     [metrics.clockOffset, () => inSeconds(clock.offsetMs)],
     [metrics.brokerClockOffset, () => inSeconds(broker.clock.estimateMs)],
     [metrics.troubles, 'part', () => health.known().map(({ part, sinceMs }) => [part, troubleMs(sinceMs) / 1_000])],

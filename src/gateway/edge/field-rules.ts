@@ -113,6 +113,8 @@ function compileField(
   known: Compiled,
   textOf: TextProblem,
 ): FieldRule {
+  // Its value is not a member of the message.
+  if (field.oneof !== undefined) throw new Error(`${field}: no rule is checked inside a oneof`);
   const rules = getOption(field, fieldOption);
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
   const isList = field.fieldKind === 'list';

@@ -291,6 +291,7 @@ export class Metrics {
     ['part'],
   );
   readonly paused = this.#gauge('marina_trading_paused', 'Whether trading is paused.');
+  readonly stops = this.#gauge('marina_stops_open', 'How many stops of partners, accounts or symbols are open.');
   readonly clockOffset = this.#gauge('marina_clock_offset_seconds', 'How far business time is ahead of real time.');
 
   constructor() {

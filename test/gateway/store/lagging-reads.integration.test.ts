@@ -17,7 +17,7 @@ import { KeyedDigest, onlyKey, Seal } from '../../../src/kit/key-ring.ts';
 import { createLogger } from '../../../src/kit/log.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { plainOrder } from '../../support/plain-order.ts';
-import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../../support/settling.ts';
+import { clockSkewMs, nothingStopped, openSettling, type Settling, submitTimeoutMs } from '../../support/settling.ts';
 
 describe('a gateway whose reads go to a replica that lags', () => {
   let settling: Settling;
@@ -85,7 +85,7 @@ describe('a gateway whose reads go to a replica that lags', () => {
     const order: object = settling.order;
     const submitter = new Submitter({
       ...{ database: split, recorder, clock, ids, notes, submitTimeoutMs, clockSkewMs, gate },
-      environment: { paused: false },
+      environment: nothingStopped,
     });
     const { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo } = plainOrder;
     const draft = { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo };

@@ -3,38 +3,45 @@ import { Clock } from '../../../gen/marina/admin/v1/clock_pb.ts';
 import { Trading } from '../../../gen/marina/admin/v1/trading_pb.ts';
 import type { Controls } from '../../../gen/marina/simulator/v1/controls_pb.ts';
 import type { GrpcClient } from '../../../kit/grpc-client.ts';
-import { type Decision, statement } from '../../store/statement.ts';
+import { type Decision, type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import type { ShownBy } from '../../store/table.ts';
 import { type EnvironmentState, environmentState, environments } from '../../trading/submission/environment.ts';
 import { audit } from './audit.ts';
 import { type AdminCall, type AdminParts, adminService } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
+import { stopCalls } from './stops.ts';
 
 const longestAdvanceMs = 400 * 86_400_000;
 
+/** Changes the environment's row under its lock. */
+export type ChangeEnvironment = <T>(
+  decide: (before: ShownBy<typeof environmentState>, rows: readonly SqlRow[][]) => Decision<T>,
+  ...reads: readonly Statement[]
+) => Promise<T>;
+
 /**
- * The operators' calls that pause trading, and that advance a sandbox's clock. `changed` notifies the other processes. The
+ * The operators' calls that pause and stop trading, and that advance a sandbox's clock. `changed` notifies the other processes. The
  * simulator's clock moves together with ours; `timeoutMs` is its deadline.
  */
 export function environmentServices(
-  { database, clock }: AdminParts,
+  { database, clock, ids }: AdminParts,
   environment: EnvironmentState,
   changed: () => void,
   simulator: GrpcClient<typeof Controls> | undefined,
   timeoutMs: number,
 ) {
-  /** Changes the environment. This process applies it at once, others after the notification or their next poll. */
-  async function change<T>(decide: (before: ShownBy<typeof environmentState>) => Decision<T>) {
+  /** This process applies a change at once, others after the notification or their next poll. */
+  const change: ChangeEnvironment = async (decide, ...reads) => {
     const lock = environments.find({ id: 1 }, environmentState, statement('FOR UPDATE'));
-    const result = await database.transaction([lock], ([rows]) => {
+    const result = await database.transaction([lock, ...reads], ([rows, ...read]) => {
       const row = rows?.[0];
       if (row === undefined) throw new Error('the database has no environment');
-      return decide(environmentState.read(row));
+      return decide(environmentState.read(row), read);
     });
     await environment.refresh();
     changed();
     return result;
-  }
+  };
 
   async function setPaused(paused: boolean, { reason }: { readonly reason: string }, call: AdminCall) {
     const isChanged = await change(({ tradingPausedAt }) => {
@@ -51,6 +58,7 @@ export function environmentServices(
   const trading = adminService(Trading, {
     pauseTrading: (request, call) => setPaused(true, request, call),
     resumeTrading: (request, call) => setPaused(false, request, call),
+    ...stopCalls({ database, clock, ids }, change),
   });
 
   const advance = adminService(Clock, {

@@ -67,6 +67,10 @@ export class AllocationKind implements CreatedKind<StoredAllocation, AllocationR
     return preparedAs({ ...this.blank, ...wanted });
   }
 
+  affects({ partnerId, account }: StoredAllocation) {
+    return { action: 'fund', partnerId, account } as const;
+  }
+
   preconditions(row: StoredAllocation): Precondition[] {
     const { partnerId, account } = row;
     return [

@@ -53,6 +53,10 @@ export class ApplicationKind
     return preparedAs(this.blank);
   }
 
+  affects({ partnerId }: StoredApplication) {
+    return { action: 'apply', partnerId } as const;
+  }
+
   /** Only the broker refuses applications. */
   preconditions(): readonly [] {
     return [];

@@ -157,6 +157,10 @@ export class OrderKind
     return { ...this.blank, ...wanted, countedPriceKobo };
   }
 
+  affects({ partnerId, side, account, symbol }: StoredOrder) {
+    return { action: side, partnerId, account, symbol };
+  }
+
   preconditions(row: StoredOrder) {
     return [noSimilar('order', similarOrders(row), this.clock)];
   }

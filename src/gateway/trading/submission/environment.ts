@@ -1,10 +1,13 @@
 import type { SystemClock } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Wakeup, type Worker } from '../../../kit/worker.ts';
+import { ApiError } from '../../edge/errors.ts';
 import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
 import { statement } from '../../store/statement.ts';
 import { defineTable, instant, optional, small, text, whole } from '../../store/table.ts';
+import { type Affected, type OpenStop, stopOf, stopSentence } from '../stops/rules.ts';
+import { openStop, readOpenStops } from '../stops/table.ts';
 
 /** How long a change made by another process can stay unknown when the message about it is lost. */
 const pollMs = 500;
@@ -17,20 +20,36 @@ export const environments = defineTable({
     name: text(16),
     clockOffsetMs: whole(),
     tradingPausedAt: optional(instant()),
+    /** Grows whenever a stop begins or ends. */
+    stopsVersion: whole(),
   },
   primary: ['id'],
 });
 
 /** What of it changes. */
-export const environmentState = environments.only('clockOffsetMs', 'tradingPausedAt');
+export const environmentState = environments.only('clockOffsetMs', 'tradingPausedAt', 'stopsVersion');
 
-/** What holds for the whole environment, read again and again: whether trading is paused, how far the clock is ahead. */
+/** What operators have paused or stopped. */
+export interface Standing {
+  readonly paused: boolean;
+  /** The open stops. */
+  readonly stops: readonly OpenStop[];
+}
+
+/** One statement, so that the stops are those of the version, whichever server answers. */
+const readEnvironment = statement(
+  `SELECT e.clock_offset_ms, e.trading_paused_at, e.stops_version, s.id, s.target, s.value, s.actions, s.ends_at
+    FROM environment e LEFT JOIN stops s FORCE INDEX (stops_ended_at) ON s.ended_at IS NULL WHERE e.id = 1`,
+);
+
+/** What holds for the whole environment, read again and again: what is paused or stopped, how far the clock is ahead. */
 export class EnvironmentState {
   readonly wakeup = new Wakeup();
   readonly worker: Worker;
   #begun = 0;
   #used = 0;
-  #paused = false;
+  #standing: Standing = { paused: false, stops: [] };
+  #stopsVersion = 0n;
 
   constructor(
     private readonly database: Pick<Database, 'read'>,
@@ -58,18 +77,38 @@ export class EnvironmentState {
 
   /** Whether trading is paused, as far as this process knows. What is stored is decided in its transaction instead. */
   get paused(): boolean {
-    return this.#paused;
+    return this.#standing.paused;
+  }
+
+  /** The open stops that this process knows. */
+  get stops(): readonly OpenStop[] {
+    return this.#standing.stops;
+  }
+
+  /** The version of these stops. */
+  get stopsVersion(): bigint {
+    return this.#stopsVersion;
+  }
+
+  /** Why something that is stored must not be sent, as far as this process knows; undefined: it may be. */
+  obstacleTo(affected: Affected): typeof pausedBeforeSend | ReturnType<typeof stoppedBeforeSend> | undefined {
+    if (this.#standing.paused) return pausedBeforeSend;
+    const stop = stopOf(this.#standing.stops, affected, this.clock.now());
+    return stop && stoppedBeforeSend(stop);
   }
 
   /** Reads the environment now. A read that began earlier and ends later changes nothing. */
   async refresh(): Promise<void> {
     this.#begun += 1;
     const number = this.#begun;
-    const [row] = await this.database.read(environments.find({ id: 1 }, environmentState));
+    const rows = await this.database.read(readEnvironment);
+    const [row] = rows;
     if (row === undefined || number < this.#used) return;
     this.#used = number;
-    const { tradingPausedAt, clockOffsetMs } = environmentState.read(row);
-    this.#paused = tradingPausedAt !== null;
+    const { tradingPausedAt, clockOffsetMs, stopsVersion } = environmentState.read(row);
+    const stops = rows.flatMap((each) => (each.id === null ? [] : openStop.read(each)));
+    this.#standing = { paused: tradingPausedAt !== null, stops };
+    this.#stopsVersion = stopsVersion;
     this.clock.moveTo(Number(clockOffsetMs));
   }
 }
@@ -77,21 +116,36 @@ export class EnvironmentState {
 const row = 'environment WHERE id = 1';
 
 /**
- * Whether trading is paused, inside a partner's transaction. The shared lock makes the transaction and `PauseTrading` wait
- * for each other: every commit after that call's answer was decided with the pause in force. The partner's row is
- * always locked before this row, and `PauseTrading` locks only this row, so they cannot deadlock. A database without the
- * row counts as paused.
+ * What is paused or stopped, inside a partner's transaction. The shared lock makes the transaction and `PauseTrading` or
+ * `AddStop` wait for each other: every commit after that call's answer was decided with the pause or stop in force. The
+ * partner's row is always locked before this row, and these calls lock only this row and stops, so they cannot deadlock. A
+ * database without the row counts as paused.
  */
-export const tradingPause: Fact<boolean> = {
-  reads: [statement(`SELECT trading_paused_at FROM ${row} LOCK IN SHARE MODE`)],
-  value: ([rows]) => rows?.[0]?.trading_paused_at !== null,
-  expected: {
-    value: false,
-    // NOWAIT on MariaDB only: MySQL reads it as a comment.
-    locks: [statement(`SELECT id FROM ${row} LOCK IN SHARE MODE /*M!100300 NOWAIT */`)],
-    guards: [statement(`(SELECT trading_paused_at IS NULL FROM ${row})`)],
-  },
-};
+export function standingFact(known: Pick<EnvironmentState, 'stops' | 'stopsVersion'>): Fact<Standing> {
+  return {
+    reads: [statement(`SELECT trading_paused_at FROM ${row} LOCK IN SHARE MODE`), readOpenStops],
+    value: ([rows, open = []]) => ({
+      paused: rows?.[0]?.trading_paused_at !== null,
+      stops: open.map(openStop.read),
+    }),
+    get expected() {
+      const { stops, stopsVersion } = known;
+      return {
+        value: { paused: false, stops },
+        // NOWAIT on MariaDB only: MySQL reads it as a comment.
+        locks: [statement(`SELECT id FROM ${row} LOCK IN SHARE MODE /*M!100300 NOWAIT */`)],
+        guards: [statement(`(SELECT trading_paused_at IS NULL AND stops_version = ? FROM ${row})`, stopsVersion)],
+      };
+    },
+  };
+}
+
+/** The refusal of what is paused or stopped; undefined: it may be stored. `now` is business time. */
+export function refusalBy({ paused, stops }: Standing, affected: Affected, now: number): ApiError | undefined {
+  if (paused) return new ApiError('trading_paused');
+  const stop = stopOf(stops, affected, now);
+  return stop && new ApiError('trading_paused', { message: stopSentence(stop, affected) });
+}
 
 /** Why nothing was sent, if a pause began between the store and the send. */
 export const pausedBeforeSend = {
@@ -99,3 +153,12 @@ export const pausedBeforeSend = {
   evidence: 'trading was paused before it was sent',
   reason: 'Trading was paused before it was sent: it never left the gateway.',
 } as const;
+
+/** The same for a stop. */
+function stoppedBeforeSend({ id }: OpenStop) {
+  return {
+    outcome: 'never-left',
+    evidence: `the stop ${id} began before it was sent`,
+    reason: 'It was stopped before it was sent: it never left the gateway.',
+  } as const;
+}

@@ -9,6 +9,7 @@ import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';
 import type { Table } from '../../store/table.ts';
 import type { LookedUp, Sent } from '../broker/broker.ts';
+import type { Affected } from '../stops/rules.ts';
 import type { DayLimit } from './day-limit.ts';
 import type { Applied, ReportedStep, States } from './rules.ts';
 import type { History, Submission } from './table.ts';
@@ -91,6 +92,8 @@ export interface Kind<Row extends Submission, Report> {
 export interface CreatedKind<Row extends Submission, Report, Request> extends Kind<Row, Report> {
   /** The verb for an upstream that took the object: 'accepted', 'booked'. */
   readonly accepted: string;
+  /** What a new object is about, as far as stops ask. */
+  affects(row: Row): Affected;
   /** Prepares the draft, before the lock. */
   prepare(origin: Origin, request: Request): Prepared<Row>;
   /** The facts that must be so when it is stored, in the order in which they are checked. The daily limit comes after them. */

@@ -14,7 +14,7 @@ import { type Statement, statement } from '../../store/statement.ts';
 import type { Sent } from '../broker/broker.ts';
 import { applySent } from './change.ts';
 import { checkLimit, count, usedOf } from './day-limit.ts';
-import { type EnvironmentState, pausedBeforeSend, tradingPause } from './environment.ts';
+import { type EnvironmentState, refusalBy, standingFact } from './environment.ts';
 import { type AnyKind, type CreatedKind, type Draft, type KindOf, newRow, pathOf, type SendTimes } from './kind.ts';
 import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
@@ -48,8 +48,8 @@ export interface SubmitterParts extends SendTimes {
   readonly clock: Clock;
   readonly ids: IdMaker;
   readonly notes: Notes;
-  /** Whether trading is paused, as far as this process knows. The transaction reads it from the database. */
-  readonly environment: Pick<EnvironmentState, 'paused'>;
+  /** What is paused or stopped, as far as this process knows. The transaction reads it from the database. */
+  readonly environment: Pick<EnvironmentState, 'paused' | 'stops' | 'stopsVersion' | 'obstacleTo'>;
   readonly gate: StartGate;
 }
 
@@ -73,10 +73,10 @@ export class Submitter {
 
     crash(`${kind.name}.stored`);
     const { environment, notes } = this.parts;
-    // Trading may have been paused since it was stored.
-    const sent = environment.paused
-      ? pausedBeforeSend
-      : await kind.send(stored, wanted.request, notes.write(kind, stored));
+    // Trading may have been paused or stopped since it was stored.
+    const sent =
+      environment.obstacleTo(kind.affects(stored)) ??
+      (await kind.send(stored, wanted.request, notes.write(kind, stored)));
 
     crash(`${kind.name}.sent`);
     const recorded = await this.#record(kind, stored, sent, wanted.log);
@@ -114,7 +114,7 @@ export class Submitter {
     { origin, keyId, idempotencyKey, digest, permission }: SubmitRequest<Request>,
     draft: Draft<Row>,
   ): Promise<Row | undefined> {
-    const { database, clock, ids, notes, submitTimeoutMs, clockSkewMs } = this.parts;
+    const { database, environment, clock, ids, notes, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId, requestId, traceParent } = origin;
     const submission = { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest: digest.current };
     const times = { now: clock.now(), notAfter: 0, checkAt: 0 };
@@ -127,14 +127,15 @@ export class Submitter {
         touches: [`${kind.name} key ${idempotencyKey}`],
         fact: allFacts({
           isUsed: isKeyUsed(kind, partnerId, idempotencyKey),
-          isPaused: tradingPause,
+          standing: standingFact(environment),
           met: allFacts(Object.fromEntries(preconditions.map(({ fact }, at) => [at, fact]))),
           shared: sharedFact(...sums, ...(kind.shared?.(partnerId) ?? [])),
         }),
-        decide: ({ isUsed, isPaused, met }, partner) => {
+        decide: ({ isUsed, standing, met }, partner) => {
           check();
           if (isUsed) return { writes: [], result: undefined };
-          if (isPaused) throw new ApiError('trading_paused');
+          const refusal = refusalBy(standing, kind.affects(made), clock.now());
+          if (refusal !== undefined) throw refusal;
           const unmet = preconditions.find(({ mustBe }, at) => met[at] !== mustBe);
           if (unmet !== undefined) throw unmet.otherwise();
           if (dayLimit !== undefined) checkLimit(dayLimit, made, partner);

@@ -90,6 +90,10 @@ export class WithdrawalKind
     };
   }
 
+  affects({ partnerId, account }: StoredWithdrawal) {
+    return { action: 'withdraw', partnerId, account } as const;
+  }
+
   preconditions(row: StoredWithdrawal): Precondition[] {
     const { partnerId, account } = row;
     return [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { refusalOf } from '../../../../src/gateway/edge/errors.ts';
+import { ApiError, refusalOf } from '../../../../src/gateway/edge/errors.ts';
 import {
   beginSend,
   checkTakesDocuments,
@@ -13,7 +13,8 @@ import { fc } from '../../../support/properties.ts';
 
 const leaseMs = 1_000;
 const digest = (file: string) => Buffer.from(file.padEnd(32));
-const around = { underWay: 0, isPaused: false, now: 5_000, realNow: 50_000, leaseMs };
+const paused = new ApiError('trading_paused');
+const around = { underWay: 0, refusal: undefined, now: 5_000, realNow: 50_000, leaseMs };
 const delivered: DocumentFacts = {
   digest: digest('a'),
   state: 'delivered',
@@ -45,11 +46,11 @@ describe('a file that comes', () => {
   });
 
   it('is not sent when the broker has it, paused or not, however many are under way', () => {
-    assert.equal(beginSend(delivered, digest('a'), { ...around, isPaused: true, underWay: 2 }), delivered);
+    assert.equal(beginSend(delivered, digest('a'), { ...around, refusal: paused, underWay: 2 }), delivered);
   });
 
   it('is refused when the broker has another', () => {
-    assert.equal(refusal(delivered, 'b', { isPaused: true, underWay: 2 }), 'document_already_delivered');
+    assert.equal(refusal(delivered, 'b', { refusal: paused, underWay: 2 }), 'document_already_delivered');
   });
 
   it('is sent again when its delivery is unconfirmed, or was cut off, and keeps the time it was first sent', () => {
@@ -61,13 +62,13 @@ describe('a file that comes', () => {
 
   it('is refused when the delivery of another is unconfirmed, or was cut off', () => {
     for (const document of [unconfirmed, cutOff]) {
-      assert.equal(refusal(document, 'b', { isPaused: true, underWay: 2 }), 'earlier_document_unconfirmed');
+      assert.equal(refusal(document, 'b', { refusal: paused, underWay: 2 }), 'earlier_document_unconfirmed');
     }
   });
 
   it('waits for the one of its type that is on its way, the same or another', () => {
-    assert.equal(refusal(sending, 'a', { isPaused: true }), 'document_in_flight');
-    assert.equal(refusal(sending, 'b', { isPaused: true }), 'document_in_flight');
+    assert.equal(refusal(sending, 'a', { refusal: paused }), 'document_in_flight');
+    assert.equal(refusal(sending, 'b', { refusal: paused }), 'document_in_flight');
   });
 
   it('is refused while another that was unconfirmed is sent again, which the same file waits for', () => {
@@ -77,11 +78,11 @@ describe('a file that comes', () => {
   });
 
   it('waits while two are on their way, and is refused while trading is paused', () => {
-    assert.equal(refusal(undefined, 'a', { underWay: maxUnderWay, isPaused: true }), 'document_in_flight');
+    assert.equal(refusal(undefined, 'a', { underWay: maxUnderWay, refusal: paused }), 'document_in_flight');
     assert.equal(refusal(unconfirmed, 'a', { underWay: maxUnderWay }), 'document_in_flight');
     assert.equal(beginSend(undefined, digest('a'), { ...around, underWay: 1 }).state, 'sending');
-    assert.equal(refusal(undefined, 'a', { isPaused: true }), 'trading_paused');
-    assert.equal(refusal(unconfirmed, 'a', { isPaused: true }), 'trading_paused');
+    assert.equal(refusal(undefined, 'a', { refusal: paused }), 'trading_paused');
+    assert.equal(refusal(unconfirmed, 'a', { refusal: paused }), 'trading_paused');
   });
 
   it('is taken by an application that requires documents, or has them, and by no other', () => {

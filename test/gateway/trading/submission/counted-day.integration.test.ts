@@ -22,7 +22,13 @@ import { lagosDay } from '../../../../src/kit/clock.ts';
 import { KeyedDigest, onlyKey, Seal } from '../../../../src/kit/key-ring.ts';
 import { creditWallet, walletSeals } from '../../../support/ledger.ts';
 import { plainOrder } from '../../../support/plain-order.ts';
-import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../../../support/settling.ts';
+import {
+  clockSkewMs,
+  nothingStopped,
+  openSettling,
+  type Settling,
+  submitTimeoutMs,
+} from '../../../support/settling.ts';
 
 /** Midnight in Lagos. */
 const midnight = Date.UTC(2026, 2, 2, 23);
@@ -57,7 +63,7 @@ describe('an object that is placed about midnight in Lagos', () => {
     gate.open();
     const submitter = new Submitter({
       ...{ database, recorder, clock: ticking, ids, submitTimeoutMs, clockSkewMs, gate },
-      ...{ notes: new Notes(new Seal(onlyKey(Buffer.alloc(32, 1)))), environment: { paused: false } },
+      ...{ notes: new Notes(new Seal(onlyKey(Buffer.alloc(32, 1)))), environment: nothingStopped },
     });
     const kind = kindOf(ticking) as CreatedKind<never, never, object>;
     const { row } = await submitter.submit(kind, {

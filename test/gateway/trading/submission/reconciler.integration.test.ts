@@ -26,7 +26,13 @@ import { whileRunning } from '../../../support/database.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { creditWallet } from '../../../support/ledger.ts';
 import { plainOrder } from '../../../support/plain-order.ts';
-import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../../../support/settling.ts';
+import {
+  clockSkewMs,
+  nothingStopped,
+  openSettling,
+  type Settling,
+  submitTimeoutMs,
+} from '../../../support/settling.ts';
 
 const hourMs = 3_600_000;
 
@@ -360,7 +366,7 @@ describe('an outcome that is unknown', () => {
     gate.open();
     const submitter = new Submitter({
       ...{ database, recorder, clock, ids, notes, submitTimeoutMs, clockSkewMs, gate },
-      environment: { paused: false },
+      environment: nothingStopped,
     });
     const rows: Submission[] = [];
     /** Submits an object whose sender learns nothing, and keeps it as it was when it was sent. */

@@ -43,7 +43,8 @@ export function checkTakesDocuments(state: ApplicationStateName): void {
 export interface Surroundings {
   /** The partner's documents that are on their way. */
   readonly underWay: number;
-  readonly isPaused: boolean;
+  /** The refusal if trading is paused or stopped. */
+  readonly refusal: ApiError | undefined;
   /** Business time. */
   readonly now: number;
   /** Real time. */
@@ -56,7 +57,7 @@ export interface Surroundings {
 export function beginSend(
   document: DocumentFacts | undefined,
   digest: Buffer,
-  { underWay, isPaused, now, realNow, leaseMs }: Surroundings,
+  { underWay, refusal, now, realNow, leaseMs }: Surroundings,
 ): DocumentFacts {
   const isSame = document?.digest.equals(digest) === true;
   const state = document === undefined ? undefined : stateNow(document, realNow);
@@ -67,7 +68,7 @@ export function beginSend(
   }
   if (wasUnconfirmed(document, state) && !isSame) throw new ApiError('earlier_document_unconfirmed');
   checkInFlight(state, underWay);
-  if (isPaused) throw new ApiError('trading_paused');
+  if (refusal !== undefined) throw refusal;
   return {
     digest,
     state: 'sending',

@@ -10,7 +10,7 @@ import { allFacts } from '../../../store/facts.ts';
 import type { Statement } from '../../../store/statement.ts';
 import type { BrokerDocuments, BrokerOrders } from '../../broker/broker.ts';
 import type { ClockAgreement } from '../../broker/clock.ts';
-import { type EnvironmentState, pausedBeforeSend, tradingPause } from '../../submission/environment.ts';
+import { type EnvironmentState, refusalBy, standingFact } from '../../submission/environment.ts';
 import type { SendTimes } from '../../submission/kind.ts';
 import { isProven, lateMs } from '../../submission/reconcile.ts';
 import type { Recorder } from '../../submission/record.ts';
@@ -52,8 +52,8 @@ export interface DocumentSenderParts extends SendTimes {
   readonly log: Logger;
   /** The keys for the digests of files. */
   readonly digestKeys: Keys;
-  /** Whether trading is paused, as far as this process knows. */
-  readonly environment: Pick<EnvironmentState, 'paused'>;
+  /** What is paused or stopped, as far as this process knows. */
+  readonly environment: Pick<EnvironmentState, 'stops' | 'stopsVersion' | 'obstacleTo'>;
   /** Called with the outcome of each send. */
   readonly onSent?: (outcome: DocumentOutcome) => void;
 }
@@ -130,10 +130,8 @@ export class DocumentSender {
     const begun = await whilePermitted(permission, (check) => this.#begin(file, digest, check));
     if (begun.document.state === 'delivered') return begun.document;
     crash('document.stored');
-    const wasPaused = environment.paused;
-    const sent = wasPaused
-      ? pausedBeforeSend
-      : await broker.sendDocument({ ...file, origin }, begun.beganAt + submitTimeoutMs);
+    const obstacle = environment.obstacleTo(affected(file));
+    const sent = obstacle ?? (await broker.sendDocument({ ...file, origin }, begun.beganAt + submitTimeoutMs));
     crash('document.sent');
     const outcome = sent.outcome === 'answered' ? sent.answer : sent.outcome;
     this.parts.onSent?.(outcome);
@@ -141,7 +139,7 @@ export class DocumentSender {
     crash('document.recorded');
     if (document?.state === 'delivered') return document;
     if (outcome === 'refused') throw new ApiError('document_rejected');
-    if (wasPaused) throw new ApiError('trading_paused');
+    if (obstacle !== undefined) throw new ApiError('trading_paused', { message: obstacle.reason });
     if (outcome === 'never-left') {
       throw new ApiError('exchange_unavailable', {
         message: 'The broker cannot be reached. Nothing was sent; send the same file again.',
@@ -155,7 +153,7 @@ export class DocumentSender {
     digest: KeyedDigest,
     check: () => void,
   ): Promise<{ document: StoredDocument; beganAt: number }> {
-    const { kind, recorder, clock, submitTimeoutMs, clockSkewMs } = this.parts;
+    const { kind, recorder, environment, clock, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId, applicationId, type } = file;
     const leaseMs = submitTimeoutMs + clockSkewMs + leaseMarginMs;
     let begun: { document: StoredDocument; beganAt: number } | undefined;
@@ -163,7 +161,7 @@ export class DocumentSender {
       kind,
       partnerId,
       applicationId,
-      (application, { documents, leaseEnds, isPaused }) => {
+      (application, { documents, leaseEnds, standing }) => {
         check();
         // The wait for the lock does not shorten the time to send.
         const beganAt = clock.realNow();
@@ -171,7 +169,7 @@ export class DocumentSender {
         const before = documents.find((document) => document.type === type);
         const facts = beginSend(before, comparable(digest, before), {
           underWay: countLeased(leaseEnds, beganAt),
-          isPaused,
+          refusal: refusalBy(standing, affected(file), clock.now()),
           now: clock.now(),
           realNow: beganAt,
           leaseMs,
@@ -191,7 +189,7 @@ export class DocumentSender {
         fact: allFacts({
           documents: documentsOf(partnerId, applicationId),
           leaseEnds: leaseEndsOf(partnerId, clock.realNow()),
-          isPaused: tradingPause,
+          standing: standingFact(environment),
         }),
       },
     );
@@ -299,6 +297,11 @@ export class DocumentSender {
       { touches: ['documents under way'], fact: documentsOf(partnerId, applicationId) },
     );
   }
+}
+
+/** What a document is about, as far as stops ask. */
+function affected({ partnerId }: DocumentKey) {
+  return { action: 'apply', partnerId } as const;
 }
 
 /** A file's digest as it would be stored: that of a document of the same file, whichever key made it, else the current one. */
