@@ -8,7 +8,7 @@ import { allFacts, existsFact, rowsFact, sharedFact } from '../../../src/gateway
 import { migrate } from '../../../src/gateway/store/migrate.ts';
 import { statement, toBigInt } from '../../../src/gateway/store/statement.ts';
 import { usage } from '../../../src/gateway/trading/submission/day-limit.ts';
-import { standingFact } from '../../../src/gateway/trading/submission/environment.ts';
+import { inForceFact } from '../../../src/gateway/trading/submission/environment.ts';
 import { transfer, wallet } from '../../../src/gateway/trading/wallet/store.ts';
 import { createPartner } from '../../../src/sandbox/provision.ts';
 import { walletSeals } from '../../support/ledger.ts';
@@ -144,7 +144,7 @@ describe('what all work on one partner shares', () => {
     const work = () =>
       of(database).inPartnerTransaction(partnerId, {
         touches: [],
-        fact: standingFact({ stops: [], stopsVersion: 0n }),
+        fact: inForceFact({ stops: [], stopsVersion: 0n }),
         decide: ({ paused }, partner) => {
           decided.push(paused);
           if (paused) throw new Error('paused');

@@ -3,21 +3,14 @@ import { Clock } from '../../../gen/marina/admin/v1/clock_pb.ts';
 import { Trading } from '../../../gen/marina/admin/v1/trading_pb.ts';
 import type { Controls } from '../../../gen/marina/simulator/v1/controls_pb.ts';
 import type { GrpcClient } from '../../../kit/grpc-client.ts';
-import { type Decision, type SqlRow, type Statement, statement } from '../../store/statement.ts';
-import type { ShownBy } from '../../store/table.ts';
+import { statement } from '../../store/statement.ts';
 import { type EnvironmentState, environmentState, environments } from '../../trading/submission/environment.ts';
 import { audit } from './audit.ts';
 import { type AdminCall, type AdminParts, adminService } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
-import { stopCalls } from './stops.ts';
+import { type ChangeEnvironment, stopCalls } from './stops.ts';
 
 const longestAdvanceMs = 400 * 86_400_000;
-
-/** Changes the environment's row under its lock. */
-export type ChangeEnvironment = <T>(
-  decide: (before: ShownBy<typeof environmentState>, rows: readonly SqlRow[][]) => Decision<T>,
-  ...reads: readonly Statement[]
-) => Promise<T>;
 
 /**
  * The operators' calls that pause and stop trading, and that advance a sandbox's clock. `changed` notifies the other processes. The

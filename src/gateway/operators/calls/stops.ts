@@ -8,19 +8,26 @@ import {
 } from '../../../gen/marina/admin/v1/trading_pb.ts';
 import { toMilliseconds } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
-import type { Decision, SqlRow } from '../../store/statement.ts';
+import type { Database } from '../../store/database.ts';
+import type { Decision, SqlRow, Statement } from '../../store/statement.ts';
+import type { ShownBy } from '../../store/table.ts';
 import { accounts } from '../../trading/accounts/store.ts';
 import { isInForce, type StopTarget } from '../../trading/stops/rules.ts';
 import { endOverdueStops, listStops, type StoredStop, stops } from '../../trading/stops/table.ts';
-import { environments } from '../../trading/submission/environment.ts';
+import { type environmentState, environments } from '../../trading/submission/environment.ts';
 import { audit } from './audit.ts';
-import { type AdminCalls, type AdminParts, listed, requirePartner } from './call.ts';
-import type { ChangeEnvironment } from './environment.ts';
+import { type AdminCall, type AdminCalls, type AdminParts, listed, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 
 const maxOpen = 200;
 const longestMs = 400 * 86_400_000;
 const actionWords = enumWords<typeof StopAction>(StopActionSchema);
+
+/** Changes the environment's row under its lock. */
+export type ChangeEnvironment = <T>(
+  decide: (before: ShownBy<typeof environmentState>, rows: readonly SqlRow[][]) => Decision<T>,
+  ...reads: readonly Statement[]
+) => Promise<T>;
 
 /** The answer of a call that begins or ends a stop. */
 interface Changed {
@@ -31,7 +38,8 @@ interface Changed {
 type StopCalls = Pick<AdminCalls<typeof Trading>, 'addStop' | 'endStop' | 'listStops'>;
 
 /** The operators' calls that begin, end and list stops. */
-export function stopCalls({ database, clock, ids }: AdminParts, change: ChangeEnvironment): StopCalls {
+export function stopCalls(parts: AdminParts, change: ChangeEnvironment): StopCalls {
+  const { database, clock } = parts;
   return {
     async addStop({ actions, endsAt, reason, ...target }, call) {
       const wanted = toWanted(target, actions);
@@ -39,72 +47,26 @@ export function stopCalls({ database, clock, ids }: AdminParts, change: ChangeEn
       if (endsAtMs !== null && (endsAtMs <= clock.now() || endsAtMs > clock.now() + longestMs)) {
         throw invalidField('ends_at', 'must be in the future, and at most 400 days ahead.');
       }
-      const partnerId = await ownerOf(wanted);
-      const decide = (stopsVersion: bigint, open: readonly StoredStop[]): Decision<Changed> => {
-        const now = clock.now();
-        const inForce = open.filter((stop) => isInForce(stop, now));
-        const same = inForce.find(
-          (stop) => stop.target === wanted.target && stop.value === wanted.value && stop.actions === wanted.actions,
-        );
-        if (same !== undefined) return { writes: [], result: { changed: false, stop: toMessage(same, now) } };
-        if (inForce.length >= maxOpen) {
-          throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxOpen} stops are in force: end one first`);
-        }
-        const made: StoredStop = {
-          ...{
-            id: ids.object('stp'),
-            partnerId: partnerId ?? null,
-            ...wanted,
-            reason,
-            startedBy: call.operator,
-            startedAt: now,
-            endsAt: endsAtMs,
-          },
-          ...{ endedAt: null, endedBy: null, endReason: null },
-        };
-        const detail = { ...wanted, endsAt: endsAtMs === null ? null : new Date(endsAtMs).toISOString(), reason };
-        const entry = { partnerId, subject: made.id, detail, after: { inForce: true } };
-        return {
-          writes: [
-            endOverdueStops(now),
-            stops.insert(made),
-            environments.set({ id: 1 }, { stopsVersion: stopsVersion + 1n }),
-            audit(call, now, entry),
-          ],
-          result: { changed: true, stop: toMessage(made, now) },
-        };
-      };
+      const partnerId = await ownerOf(database, wanted);
       return change(
-        ({ stopsVersion }, [open = []]) => decide(stopsVersion, open.map(stops.all.read)),
+        ({ stopsVersion }, [open = []]) =>
+          begin(
+            parts,
+            { ...wanted, partnerId, endsAt: endsAtMs, reason },
+            call,
+            stopsVersion,
+            open.map(stops.all.read),
+          ),
         listStops(false, '', maxOpen * 2),
       );
     },
 
     async endStop({ id, reason }, call) {
-      const decide = (stopsVersion: bigint, row: SqlRow | undefined): Decision<Changed> => {
+      return change(({ stopsVersion }, [rows = []]) => {
+        const [row] = rows;
         if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such stop');
-        const before = stops.all.read(row);
-        const now = clock.now();
-        if (before.endedAt !== null || !isInForce(before, now)) {
-          return { writes: [], result: { changed: false, stop: toMessage(before, now) } };
-        }
-        const after = { ...before, endedAt: now, endedBy: call.operator, endReason: reason };
-        const { partnerId, target, value, actions } = before;
-        const detail = { target, value, actions, reason };
-        const entry = {
-          ...{ partnerId: partnerId ?? undefined, subject: id, detail },
-          ...{ before: { inForce: true }, after: { inForce: false } },
-        };
-        return {
-          writes: [
-            ...stops.update(before, after),
-            environments.set({ id: 1 }, { stopsVersion: stopsVersion + 1n }),
-            audit(call, now, entry),
-          ],
-          result: { changed: true, stop: toMessage(after, now) },
-        };
-      };
-      return change(({ stopsVersion }, [rows = []]) => decide(stopsVersion, rows[0]), stops.find({ id }));
+        return end(stops.all.read(row), reason, call, stopsVersion, clock.now());
+      }, stops.find({ id }));
     },
 
     async listStops({ ended, limit, beforeId }: ListStopsRequest) {
@@ -113,16 +75,75 @@ export function stopCalls({ database, clock, ids }: AdminParts, change: ChangeEn
       return { stops: rows.map((row) => toMessage(stops.all.read(row), now)), hasMore };
     },
   };
+}
 
-  /** The partner that a stop concerns; undefined: it may concern several. Throws NOT_FOUND if there is none. */
-  async function ownerOf({ target, value }: Pick<StoredStop, 'target' | 'value'>): Promise<string | undefined> {
-    if (target === 'partner') await requirePartner(database, value);
-    if (target === 'partner') return value;
-    if (target !== 'account') return undefined;
-    const [row] = await database.read(accounts.find({ account: value }));
-    if (row === undefined) throw new AdminError(status.NOT_FOUND, 'no partner has this account');
-    return accounts.all.read(row).partnerId;
+type Wanted = Pick<StoredStop, 'target' | 'value' | 'actions' | 'partnerId' | 'endsAt' | 'reason'>;
+
+/** Begins a stop, unless the same one is in force. `stored` are the stops that are stored as open. */
+function begin(
+  { clock, ids }: AdminParts,
+  { partnerId, ...wanted }: Wanted,
+  call: AdminCall,
+  stopsVersion: bigint,
+  stored: readonly StoredStop[],
+): Decision<Changed> {
+  const now = clock.now();
+  const inForce = stored.filter((stop) => isInForce(stop, now));
+  const same = inForce.find(
+    ({ target, value, actions }) => target === wanted.target && value === wanted.value && actions === wanted.actions,
+  );
+  if (same !== undefined) return { writes: [], result: { changed: false, stop: toMessage(same, now) } };
+  if (inForce.length >= maxOpen) {
+    throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxOpen} stops are in force: end one first`);
   }
+  const made: StoredStop = {
+    ...{ id: ids.object('stp'), partnerId, ...wanted, startedBy: call.operator, startedAt: now },
+    ...{ endedAt: null, endedBy: null, endReason: null },
+  };
+  const endsAt = wanted.endsAt === null ? null : new Date(wanted.endsAt).toISOString();
+  const entry = { partnerId: partnerId ?? undefined, subject: made.id, detail: { ...wanted, endsAt } };
+  const writes = [
+    endOverdueStops(now),
+    stops.insert(made),
+    environments.set({ id: 1 }, { stopsVersion: stopsVersion + 1n }),
+    audit(call, now, { ...entry, after: { inForce: true } }),
+  ];
+  return { writes, result: { changed: true, stop: toMessage(made, now) } };
+}
+
+/** Ends a stop, unless it has ended. `now` is business time. */
+function end(
+  before: StoredStop,
+  reason: string,
+  call: AdminCall,
+  stopsVersion: bigint,
+  now: number,
+): Decision<Changed> {
+  if (before.endedAt !== null || !isInForce(before, now)) {
+    return { writes: [], result: { changed: false, stop: toMessage(before, now) } };
+  }
+  const after = { ...before, endedAt: now, endedBy: call.operator, endReason: reason };
+  const { id, partnerId, target, value, actions } = before;
+  const entry = { partnerId: partnerId ?? undefined, subject: id, detail: { target, value, actions, reason } };
+  const writes = [
+    ...stops.update(before, after),
+    environments.set({ id: 1 }, { stopsVersion: stopsVersion + 1n }),
+    audit(call, now, { ...entry, before: { inForce: true }, after: { inForce: false } }),
+  ];
+  return { writes, result: { changed: true, stop: toMessage(after, now) } };
+}
+
+/** The partner that a stop concerns; null: it may concern several. Throws NOT_FOUND if there is none. */
+async function ownerOf(
+  database: Database,
+  { target, value }: Pick<StoredStop, 'target' | 'value'>,
+): Promise<string | null> {
+  if (target === 'partner') await requirePartner(database, value);
+  if (target === 'partner') return value;
+  if (target !== 'account') return null;
+  const [row] = await database.read(accounts.find({ account: value }));
+  if (row === undefined) throw new AdminError(status.NOT_FOUND, 'no partner has this account');
+  return accounts.all.read(row).partnerId;
 }
 
 /** The target and the actions of a request, as they are stored. */

@@ -1,8 +1,8 @@
-/** What a stop can forbid: to buy, to sell, to move money to an account or from it, to open accounts. */
+/** The actions that a stop can forbid: to buy, to sell, to move money to an account or from it, to open accounts. */
 export const stopActions = ['buy', 'sell', 'fund', 'withdraw', 'apply'] as const;
 export type StopAction = (typeof stopActions)[number];
 
-/** What a stop is for. */
+/** The kinds of targets that a stop can have. */
 export type StopTarget = 'everything' | 'partner' | 'account' | 'symbol';
 
 /** A stop that has not been ended. */
@@ -17,7 +17,7 @@ export interface OpenStop {
   readonly endsAt: number | null;
 }
 
-/** What a new object is about, as far as stops ask. */
+/** The facts of a new object that stops ask for. */
 export interface Affected {
   readonly action: StopAction;
   readonly partnerId: string;

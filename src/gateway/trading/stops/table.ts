@@ -3,7 +3,7 @@ import { defineTable, instant, optional, type RowOf, text } from '../../store/ta
 import type { StopTarget } from './rules.ts';
 
 /**
- * What operators have stopped. A stop begins and ends under the lock of the environment's row, and each time its
+ * Operators' stops. A stop begins and ends under the lock of the environment's row, and each time its
  * `stops_version` grows: so a transaction that finds the version unchanged knows all stops that are open.
  */
 export const stops = defineTable({
@@ -34,7 +34,7 @@ export const stops = defineTable({
 
 export type StoredStop = RowOf<typeof stops>;
 
-/** What decides whether a stop forbids something. */
+/** The fields that decide whether a stop forbids something. */
 export const openStop = stops.only('id', 'target', 'value', 'actions', 'endsAt');
 
 const isOpen = 'FROM stops FORCE INDEX (stops_ended_at) WHERE ended_at IS NULL';

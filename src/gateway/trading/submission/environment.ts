@@ -29,8 +29,8 @@ export const environments = defineTable({
 /** What of it changes. */
 export const environmentState = environments.only('clockOffsetMs', 'tradingPausedAt', 'stopsVersion');
 
-/** What operators have paused or stopped. */
-export interface Standing {
+/** The pause and the stops that operators have begun. */
+export interface InForce {
   readonly paused: boolean;
   /** The open stops. */
   readonly stops: readonly OpenStop[];
@@ -48,7 +48,7 @@ export class EnvironmentState {
   readonly worker: Worker;
   #begun = 0;
   #used = 0;
-  #standing: Standing = { paused: false, stops: [] };
+  #inForce: InForce = { paused: false, stops: [] };
   #stopsVersion = 0n;
 
   constructor(
@@ -77,12 +77,12 @@ export class EnvironmentState {
 
   /** Whether trading is paused, as far as this process knows. What is stored is decided in its transaction instead. */
   get paused(): boolean {
-    return this.#standing.paused;
+    return this.#inForce.paused;
   }
 
   /** The open stops that this process knows. */
   get stops(): readonly OpenStop[] {
-    return this.#standing.stops;
+    return this.#inForce.stops;
   }
 
   /** The version of these stops. */
@@ -92,8 +92,8 @@ export class EnvironmentState {
 
   /** Why something that is stored must not be sent, as far as this process knows; undefined: it may be. */
   obstacleTo(affected: Affected): typeof pausedBeforeSend | ReturnType<typeof stoppedBeforeSend> | undefined {
-    if (this.#standing.paused) return pausedBeforeSend;
-    const stop = stopOf(this.#standing.stops, affected, this.clock.now());
+    if (this.#inForce.paused) return pausedBeforeSend;
+    const stop = stopOf(this.#inForce.stops, affected, this.clock.now());
     return stop && stoppedBeforeSend(stop);
   }
 
@@ -107,7 +107,7 @@ export class EnvironmentState {
     this.#used = number;
     const { tradingPausedAt, clockOffsetMs, stopsVersion } = environmentState.read(row);
     const stops = rows.flatMap((each) => (each.id === null ? [] : openStop.read(each)));
-    this.#standing = { paused: tradingPausedAt !== null, stops };
+    this.#inForce = { paused: tradingPausedAt !== null, stops };
     this.#stopsVersion = stopsVersion;
     this.clock.moveTo(Number(clockOffsetMs));
   }
@@ -116,12 +116,12 @@ export class EnvironmentState {
 const row = 'environment WHERE id = 1';
 
 /**
- * What is paused or stopped, inside a partner's transaction. The shared lock makes the transaction and `PauseTrading` or
+ * The pause and the stops, inside a partner's transaction. The shared lock makes the transaction and `PauseTrading` or
  * `AddStop` wait for each other: every commit after that call's answer was decided with the pause or stop in force. The
  * partner's row is always locked before this row, and these calls lock only this row and stops, so they cannot deadlock. A
  * database without the row counts as paused.
  */
-export function standingFact(known: Pick<EnvironmentState, 'stops' | 'stopsVersion'>): Fact<Standing> {
+export function inForceFact(known: Pick<EnvironmentState, 'stops' | 'stopsVersion'>): Fact<InForce> {
   return {
     reads: [statement(`SELECT trading_paused_at FROM ${row} LOCK IN SHARE MODE`), readOpenStops],
     value: ([rows, open = []]) => ({
@@ -141,7 +141,7 @@ export function standingFact(known: Pick<EnvironmentState, 'stops' | 'stopsVersi
 }
 
 /** The refusal of what is paused or stopped; undefined: it may be stored. `now` is business time. */
-export function refusalBy({ paused, stops }: Standing, affected: Affected, now: number): ApiError | undefined {
+export function refusalBy({ paused, stops }: InForce, affected: Affected, now: number): ApiError | undefined {
   if (paused) return new ApiError('trading_paused');
   const stop = stopOf(stops, affected, now);
   return stop && new ApiError('trading_paused', { message: stopSentence(stop, affected) });

@@ -92,7 +92,7 @@ export interface Kind<Row extends Submission, Report> {
 export interface CreatedKind<Row extends Submission, Report, Request> extends Kind<Row, Report> {
   /** The verb for an upstream that took the object: 'accepted', 'booked'. */
   readonly accepted: string;
-  /** What a new object is about, as far as stops ask. */
+  /** The facts of a new object that stops ask for. */
   affects(row: Row): Affected;
   /** Prepares the draft, before the lock. */
   prepare(origin: Origin, request: Request): Prepared<Row>;

@@ -14,7 +14,7 @@ import { type Statement, statement } from '../../store/statement.ts';
 import type { Sent } from '../broker/broker.ts';
 import { applySent } from './change.ts';
 import { checkLimit, count, usedOf } from './day-limit.ts';
-import { type EnvironmentState, refusalBy, standingFact } from './environment.ts';
+import { type EnvironmentState, inForceFact, refusalBy } from './environment.ts';
 import { type AnyKind, type CreatedKind, type Draft, type KindOf, newRow, pathOf, type SendTimes } from './kind.ts';
 import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
@@ -48,7 +48,7 @@ export interface SubmitterParts extends SendTimes {
   readonly clock: Clock;
   readonly ids: IdMaker;
   readonly notes: Notes;
-  /** What is paused or stopped, as far as this process knows. The transaction reads it from the database. */
+  /** The pause and the stops that this process knows. The transaction reads it from the database. */
   readonly environment: Pick<EnvironmentState, 'paused' | 'stops' | 'stopsVersion' | 'obstacleTo'>;
   readonly gate: StartGate;
 }
@@ -127,14 +127,14 @@ export class Submitter {
         touches: [`${kind.name} key ${idempotencyKey}`],
         fact: allFacts({
           isUsed: isKeyUsed(kind, partnerId, idempotencyKey),
-          standing: standingFact(environment),
+          inForce: inForceFact(environment),
           met: allFacts(Object.fromEntries(preconditions.map(({ fact }, at) => [at, fact]))),
           shared: sharedFact(...sums, ...(kind.shared?.(partnerId) ?? [])),
         }),
-        decide: ({ isUsed, standing, met }, partner) => {
+        decide: ({ isUsed, inForce, met }, partner) => {
           check();
           if (isUsed) return { writes: [], result: undefined };
-          const refusal = refusalBy(standing, kind.affects(made), clock.now());
+          const refusal = refusalBy(inForce, kind.affects(made), clock.now());
           if (refusal !== undefined) throw refusal;
           const unmet = preconditions.find(({ mustBe }, at) => met[at] !== mustBe);
           if (unmet !== undefined) throw unmet.otherwise();

@@ -21,14 +21,14 @@ const silent = createLogger({ name: 'test', level: 'silent' });
 const { BUY, SELL, FUND, WITHDRAW, APPLY } = StopAction;
 const everyAction = [BUY, SELL, FUND, WITHDRAW, APPLY];
 
-describe('a stop', () => {
+describe('stops', () => {
   let gateway: TestGateway;
   let other: App;
   /** Between the other replica and the database. */
   let proxy: FaultProxy;
   let admin: ReturnType<typeof adminClient>;
   let partner: TestPartner;
-  let stranger: TestPartner;
+  let neighbour: TestPartner;
   before(async () => {
     gateway = await startGateway();
     proxy = await FaultProxy.start(gateway.databaseUrl);
@@ -43,8 +43,8 @@ describe('a stop', () => {
     await gateway.stop();
   });
   beforeEach(async () => {
-    [partner, stranger] = [await gateway.newPartner({ accounts: 2 }), await gateway.newPartner()];
-    for (const one of [partner, stranger]) await gateway.fund(one, 1_000_000n);
+    [partner, neighbour] = [await gateway.newPartner({ accounts: 2 }), await gateway.newPartner()];
+    for (const one of [partner, neighbour]) await gateway.fund(one, 1_000_000n);
   });
   afterEach(async () => {
     const { stops } = await admin.trading.listStops({}, admin.options);
@@ -61,7 +61,7 @@ describe('a stop', () => {
     return admin.trading.addStop(request, admin.options);
   }
 
-  /** What starts each action, of an account. */
+  /** A request that starts each action, of an account. */
   const starts: Record<string, (of: TestPartner, account?: string) => ReturnType<TestGateway['rest']>> = {
     buy: (of, account = of.account) => gateway.place(of, { account, symbol: 'SIM-REST' }),
     sell: (of, account = of.account) => gateway.place(of, { account, symbol: 'SIM-REST', side: 'sell' }),
@@ -70,7 +70,7 @@ describe('a stop', () => {
     apply: (of) => apply(gateway, of),
   };
 
-  /** Which actions a partner can start now; each that it cannot was refused, and nothing was stored. */
+  /** The actions that a partner can start now; each that it cannot was refused, and nothing was stored. */
   async function possible(of: TestPartner, account?: string): Promise<string[]> {
     const found: string[] = [];
     for (const [name, start] of Object.entries(starts)) {
@@ -93,25 +93,25 @@ describe('a stop', () => {
     return (await gateway.database.readAll(counts)).reduce((sum, [row]) => sum + Number(row?.count), 0);
   }
 
-  it('of a partner forbids exactly its actions to that partner', async () => {
+  it('a stop of a partner forbids exactly its actions to that partner', async () => {
     const { changed, stop } = await begin({ partnerId: partner.id }, [SELL, WITHDRAW]);
     assert.equal(changed, true);
     assert.match(stop?.id ?? '', /^stp_/);
     assert.deepEqual(await possible(partner), ['buy', 'fund', 'apply']);
-    assert.deepEqual(await possible(stranger), Object.keys(starts));
+    assert.deepEqual(await possible(neighbour), Object.keys(starts));
   });
 
-  it('of an account forbids them to that account alone', async () => {
+  it('a stop of an account forbids them to that account alone', async () => {
     const [first = '', second = ''] = partner.accounts;
     await begin({ account: first }, [BUY, SELL, FUND, WITHDRAW]);
     assert.deepEqual(await possible(partner, first), ['apply']);
     assert.deepEqual(await possible(partner, second), Object.keys(starts));
   });
 
-  it('of a symbol forbids its orders to all partners, and cancels and estimates go on', async () => {
+  it('a stop of a symbol forbids its orders to all partners, and cancels and estimates go on', async () => {
     const placed = await gateway.place(partner, { symbol: 'SIM-REST' });
     await begin({ symbol: 'SIM-REST' }, [BUY, SELL]);
-    for (const of of [partner, stranger]) assert.deepEqual(await possible(of), ['fund', 'withdraw', 'apply']);
+    for (const of of [partner, neighbour]) assert.deepEqual(await possible(of), ['fund', 'withdraw', 'apply']);
     const order = { account: partner.account, symbol: 'SIM-FILL', side: 'buy', type: 'limit', quantity: 1 };
     assert.equal((await gateway.place(partner, { ...order, price_kobo: 1_000 })).status, 201);
     const estimate = await gateway.rest('POST', '/v1/orders/estimate', {
@@ -123,17 +123,17 @@ describe('a stop', () => {
     assert.equal(cancel.status, 200, cancel.text);
   });
 
-  it('of everything forbids to all, and a key that was used is answered as before', async () => {
+  it('a stop of everything forbids to all, and a key that was used is answered as before', async () => {
     const first = await gateway.withdraw(partner, {}, 'mine');
     await begin({ everything: true }, everyAction);
-    for (const of of [partner, stranger]) assert.deepEqual(await possible(of), []);
+    for (const of of [partner, neighbour]) assert.deepEqual(await possible(of), []);
     const again = await gateway.withdraw(partner, {}, 'mine');
     assert.deepEqual([again.status, again.body.id], [200, first.body.id]);
     const { tradingPaused } = (await gateway.rest('GET', '/v1/market', { key: partner.key })).body;
     assert.notEqual(tradingPaused, true);
   });
 
-  it('ends when somebody ends it, once, and both are in the audit', async () => {
+  it('a stop ends when somebody ends it, once, and both are in the audit', async () => {
     const target = { partnerId: partner.id };
     const { stop } = await begin(target, everyAction);
     const id = stop?.id ?? '';
@@ -158,7 +158,7 @@ describe('a stop', () => {
     assert.match(String(audited[0]?.detail), /a leaked key/);
   });
 
-  it('ends by itself at its time, and the next stop puts it among the ended ones', async () => {
+  it('a stop ends by itself at its time, and the next stop puts it among the ended ones', async () => {
     const target = { partnerId: partner.id };
     const { stop } = await begin(target, everyAction, Date.now() + 60_000);
     assert.deepEqual(await possible(partner), []);
@@ -174,7 +174,7 @@ describe('a stop', () => {
     assert.deepEqual([stops[0]?.id, stops[0]?.endedBy, stops[0]?.endedAt], [stop?.id, '', stop?.endsAt]);
   });
 
-  it('is obeyed by a replica that has not heard of it', async () => {
+  it('a stop is obeyed by a replica that has not heard of it', async () => {
     await gateway.place(partner, { symbol: 'SIM-REST' });
     const elsewhere = adminClient(other.adminPort);
     try {
@@ -187,7 +187,7 @@ describe('a stop', () => {
     }
   });
 
-  it('keeps from being sent what was stored a moment before', async () => {
+  it('a stop keeps from being sent what was stored a moment before', async () => {
     const post = (path: string, body: object) =>
       fetch(`http://127.0.0.1:${other.restPort}${path}`, {
         method: 'POST',
@@ -223,7 +223,7 @@ describe('a stop', () => {
     assert.deepEqual(sent, []);
   });
 
-  it('holds through a restart of the gateway', async () => {
+  it('a stop holds through a restart of the gateway', async () => {
     await begin({ partnerId: partner.id }, [APPLY]);
     const again = await startApp(readConfig(gateway.variables), silent);
     try {
@@ -241,7 +241,7 @@ describe('a stop', () => {
     }
   });
 
-  describe('is refused', () => {
+  describe('a stop is refused', () => {
     const refusals: [string, () => Parameters<typeof begin>, status, string][] = [
       ['without a target', () => [{}, [BUY]], status.INVALID_ARGUMENT, 'partner_id'],
       [

@@ -10,7 +10,7 @@ import { allFacts } from '../../../store/facts.ts';
 import type { Statement } from '../../../store/statement.ts';
 import type { BrokerDocuments, BrokerOrders } from '../../broker/broker.ts';
 import type { ClockAgreement } from '../../broker/clock.ts';
-import { type EnvironmentState, refusalBy, standingFact } from '../../submission/environment.ts';
+import { type EnvironmentState, inForceFact, refusalBy } from '../../submission/environment.ts';
 import type { SendTimes } from '../../submission/kind.ts';
 import { isProven, lateMs } from '../../submission/reconcile.ts';
 import type { Recorder } from '../../submission/record.ts';
@@ -52,7 +52,7 @@ export interface DocumentSenderParts extends SendTimes {
   readonly log: Logger;
   /** The keys for the digests of files. */
   readonly digestKeys: Keys;
-  /** What is paused or stopped, as far as this process knows. */
+  /** The pause and the stops that this process knows. */
   readonly environment: Pick<EnvironmentState, 'stops' | 'stopsVersion' | 'obstacleTo'>;
   /** Called with the outcome of each send. */
   readonly onSent?: (outcome: DocumentOutcome) => void;
@@ -161,7 +161,7 @@ export class DocumentSender {
       kind,
       partnerId,
       applicationId,
-      (application, { documents, leaseEnds, standing }) => {
+      (application, { documents, leaseEnds, inForce }) => {
         check();
         // The wait for the lock does not shorten the time to send.
         const beganAt = clock.realNow();
@@ -169,7 +169,7 @@ export class DocumentSender {
         const before = documents.find((document) => document.type === type);
         const facts = beginSend(before, comparable(digest, before), {
           underWay: countLeased(leaseEnds, beganAt),
-          refusal: refusalBy(standing, affected(file), clock.now()),
+          refusal: refusalBy(inForce, affected(file), clock.now()),
           now: clock.now(),
           realNow: beganAt,
           leaseMs,
@@ -189,7 +189,7 @@ export class DocumentSender {
         fact: allFacts({
           documents: documentsOf(partnerId, applicationId),
           leaseEnds: leaseEndsOf(partnerId, clock.realNow()),
-          standing: standingFact(environment),
+          inForce: inForceFact(environment),
         }),
       },
     );
@@ -299,7 +299,7 @@ export class DocumentSender {
   }
 }
 
-/** What a document is about, as far as stops ask. */
+/** The facts of a document that stops ask for. */
 function affected({ partnerId }: DocumentKey) {
   return { action: 'apply', partnerId } as const;
 }
