@@ -10,7 +10,12 @@ import {
   toBinary,
   toJson,
 } from '@bufbuild/protobuf';
-import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import {
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MethodOptionsSchema,
+} from '@bufbuild/protobuf/wkt';
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import {
@@ -131,6 +136,19 @@ export class ReflectedClient {
       signal?.removeEventListener('abort', cancel);
       call.cancel();
     }
+  }
+
+  /** The service as a proto declares it, with the options of its methods, as grpcurl's `describe` shows it. */
+  describeService(name: string): string {
+    const methods = this.#service(name).methods.map(({ proto, input, output }) => {
+      const options = proto.options && toJson(MethodOptionsSchema, proto.options, { registry: this.registry });
+      const lines = Object.entries((options ?? {}) as JsonObject).map(
+        ([option, value]) => `    option (${option.replace(/^\[|\]$/g, '')}) = ${JSON.stringify(value)};`,
+      );
+      const call = `  rpc ${proto.name} ( .${input.typeName} ) returns ( .${output.typeName} )`;
+      return lines.length === 0 ? `${call};` : [`${call} {`, ...lines, '  }'].join('\n');
+    });
+    return [`${name} is a service:`, `service ${name.slice(name.lastIndexOf('.') + 1)} {`, ...methods, '}'].join('\n');
   }
 
   pathOf(name: string): string {

@@ -62,8 +62,12 @@ async function serve(socket: Socket, clientOf: (address: string) => Promise<Refl
   socket.on('error', () => left.abort()).on('close', () => left.abort());
   try {
     for await (const line of createInterface({ input: socket })) {
-      const { address, method, request, metadata } = readCommand(JSON.parse(line) as string[]);
+      const { address, described, method, request, metadata } = readCommand(JSON.parse(line) as string[]);
       const client = await clientOf(address);
+      if (described !== undefined) {
+        say({ out: `${client.describeService(described)}\n` });
+        break;
+      }
       for await (const answer of client.stream(method, request, metadata, left.signal, false)) {
         say({ out: `${JSON.stringify(answer, null, 2)}\n` });
       }
@@ -88,7 +92,8 @@ function readCommand(args: readonly string[]) {
   } as const;
   const written = args.map((arg) => (arg === '-plaintext' ? '--plaintext' : arg));
   const { values, positionals } = parseArgs({ args: written, options: known, allowPositionals: true });
-  const [address, symbol, ...more] = positionals;
+  const isDescription = positionals[1] === 'describe';
+  const [address, symbol, ...more] = positionals.filter((_, index) => !(isDescription && index === 1));
   if (values.plaintext !== true) throw new Error('without -plaintext it would speak TLS');
   if (address === undefined || symbol === undefined || more.length > 0)
     throw new Error('too few or too many arguments');
@@ -98,5 +103,13 @@ function readCommand(args: readonly string[]) {
     if (name === '') throw new Error(`no header: ${header}`);
     metadata.add(name, value);
   }
-  return { address, method: symbol.replace('/', '.'), request: JSON.parse(values.d ?? '{}') as JsonObject, metadata };
+  if (isDescription && values.d !== undefined) throw new Error('-d is not for describe');
+  const request = JSON.parse(values.d ?? '{}') as JsonObject;
+  return {
+    address,
+    described: isDescription ? symbol : undefined,
+    method: symbol.replace('/', '.'),
+    request,
+    metadata,
+  };
 }
