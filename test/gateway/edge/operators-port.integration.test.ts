@@ -228,6 +228,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       'Diagnostics.ListUnsettled',
       'Partners.ListPartners',
       'Proposals.ListProposals',
+      'Trading.ListStops',
       'Trading.PauseTrading',
       'Trading.ResumeTrading',
       'Wallets.ListWallets',
@@ -276,6 +277,10 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       ['Audit.ListEntries', { before_id: '-1' }, 'before_id'],
       ['Audit.ListEntries', { from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'to'],
       ['Trading.PauseTrading', { reason: long }, 'reason'],
+      ['Trading.AddStop', { symbol: 'DANGCEM', actions: ['STOP_ACTION_BUY'] }, 'reason'],
+      ['Trading.AddStop', { symbol: 'dangcem', actions: ['STOP_ACTION_BUY'], reason: 'a drill' }, 'symbol'],
+      ['Trading.EndStop', { id: 'stp_1', reason: 'a drill' }, 'id'],
+      ['Trading.ListStops', { limit: 201 }, 'limit'],
       ['Clock.AdvanceClock', { by: '-1s' }, 'by'],
       ['Clock.AdvanceClock', { by: '34560001s' }, 'by'],
       ['Wallets.CreditWallet', { partner_id, amount_kobo: '0', bank_reference: 'a' }, 'amount_kobo'],
@@ -373,6 +378,8 @@ describe('every change an operator makes', () => {
     await call('Diagnostics.ReconcileDay', { day: lagosDay(Date.now()) });
     await call('Trading.PauseTrading', { reason: 'a drill' });
     await call('Trading.ResumeTrading', { reason: 'a drill' });
+    const { stop } = await call('Trading.AddStop', { partner_id, actions: ['STOP_ACTION_BUY'], reason: 'a drill' });
+    await call('Trading.EndStop', { id: stop.id, reason: 'a drill' });
     await call('Clock.AdvanceClock', { by: '60s' });
     // Nothing was delivered that could be sent again, nothing sent that could be released, and no day differs.
     const unaudited = new Set(['Webhooks.Redeliver', 'Documents.ReleaseDocument', 'Diagnostics.AcknowledgeBreak']);
@@ -399,6 +406,7 @@ describe('every change an operator makes', () => {
       'Partners.CreatePartner',
       'Keys.CreateKey',
       'Accounts.LinkAccount',
+      'Trading.AddStop',
       'Webhooks.RegisterEndpoint',
     ]);
     for (const { action, operator, at, detail, before: was, after: became } of entries) {
@@ -421,6 +429,7 @@ describe('every change an operator makes', () => {
       ['Keys.RevokeKey', { key_id: key.id }],
       ['Accounts.UnlinkAccount', { partner_id, account: 'A1' }],
       ['Trading.ResumeTrading', {}],
+      ['Trading.EndStop', { id: stop.id, reason: 'again' }],
       ['Webhooks.ResumeEndpoint', { partner_id }],
     ] satisfies [string, JsonObject][]) {
       assert.equal((await client.call(`marina.admin.v1.${name}`, request, operatorToken)).changed, false, name);

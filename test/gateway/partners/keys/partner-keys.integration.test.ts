@@ -23,6 +23,7 @@ const acrossPartners: Readonly<Record<string, string>> = {
   'proposals.proposals_id': isRandom,
   'reconciliation_breaks.reconciliation_breaks_id':
     'made of what differs and where, so each cluster has those of its own partners and broker',
+  'stops.PRIMARY': isRandom,
   'wallet_transfers.wallet_transfers_bank_reference':
     'a payment is recorded once: two clusters could each record it, for a partner of theirs',
   'withdrawals.withdrawals_id': isRandom,
