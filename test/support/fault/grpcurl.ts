@@ -62,20 +62,21 @@ async function serve(socket: Socket, clientOf: (address: string) => Promise<Refl
   socket.on('error', () => left.abort()).on('close', () => left.abort());
   try {
     for await (const line of createInterface({ input: socket })) {
-      const { address, described, method, request, metadata } = readCommand(JSON.parse(line) as string[]);
+      const { address, described, method, request, metadata, maxMs } = readCommand(JSON.parse(line) as string[]);
       const client = await clientOf(address);
       if (described !== undefined) {
         say({ out: `${client.describeService(described)}\n` });
         break;
       }
-      for await (const answer of client.stream(method, request, metadata, left.signal, false)) {
+      const signal = AbortSignal.any([left.signal, AbortSignal.timeout(maxMs)]);
+      for await (const answer of client.stream(method, request, metadata, signal, false)) {
         say({ out: `${JSON.stringify(answer, null, 2)}\n` });
       }
       break;
     }
   } catch (error) {
     const { code, details } = error as Partial<ServiceError>;
-    if (code === undefined) say({ error: `${(error as Error).message}\n`, code: 1 });
+    if (typeof code !== 'number') say({ error: `${(error as Error).message}\n`, code: 1 });
     else say({ error: `ERROR:\n  Code: ${status[code]}\n  Message: ${details}\n`, code: 64 + code });
   }
   socket.end();
@@ -87,13 +88,16 @@ async function serve(socket: Socket, clientOf: (address: string) => Promise<Refl
 function readCommand(args: readonly string[]) {
   const known = {
     plaintext: { type: 'boolean' },
+    'max-time': { type: 'string' },
     H: { type: 'string', multiple: true, short: 'H' },
     d: { type: 'string', short: 'd' },
   } as const;
-  const written = args.map((arg) => (arg === '-plaintext' ? '--plaintext' : arg));
+  const written = args.map((arg) => (arg === '-plaintext' || arg === '-max-time' ? `-${arg}` : arg));
   const { values, positionals } = parseArgs({ args: written, options: known, allowPositionals: true });
   const isDescription = positionals[1] === 'describe';
   const [address, symbol, ...more] = positionals.filter((_, index) => !(isDescription && index === 1));
+  const maxSeconds = Number(values['max-time'] ?? 60);
+  if (!(maxSeconds > 0)) throw new Error('-max-time is no number of seconds');
   if (values.plaintext !== true) throw new Error('without -plaintext it would speak TLS');
   if (address === undefined || symbol === undefined || more.length > 0)
     throw new Error('too few or too many arguments');
@@ -111,5 +115,6 @@ function readCommand(args: readonly string[]) {
     method: symbol.replace('/', '.'),
     request,
     metadata,
+    maxMs: maxSeconds * 1000,
   };
 }
