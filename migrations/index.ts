@@ -34,6 +34,7 @@ import { Withdrawals1764330010000 } from './1764330010000-withdrawals.ts';
 import { Audit1764340010000 } from './1764340010000-audit.ts';
 import { AuditSeals1764340020000 } from './1764340020000-audit-seals.ts';
 import { Stops1764340030000 } from './1764340030000-stops.ts';
+import { Releases1764340040000 } from './1764340040000-releases.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -73,4 +74,5 @@ export const migrations = [
   Audit1764340010000,
   AuditSeals1764340020000,
   Stops1764340030000,
+  Releases1764340040000,
 ];

@@ -102,9 +102,11 @@ async function objects({ database }: World): Promise<void> {
   }
   for (const table of objectTables) {
     const isBehind = table === 'allocations' ? '' : ' OR missed_report > last_report';
+    // One that waits for its release was not sent.
+    const isHeld = table === 'withdrawals' ? 'held_until IS NOT NULL' : 'FALSE';
     const settled = await database.read(
       statement(`SELECT id, state, check_at FROM ${table}
-        WHERE (state IN ('sending', 'uncertain')${isBehind}) <> (check_at IS NOT NULL) LIMIT 10`),
+        WHERE (state IN ('sending', 'uncertain')${isBehind}) <> (check_at IS NOT NULL) AND NOT (${isHeld}) LIMIT 10`),
     );
     assert.deepEqual(settled, [], 'what is not settled, or lacks reports, is looked at again, and nothing else');
   }

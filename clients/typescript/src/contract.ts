@@ -1888,7 +1888,7 @@ export type WithdrawalRejectReason = 'insufficient_withdrawable_funds' | 'accoun
 /**
  * Where a withdrawal stands. The list can grow: treat an unknown state as one that may still change.
  *
- * - `sending`: Stored; the send to the broker is in progress.
+ * - `sending`: Stored; the send to the broker is in progress, or it waits for its release, which is agreed for large amounts. Then its `reason` says so, and nothing was sent yet.
  * - `processing`: The broker has taken it and not paid yet.
  * - `completed`: Paid. To the wallet: the amount is available there. To a bank account: the money has left, and the bank may still send it back (`returned`).
  * - `refused`: It is not at the broker and will not be: it never left the gateway, or the broker refused it as too late, or it was proven that the broker's record does not have it.
@@ -1927,10 +1927,11 @@ export interface WithdrawalStep {
  * - `reconciliation`: The broker's record was asked about it, or the time to send it ran out without a known outcome.
  * - `contradiction`: The broker reported something impossible in the withdrawal's state, final or not. The state was kept, and the operators are alerted.
  * - `settled_by_operator`: The operators settled it with the broker.
+ * - `release`: It had waited for a release, as agreed for amounts as large, and the operators released or refused it, or nobody did in time.
  *
  * The list can grow: accept a value you do not know.
  */
-export type WithdrawalStepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'contradiction' | 'settled_by_operator' | (string & {});
+export type WithdrawalStepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'contradiction' | 'settled_by_operator' | 'release' | (string & {});
 
 /** The families of errors. The list can grow. */
 export type ErrorType = 'authentication_error' | 'permission_error' | 'invalid_request_error' | 'idempotency_error' | 'order_error' | 'application_error' | 'wallet_error' | 'limit_error' | 'rate_limit_error' | 'api_error' | (string & {});

@@ -20,6 +20,7 @@ import { environmentServices } from '../operators/calls/environment.ts';
 import { keyService } from '../operators/calls/keys.ts';
 import { partnerService } from '../operators/calls/partners.ts';
 import { proposalService } from '../operators/calls/proposals/service.ts';
+import { releases } from '../operators/calls/releases/service.ts';
 import { createAdminServer } from '../operators/calls/server.ts';
 import { settlements } from '../operators/calls/settlements/service.ts';
 import { walletService } from '../operators/calls/wallets.ts';
@@ -55,7 +56,12 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { work, simulator, notify } = parts;
   const timeoutMs = base.config.readTimeoutMs;
   const environment = environmentServices(base, base.environment, notify.environmentChanged, simulator, timeoutMs);
-  const { recorder, allKinds: kinds } = work;
+  const { recorder, allKinds: kinds, submitter } = work;
+  const { submitTimeoutMs, clockSkewMs } = base.config;
+  const releasing = releases({
+    ...{ ...base, recorder, submitter, submitTimeoutMs, clockSkewMs },
+    kind: work.kinds.withdrawal,
+  });
   const settling = settlements({ ...base, recorder, kinds });
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
@@ -67,7 +73,8 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     auditService(base, base.auditSeals),
     walletService(base, base.walletSeals),
     settling.service,
-    proposalService(base, base.cursors, kinds, [settling.action], base.config.singleOperator),
+    releasing.service,
+    proposalService(base, base.cursors, kinds, [settling.action, releasing.action], base.config.singleOperator),
     adminService(Webhooks, webhookCalls(base, parts)),
     ...(base.database.environment === 'sandbox' ? [environment.clock] : []),
   ];

@@ -24,6 +24,7 @@ import { maxPartnersNamed } from '../edge/metrics.ts';
 import { auditSealer } from '../operators/audit/sealer.ts';
 import { ledgerCheck } from '../operators/calls/ledger-check.ts';
 import { proposalExpiry } from '../operators/calls/proposals/expiry.ts';
+import { releaseExpiry } from '../operators/calls/releases/expiry.ts';
 import { removalTime } from '../operators/telemetry/database-clock.ts';
 import { ImageChecker } from '../trading/applications/image-checker.ts';
 import { keyRetention } from '../trading/submission/key-retention.ts';
@@ -129,7 +130,7 @@ function createNotifications(
 }
 
 /** The maintenance jobs: they verify ledgers, remove old rows and expire proposals. */
-function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: BrokerWork): Worker[] {
+function maintenanceWorkers(base: Base, { allKinds, kinds, recorder, clocks, gate }: BrokerWork): Worker[] {
   const { log, database, clock, holder, metrics, walletSeals: seals } = base;
   const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
   const checked = (faulty: readonly string[]) => {
@@ -153,5 +154,6 @@ function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: BrokerWork):
     ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
     unclaimedRetention(database, timeOf, holder, clock),
     proposalExpiry(database, timeOf, holder),
+    releaseExpiry({ database, clock, recorder, kind: kinds.withdrawal }, timeOf, holder),
   ];
 }

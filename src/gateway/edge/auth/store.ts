@@ -36,6 +36,8 @@ export const partners = defineTable({
     createdAt: instant(),
     /** Names separated by commas; empty if no feature is enabled. */
     features: text(200),
+    /** A withdrawal of more kobo waits until operators release it; null: none waits. */
+    withdrawalReleaseAboveKobo: optional(whole()),
   },
   primary: ['id'],
 });
@@ -206,6 +208,7 @@ export function insertPartner({ id, name, limits, features, createdAt }: NewPart
     ...agreed(limits),
     features: featureList(features),
     createdAt,
+    withdrawalReleaseAboveKobo: null,
   });
 }
 

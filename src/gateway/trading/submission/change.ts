@@ -2,7 +2,7 @@ import type { Statement } from '../../store/statement.ts';
 import type { Sent } from '../broker/broker.ts';
 import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
 import { isUnsettled, type ReportedStep, type Settled } from './rules.ts';
-import { earliestAfter, isBehind, type NewStep, type Submission } from './table.ts';
+import { earliestAfter, isBehind, isHeld, type NewStep, type Submission, sentFrom } from './table.ts';
 
 /** The history's sentence for an object whose sender recorded no outcome in time. */
 const leaseRanOutDetail = 'the time to send it ran out without a recorded outcome';
@@ -35,7 +35,7 @@ export class Change<Row extends Submission, Report = unknown> {
 
   /** The time from the storing of the row to the earliest report in this change, by the broker's clock, in milliseconds. */
   get reportedAfterMs(): number | undefined {
-    return earliestAfter(this.before.createdAt, this.steps);
+    return earliestAfter(sentFrom(this.before), this.steps);
   }
 
   /** Changes fields that partners do not see. */
@@ -118,7 +118,7 @@ export function applySent<Row extends Submission, Report>(
   if (sent.outcome === 'answered') {
     const isRejected = kind.isRejection(sent.answer);
     return change
-      .note({ firstAnswer: isRejected ? 'rejected' : 'object' } as Partial<Row>)
+      .note({ firstAnswer: row.firstAnswer ?? (isRejected ? 'rejected' : 'object') } as Partial<Row>)
       .step('sent', `sent, and the ${kind.upstream} ${isRejected ? 'refused' : kind.accepted} it`)
       .reports([sent.answer]);
   }
@@ -134,9 +134,42 @@ export function applySent<Row extends Submission, Report>(
 
 /** If the send has no answer, the present state of the object becomes the first answer. */
 function noteAnswer<Row extends Submission, Report>(change: Change<Row, Report>): Change<Row, Report> {
-  const { state } = change.after;
+  const { state, firstAnswer } = change.after;
   const answers: Record<string, Submission['firstAnswer']> = { rejected: 'rejected', refused: 'not_sent' };
-  return change.note({ firstAnswer: answers[state] ?? 'object' } as Partial<Row>);
+  return change.note({ firstAnswer: firstAnswer ?? answers[state] ?? 'object' } as Partial<Row>);
+}
+
+/** How long a new object waits for its release by operators, in milliseconds: over a long weekend. */
+const longestHoldMs = 7 * 86_400_000;
+
+/** The fields of a new object that must wait for its release. The partner has its answer then. `now` is business time. */
+export function heldFields(now: number, realNow: number) {
+  const reason = 'It waits for its release by the operators.';
+  return { heldUntil: now + longestHoldMs, reason, firstAnswer: 'object', notAfter: realNow, checkAt: null } as const;
+}
+
+/** The operators release an object that waited: from now on it may be sent, as a new one. */
+export function applyReleased<Row extends Submission, Report>(
+  kind: Kind<Row, Report>,
+  row: Row,
+  times: Pick<Submission, 'notAfter' | 'checkAt'>,
+  now: number,
+): Change<Row, Report> {
+  const released = { ...times, heldUntil: null, releasedAt: now, reason: null };
+  return new Change(kind, row, now).note(released as Partial<Row>).step('release', 'the operators released it');
+}
+
+/** An object that waited is not released, and is never sent. */
+export function applyNotReleased<Row extends Submission, Report>(
+  kind: Kind<Row, Report>,
+  row: Row,
+  why: string,
+  now: number,
+): Change<Row, Report> {
+  return new Change(kind, row, now)
+    .note({ heldUntil: null } as Partial<Row>)
+    .move('refused', `${why} It never left the gateway.`)
+    .step('release', `not released and not sent: ${why}`);
 }
 
 /** The sender's time has run out, so the outcome is unknown. Undefined if that is recorded already. */
@@ -145,7 +178,7 @@ export function applyLeaseEnd<Row extends Submission, Report>(
   row: Row,
   now: number,
 ): Change<Row, Report> | undefined {
-  if (row.state !== 'sending') return undefined;
+  if (row.state !== 'sending' || isHeld(row)) return undefined;
   return new Change(kind, row, now).move('uncertain', unclearReason(kind)).step('reconciliation', leaseRanOutDetail);
 }
 

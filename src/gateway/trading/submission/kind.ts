@@ -98,6 +98,8 @@ export interface CreatedKind<Row extends Submission, Report, Request> extends Ki
   prepare(origin: Origin, request: Request): Prepared<Row>;
   /** The facts that must be so when it is stored, in the order in which they are checked. The daily limit comes after them. */
   preconditions(row: Row): readonly Precondition[];
+  /** Whether a new object must wait until operators release it. Absent: none waits. */
+  mustWait?(row: Row): Fact<boolean>;
   /** Sends once. Does not throw. Request data that is not in the row is dropped when this returns. */
   send(row: Row, request: Request, note: Buffer): Promise<Sent<Report>>;
   isRejection(answer: Report): boolean;

@@ -17,7 +17,7 @@ import { PartnerRests } from './partner-rests.ts';
 import type { Recorder } from './record.ts';
 import { farAheadMs, isUnsettled } from './rules.ts';
 import type { StuckPartners } from './stuck-partners.ts';
-import { isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp } from './table.ts';
+import { isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp, sentFrom } from './table.ts';
 
 const maxAtOnce = 50;
 const lookUpsAtOnce = 8;
@@ -205,10 +205,10 @@ export class Reconciler<Row extends Submission, Report> {
     if ((row.lastReport ?? 0n) < asked.afterReport) return again();
     if (looked.found) return applyFound(kind, row, looked.answer, clock.now()) ?? again();
     if (!isUnsettled(row.state)) return again(); // The object was there before, so its absence now proves nothing.
-    const { notAfter, createdAt, missingSince } = row;
+    const { notAfter, missingSince } = row;
     const now = clock.realNow();
     const behindMs = mostBehindMs(missingSince, notAfter, now);
-    const lastArrival = createdAt + behindMs + lateMs;
+    const lastArrival = sentFrom(row) + behindMs + lateMs;
     const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival };
     const proof = missingSince !== null && isProven(absence);
     const nextCheckAt = nextLookUpAt(row, clockSkewMs, now);

@@ -14,7 +14,7 @@ import { count } from './day-limit.ts';
 import { freeOldKey } from './key-retention.ts';
 import type { Kind } from './kind.ts';
 import type { StartGate } from './start-gate.ts';
-import type { Submission } from './table.ts';
+import { type Submission, sentFrom } from './table.ts';
 
 export interface RecorderParts {
   readonly database: Database;
@@ -110,7 +110,7 @@ export class Recorder {
     });
     if (changes.some(({ events }) => events.length > 0)) relay.notify();
     for (const { after, reportedAfterMs, inconsistencies } of changes) {
-      if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs, after.createdAt - clock.now());
+      if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs, sentFrom(after) - clock.now());
       for (const detail of inconsistencies) this.#warnOf(kind.name, after, detail);
     }
     return rows;

@@ -8,18 +8,21 @@ import type { IdMaker } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
 import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
-import { allFacts, existsFact, sharedFact } from '../../store/facts.ts';
+import { allFacts, existsFact, type Fact, sharedFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import type { Sent } from '../broker/broker.ts';
-import { applySent } from './change.ts';
+import { applySent, heldFields } from './change.ts';
 import { checkLimit, count, usedOf } from './day-limit.ts';
 import { type EnvironmentState, inForceFact, refusalBy } from './environment.ts';
 import { type AnyKind, type CreatedKind, type Draft, type KindOf, newRow, pathOf, type SendTimes } from './kind.ts';
 import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
 import type { StartGate } from './start-gate.ts';
-import { readUpToDate, type Submission } from './table.ts';
+import { isHeld, readUpToDate, type Submission } from './table.ts';
+
+/** That nothing makes a new object wait. */
+const neverWaits: Fact<boolean> = { reads: [], value: () => false, expected: { value: false, guards: [] } };
 
 /** A request to submit something, with its key and its digest. */
 export interface SubmitRequest<Request> {
@@ -72,18 +75,39 @@ export class Submitter {
     if (stored === undefined) return replay(kind, await this.#readPrior(kind, wanted), wanted.digest);
 
     crash(`${kind.name}.stored`);
+    if (isHeld(stored)) return { row: stored, replayed: false };
+    const recorded = await this.#send(kind, stored, wanted.request, wanted.log);
+    throwFirstError(kind, recorded);
+    return { row: recorded, replayed: false };
+  }
+
+  /** Sends an object that waited, once its release is recorded. Answers with the object after that. */
+  sendReleased<Row extends Submission, Report, Request>(
+    kind: CreatedKind<Row, Report, Request>,
+    released: Row,
+    request: Request,
+    log: Logger,
+  ): Promise<Row> {
+    return this.#send(kind, released, request, () => log);
+  }
+
+  /** Sends an object that is provably stored, and records the outcome. */
+  async #send<Row extends Submission, Report, Request>(
+    kind: CreatedKind<Row, Report, Request>,
+    stored: Row,
+    request: Request,
+    log: () => Logger,
+  ): Promise<Row> {
     const { environment, notes } = this.parts;
     // Trading may have been paused or stopped since it was stored.
     const sent =
-      environment.obstacleTo(kind.affects(stored)) ??
-      (await kind.send(stored, wanted.request, notes.write(kind, stored)));
+      environment.obstacleTo(kind.affects(stored)) ?? (await kind.send(stored, request, notes.write(kind, stored)));
 
     crash(`${kind.name}.sent`);
-    const recorded = await this.#record(kind, stored, sent, wanted.log);
+    const recorded = await this.#record(kind, stored, sent, log);
 
     crash(`${kind.name}.recorded`);
-    throwFirstError(kind, recorded);
-    return { row: recorded, replayed: false };
+    return recorded;
   }
 
   /**
@@ -128,10 +152,11 @@ export class Submitter {
         fact: allFacts({
           isUsed: isKeyUsed(kind, partnerId, idempotencyKey),
           inForce: inForceFact(environment),
+          mustWait: kind.mustWait?.(made) ?? neverWaits,
           met: allFacts(Object.fromEntries(preconditions.map(({ fact }, at) => [at, fact]))),
           shared: sharedFact(...sums, ...(kind.shared?.(partnerId) ?? [])),
         }),
-        decide: ({ isUsed, inForce, met }, partner) => {
+        decide: ({ isUsed, inForce, mustWait, met }, partner) => {
           check();
           if (isUsed) return { writes: [], result: undefined };
           const refusal = refusalBy(inForce, kind.affects(made), clock.now());
@@ -141,9 +166,11 @@ export class Submitter {
           if (dayLimit !== undefined) checkLimit(dayLimit, made, partner);
           // The wait for the lock does not shorten the time to send.
           const notAfter = clock.realNow() + submitTimeoutMs;
-          const row = { ...made, notAfter, checkAt: notAfter + clockSkewMs };
+          const times = { notAfter, checkAt: notAfter + clockSkewMs };
+          const row = { ...made, ...(mustWait ? heldFields(made.createdAt, clock.realNow()) : times) };
           notes.checkLength(kind, row);
-          return { writes: storing(kind, row, partner, 'stored, before it is sent'), result: row };
+          const detail = mustWait ? 'stored; it waits for its release' : 'stored, before it is sent';
+          return { writes: storing(kind, row, partner, detail), result: row };
         },
       }),
     );

@@ -94,6 +94,20 @@ export interface Submission extends Shared {
   readonly missedReport?: bigint;
   /** The Lagos day it counts for, of a kind whose lists are by day. */
   readonly countedDay?: string;
+  /** Business time until which it waits for its release by operators; null: it does not wait. */
+  readonly heldUntil?: number | null;
+  /** Business time at which operators released it; null: it did not wait. */
+  readonly releasedAt?: number | null;
+}
+
+/** Whether an object is stored and waits for its release: it was not sent. */
+export function isHeld({ state, heldUntil = null }: Pick<Submission, 'state' | 'heldUntil'>): boolean {
+  return state === 'sending' && heldUntil !== null;
+}
+
+/** The earliest instant of business time at which an object can have been sent. */
+export function sentFrom({ createdAt, releasedAt = null }: Pick<Submission, 'createdAt' | 'releasedAt'>): number {
+  return releasedAt ?? createdAt;
 }
 
 /**
@@ -121,7 +135,8 @@ export type StepKind =
   | 'cancel'
   | 'document'
   | 'contradiction'
-  | 'settled_by_operator';
+  | 'settled_by_operator'
+  | 'release';
 
 /** The columns of every history. */
 export const stepColumns = {

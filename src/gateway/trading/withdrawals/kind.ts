@@ -16,7 +16,7 @@ import type { IdMaker } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
 import { existsFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
-import type { Statement } from '../../store/statement.ts';
+import { type Statement, statement } from '../../store/statement.ts';
 import { accounts } from '../accounts/store.ts';
 import type { BrokerOrders, BrokerWithdrawals, LookedUp, Sent } from '../broker/broker.ts';
 import { StatedCapabilities } from '../broker/stated-capabilities.ts';
@@ -58,7 +58,7 @@ export class WithdrawalKind
   readonly noted = notedWithdrawal;
   readonly applyReport = applyReport<StoredWithdrawal>;
   readonly blank = {
-    ...{ brokerReference: null, lastReport: 0n, missedReport: 0n },
+    ...{ brokerReference: null, lastReport: 0n, missedReport: 0n, heldUntil: null, releasedAt: null },
     evidence: 'stored, before it is sent',
   };
   readonly shared = (partnerId: string) => [wallet(partnerId, this.walletSeals)];
@@ -104,6 +104,14 @@ export class WithdrawalKind
       },
       noSimilar('withdrawal', similarWithdrawals(row), this.clock),
     ];
+  }
+
+  /** Above the amount that is agreed with the partner. */
+  mustWait({ partnerId, amountKobo }: StoredWithdrawal) {
+    return existsFact(
+      statement('SELECT 1 FROM partners WHERE id = ? AND withdrawal_release_above_kobo < ?', partnerId, amountKobo),
+      false,
+    );
   }
 
   toMessage(row: StoredWithdrawal) {

@@ -12,6 +12,7 @@ import {
   day,
   enumName,
   exactText,
+  instant,
   optional,
   type RowOf,
   type ShownBy,
@@ -38,6 +39,10 @@ export const withdrawals = defineSubmissions(
     lastReport: whole(),
     /** The number of the last report that a version passed over because it did not know the withdrawal. */
     missedReport: whole(),
+    /** Business time until which it waits for its release by operators; null: it does not wait. */
+    heldUntil: optional(instant()),
+    /** Business time at which operators released it; null: it did not wait. */
+    releasedAt: optional(instant()),
     /** By what its state is known, for operators. */
     evidence: shortened(300),
   },
@@ -49,6 +54,7 @@ export const withdrawals = defineSubmissions(
     withdrawals_updated_at: ['partnerId', 'updatedAt', 'id'],
     withdrawals_counted_day: ['partnerId', 'countedDay', 'updatedAt', 'id'],
     // For operators.
+    withdrawals_held_until: ['heldUntil', 'id'],
     withdrawals_broker_reference: ['brokerReference', 'id'],
   },
 );
@@ -64,7 +70,16 @@ export type ShownWithdrawal = ShownBy<typeof shownWithdrawal>;
 
 /** The fields of a withdrawal in its note to the broker. */
 export const notedWithdrawal = [
-  ...(['account', 'amountKobo', 'destination', 'clientReference', 'createdAt', 'countedDay', 'notAfter'] as const),
+  ...([
+    'account',
+    'amountKobo',
+    'destination',
+    'clientReference',
+    'createdAt',
+    'countedDay',
+    'notAfter',
+    'releasedAt',
+  ] as const),
 ];
 
 /** The withdrawal as partners see it, in answers and in events alike. */

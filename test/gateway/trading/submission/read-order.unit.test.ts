@@ -11,7 +11,9 @@ function environment() {
   const read = () => new Promise<SqlRow[]>((resolve) => reads.push(resolve));
   const state = new EnvironmentState({ read }, new SystemClock(), createLogger({ name: 'test', level: 'silent' }));
   const answer = (index: number, isPaused: boolean) =>
-    reads[index]?.([{ trading_paused_at: isPaused ? new Date() : null, clock_offset_ms: 0 }]);
+    reads[index]?.([
+      { trading_paused_at: isPaused ? new Date() : null, id: null, stops_version: 0, clock_offset_ms: 0 },
+    ]);
   return { state, answer };
 }
 

@@ -6,7 +6,7 @@ import { statement } from '../../../store/statement.ts';
 import { Change } from '../../../trading/submission/change.ts';
 import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
-import { isBehind, type Submission } from '../../../trading/submission/table.ts';
+import { isBehind, isHeld, type Submission } from '../../../trading/submission/table.ts';
 import { audit } from '../audit.ts';
 import { type AdminCall, type AdminParts, adminService } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
@@ -151,6 +151,7 @@ function check(
   proposedAt: number,
 ) {
   if (!kind.table.isKnown(row)) throw otherVersion();
+  if (isHeld(row)) throw new AdminError(status.FAILED_PRECONDITION, 'it waits for its release and was not sent');
   if (isBehind(row)) {
     const message = 'reports about it were not applied yet: they are looked up first';
     throw new AdminError(status.FAILED_PRECONDITION, message);

@@ -1,0 +1,209 @@
+import { status } from '@grpc/grpc-js';
+import {
+  type ProposeReleaseRequest,
+  Releases,
+  type SetReleaseAmountRequest,
+} from '../../../../gen/marina/admin/v1/releases_pb.ts';
+import type { Logger } from '../../../../kit/log.ts';
+import { partners } from '../../../edge/auth/store.ts';
+import { allFacts, queryFact } from '../../../store/facts.ts';
+import { milliseconds, statement } from '../../../store/statement.ts';
+import { applyFound, applyNotReleased, applyReleased, type Change } from '../../../trading/submission/change.ts';
+import { type EnvironmentState, inForceFact, refusalBy } from '../../../trading/submission/environment.ts';
+import type { SendTimes } from '../../../trading/submission/kind.ts';
+import type { Recorder } from '../../../trading/submission/record.ts';
+import type { Submitter } from '../../../trading/submission/submit.ts';
+import { isHeld, readUpToDate } from '../../../trading/submission/table.ts';
+import type { WithdrawalKind } from '../../../trading/withdrawals/kind.ts';
+import {
+  type StoredWithdrawal,
+  shownWithdrawal,
+  toWithdrawalMessage,
+  withdrawals,
+} from '../../../trading/withdrawals/table.ts';
+import { audit } from '../audit.ts';
+import { type AdminCall, type AdminParts, adminService, changeOwned, listed } from '../call.ts';
+import { AdminError } from '../errors.ts';
+import { proposalLifeMs, type Seen } from '../proposals/rules.ts';
+import { type Approval, type ProposedAction, readOpenProposals, toProposal } from '../proposals/service.ts';
+import { proposals, type StoredProposal } from '../proposals/table.ts';
+import { findHeld } from './table.ts';
+
+export interface ReleaseParts extends AdminParts, SendTimes {
+  readonly kind: WithdrawalKind;
+  readonly recorder: Pick<Recorder, 'change'>;
+  readonly submitter: Pick<Submitter, 'sendReleased'>;
+  readonly environment: Pick<EnvironmentState, 'stops' | 'stopsVersion'>;
+  readonly log: Logger;
+}
+
+const action = 'Releases.ProposeRelease';
+
+/** The operators' calls on withdrawals that wait for their release, and what approving a release does. */
+export function releases(parts: ReleaseParts) {
+  const { clock, kind, recorder } = parts;
+  const approved: ProposedAction = { name: action, apply: (approval) => release(parts, approval) };
+  const service = adminService(Releases, {
+    setReleaseAmount: (request, call) => setAmount(parts, request, call),
+    listHeldWithdrawals: ({ limit }) => listHeld(parts, limit),
+    proposeRelease: (request, call) => propose(parts, request, call),
+
+    async refuseWithdrawal({ withdrawalId, reason }, call) {
+      const { partnerId } = await find(parts, withdrawalId);
+      let changed = false;
+      await recorder.change(kind, partnerId, withdrawalId, (row) => {
+        changed = isHeld(row);
+        if (!changed && row.state === 'refused' && row.releasedAt === null && row.heldUntil === null) return undefined;
+        if (!changed) throw waitsNot(row);
+        const change = applyNotReleased(kind, row, 'The operators refused it.', clock.now());
+        const entry = {
+          partnerId,
+          subject: withdrawalId,
+          detail: { reason },
+          before: seen(row),
+          after: seen(change.after),
+        };
+        return change.write(audit(call, clock.now(), entry));
+      });
+      return { changed };
+    },
+  });
+  return { service, action: approved };
+}
+
+async function setAmount(
+  { database, clock }: ReleaseParts,
+  { partnerId, aboveKobo, reason }: SetReleaseAmountRequest,
+  call: AdminCall,
+) {
+  const amount = partners.only('withdrawalReleaseAboveKobo');
+  const fact = queryFact(partners.find({ id: partnerId }, amount), ([row = {}]) => amount.read(row));
+  const changed = await changeOwned(database, partnerId, 'partner', fact, ({ withdrawalReleaseAboveKobo: before }) => {
+    const after = aboveKobo ?? null;
+    if (before === after) return [];
+    const entry = { partnerId, detail: { reason }, before: { aboveKobo: before }, after: { aboveKobo: after } };
+    return [partners.set({ id: partnerId }, { withdrawalReleaseAboveKobo: after }), audit(call, clock.now(), entry)];
+  });
+  return { changed };
+}
+
+async function listHeld({ database, clock }: ReleaseParts, limit: number) {
+  const { rows, hasMore } = await listed(limit, (most) => database.read(findHeld(most)));
+  const owned = rows.map((row) => ({ partnerId: String(row.partner_id), id: String(row.id) }));
+  const open = await readOpenProposals(database, owned, clock.now());
+  const shown = rows.map((row) => ({
+    partnerId: String(row.partner_id),
+    withdrawal: toWithdrawalMessage(shownWithdrawal.read(row)),
+    heldUntil: milliseconds(row.held_until ?? null),
+    openProposal: open.get(String(row.id)),
+  }));
+  return { withdrawals: shown, hasMore };
+}
+
+async function propose(parts: ReleaseParts, { withdrawalId, evidence }: ProposeReleaseRequest, call: AdminCall) {
+  const { database, clock, ids } = parts;
+  const { partnerId } = await find(parts, withdrawalId);
+  const newest = statement('ORDER BY id DESC LIMIT 1');
+  const about = { partnerId, objectId: withdrawalId, state: 'open' } as const;
+  const { row, created } = await database.inPartnerTransaction(partnerId, {
+    touches: [withdrawalId],
+    fact: allFacts({
+      row: queryFact(withdrawals.find({ partnerId, id: withdrawalId }), ([row]) => row && withdrawals.all.read(row)),
+      open: queryFact(proposals.find(about, proposals.all, newest, 'proposals_object'), (rows) =>
+        rows.map(proposals.all.read),
+      ),
+    }),
+    decide: ({ row, open }) => {
+      const now = clock.now();
+      const before = open.find(({ expiresAt }) => expiresAt > now);
+      if (before !== undefined) {
+        const isSame = before.action === action && before.evidence === evidence && before.proposedBy === call.operator;
+        if (isSame) return { writes: [], result: { row: before, created: false } };
+        const message = `the proposal ${before.id} of ${before.proposedBy} about it is open: decline it first`;
+        throw new AdminError(status.ALREADY_EXISTS, message);
+      }
+      if (row === undefined) throw noSuchWithdrawal();
+      if (!isHeld(row)) throw waitsNot(row);
+      const made: StoredProposal = {
+        ...{ partnerId, id: ids.object('prp'), action, objectId: withdrawalId, state: 'open', evidence, reference: '' },
+        request: JSON.stringify({ release: true }),
+        seen: JSON.stringify(seen(row)),
+        proposedBy: call.operator,
+        ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
+        ...{ decidedBy: null, decidedAt: null, decisionReason: null },
+      };
+      const entry = { partnerId, subject: withdrawalId, detail: { proposal: made.id, evidence }, before: seen(row) };
+      return { writes: [proposals.insert(made), audit(call, now, entry)], result: { row: made, created: true } };
+    },
+  });
+  return { proposal: toProposal(row, clock.now()), created };
+}
+
+/**
+ * Sends a withdrawal that waited, once its release is recorded. A restored database may have lost that it was released before: so
+ * the broker's record is asked first, and what the broker has is not sent.
+ */
+async function release(parts: ReleaseParts, { proposal, mayApply, record }: Approval) {
+  const { kind, recorder, submitter, environment, clock, submitTimeoutMs, clockSkewMs, log } = parts;
+  const { partnerId, id, objectId } = proposal;
+  const before = await find(parts, objectId);
+  const lookedUp = isHeld(before) ? await askBroker(kind, before) : undefined;
+  let decided: 'sent' | 'found' | 'before' | undefined;
+  const decide = (
+    row: StoredWithdrawal,
+    { proposal: current, inForce }: { proposal: StoredProposal | undefined; inForce: Parameters<typeof refusalBy>[0] },
+  ) => {
+    if (current === undefined) throw new Error(`${id} is not stored`);
+    if (!mayApply(current)) {
+      decided = 'before';
+      return undefined;
+    }
+    if (!isHeld(row) || lookedUp === undefined) throw waitsNot(row);
+    const refusal = refusalBy(inForce, kind.affects(row), clock.now());
+    if (refusal !== undefined) throw new AdminError(status.FAILED_PRECONDITION, refusal.message);
+    const notAfter = clock.realNow() + submitTimeoutMs;
+    const released = applyReleased(kind, row, { notAfter, checkAt: notAfter + clockSkewMs }, clock.now());
+    decided = lookedUp.found ? 'found' : 'sent';
+    const change = lookedUp.found
+      ? (applyFound(kind, released.after, lookedUp.answer, clock.now()) ?? released)
+      : released;
+    return (change as Change<StoredWithdrawal>).write(...record(current, seen(row), seen(change.after)));
+  };
+  const fact = allFacts({
+    proposal: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
+    inForce: inForceFact(environment),
+  });
+  const released = await recorder.change(kind, partnerId, objectId, decide, { fact, touches: [id] });
+  if (decided === undefined) throw new AdminError(status.FAILED_PRECONDITION, 'another version stored its state');
+  if (decided !== 'sent') return { changed: decided === 'found', objectState: released.state };
+  const after = await submitter.sendReleased(kind, released, undefined as never, log);
+  return { changed: true, objectState: after.state };
+}
+
+async function askBroker(kind: WithdrawalKind, row: StoredWithdrawal) {
+  try {
+    return await kind.lookUp(row);
+  } catch (error) {
+    const message = "the broker's record could not be read, and nothing was sent: approve it again";
+    throw new AdminError(status.UNAVAILABLE, message, { cause: error });
+  }
+}
+
+async function find({ database }: Pick<ReleaseParts, 'database'>, id: string): Promise<StoredWithdrawal> {
+  const [row] = await readUpToDate(database, withdrawals.find({ id }, withdrawals.all, undefined, 'withdrawals_id'));
+  if (row === undefined) throw noSuchWithdrawal();
+  return withdrawals.all.read(row);
+}
+
+/** A withdrawal as a proposal and its audit entry show it. */
+function seen({ state, account, amountKobo, destination }: StoredWithdrawal): Seen {
+  return { state, account, amount_kobo: String(amountKobo), destination };
+}
+
+function noSuchWithdrawal(): AdminError {
+  return new AdminError(status.NOT_FOUND, 'there is no such withdrawal');
+}
+
+function waitsNot({ state }: StoredWithdrawal): AdminError {
+  return new AdminError(status.FAILED_PRECONDITION, `the withdrawal is ${state} and does not wait for a release`);
+}
