@@ -51,7 +51,9 @@ describe('secrets in files', () => {
       [Buffer.alloc(32, 0x42)],
     );
     const hash = createHash('sha256').update('operator-token-of-24-letters').digest();
-    assert.deepEqual(config.operators.first, [{ name: 'ada', hash, expiresAt: undefined }]);
+    assert.deepEqual(config.operators.first, [
+      { name: 'ada', hash, expiresAt: undefined, roles: ['admin'], namesRoles: false },
+    ]);
     assert.equal(config.opsToken.first, 'operations-token-of-24-letters');
   });
 

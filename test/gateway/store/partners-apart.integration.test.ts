@@ -38,7 +38,9 @@ describe('a statement for one partner', () => {
     for (const shape of knownShapes()) {
       // An INSERT of values names its partner in them.
       if (rows.ofPartnersIn(shape).length === 0 || / VALUES \?$/.test(shape)) continue;
-      const finding = await findDifference(databases, shape, rows);
+      const finding = await findDifference(databases, shape, rows).catch((cause) => {
+        throw new Error(`cannot be run: ${shape}`, { cause });
+      });
       // A statement over several partners is listed, with the reason, unless its values name the partner.
       if (!isListed(shape) || finding.isOfPartner) findings.push({ ...finding, shape });
     }

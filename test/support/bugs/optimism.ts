@@ -61,9 +61,8 @@ export const optimismBugs: readonly SeededBug[] = [
   {
     name: 'it is not proven that trading goes on',
     file: 'src/gateway/trading/submission/environment.ts',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-    find: 'guards: [statement(`(SELECT trading_paused_at IS NULL FROM ${row})`)],',
-    replace: 'guards: [],',
+    find: '(SELECT trading_paused_at IS NULL AND stops_version = ?',
+    replace: '(SELECT stops_version = ?',
     test: values,
     pattern: 'is saved only while trading goes on',
   },

@@ -185,7 +185,9 @@ function namesIn(shapes: readonly string[], columnsOf: TableColumns): Map<string
       for (const table of tables.filter((each) => columnsOf.get(each)?.has(column))) {
         const own = found.get(`${table}.${column}`) ?? new Set();
         for (const [literal] of values.matchAll(/'[^']*'|\d+/g)) {
-          own.add(literal.startsWith("'") ? literal.slice(1, -1) : Number(literal));
+          // In a statement over several tables a number may be compared with the number of another one.
+          const isNumber = /int/.test(columnsOf.get(table)?.get(column) ?? '') && !literal.startsWith("'");
+          own.add(isNumber ? Number(literal) : literal.replace(/^'|'$/g, ''));
         }
         found.set(`${table}.${column}`, own);
       }
