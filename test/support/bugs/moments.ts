@@ -43,8 +43,8 @@ export const momentBugs: readonly SeededBug[] = [
   {
     name: 'an order is only due to be looked up if its sender lives',
     file: 'src/gateway/trading/submission/submit.ts',
-    find: 'const row = { ...made, notAfter, checkAt: notAfter + clockSkewMs };',
-    replace: 'const row = { ...made, notAfter, checkAt: notAfter + 600_000 };',
+    find: 'const times = { notAfter, checkAt: notAfter + clockSkewMs };',
+    replace: 'const times = { notAfter, checkAt: notAfter + 600_000 };',
     test: orders,
     pattern: 'commit insert orders, insert order_steps, insert usage_days, killed right after it',
   },

@@ -48,8 +48,8 @@ export const settlingBugs: readonly SeededBug[] = [
   {
     name: 'a broker without a fence takes nothing late',
     file: 'src/gateway/trading/submission/reconcile.ts',
-    find: 'createdAt + behindMs + lateMs',
-    replace: 'createdAt + behindMs',
+    find: 'sentFrom(row) + behindMs + lateMs',
+    replace: 'sentFrom(row) + behindMs',
     test: reconciler,
     pattern: 'complete for an hour after the order was made',
   },

@@ -76,6 +76,13 @@ export class Change<Row extends Submission, Report = unknown> {
     return this;
   }
 
+  /** Notes that the upstream contradicted itself, unless a report in this change did. The state is kept. */
+  contradicted(detail: string): this {
+    if (this.inconsistencies.length > 0) return this;
+    this.inconsistencies.push(detail);
+    return this.step('contradiction', detail);
+  }
+
   /** Applies what an operator settled by evidence: each change with its event and its step, as if the upstream had reported it. */
   settle(changes: readonly Settled<Row>[]): this {
     for (const { fields, detail, step } of changes) {
@@ -117,10 +124,14 @@ export function applySent<Row extends Submission, Report>(
   const change = new Change(kind, row, now);
   if (sent.outcome === 'answered') {
     const isRejected = kind.isRejection(sent.answer);
-    return change
-      .note({ firstAnswer: row.firstAnswer ?? (isRejected ? 'rejected' : 'object') } as Partial<Row>)
+    change
       .step('sent', `sent, and the ${kind.upstream} ${isRejected ? 'refused' : kind.accepted} it`)
       .reports([sent.answer]);
+    // A report that came before the answer may say otherwise. Then the partner is not told that it was rejected.
+    const isBelieved = isRejected && change.after.state === 'rejected';
+    if (isRejected && !isBelieved)
+      change.contradicted(`the ${kind.upstream} answered that it rejected it, and had reported it`);
+    return change.note({ firstAnswer: row.firstAnswer ?? (isBelieved ? 'rejected' : 'object') } as Partial<Row>);
   }
   if (sent.outcome === 'never-left') {
     if (isUnsettled(row.state)) change.move('refused', sent.reason ?? 'It never left the gateway.');

@@ -93,6 +93,10 @@ describe('what a send of an order came to', () => {
     assert.deepEqual(came(gone, unclear), { ...seen, state: 'rejected', firstAnswer: 'rejected' });
     const refused = { ...order, state: 'refused', checkAt: null } as const;
     assert.deepEqual(came(refused, unclear), { ...seen, state: 'refused', firstAnswer: 'not_sent' });
+    const contradicted = { ...seen, steps: ['sent', 'contradiction'] };
+    assert.deepEqual(came(pending, rejected), contradicted, 'its partner is not told that it was rejected');
+    assert.deepEqual(came(filled, rejected), { ...contradicted, state: 'filled' });
+    assert.deepEqual(came(gone, rejected), { ...seen, state: 'rejected', firstAnswer: 'rejected' });
     const uncertain = { ...order, state: 'uncertain', checkAt: realNow + 5_000 } as const;
     assert.deepEqual(
       came(uncertain, unclear),
