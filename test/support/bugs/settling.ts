@@ -120,7 +120,7 @@ export const settlingBugs: readonly SeededBug[] = [
   {
     name: 'the times of reports that a look-up brings are no evidence',
     file: 'src/gateway/trading/submission/record.ts',
-    find: 'if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs, after.createdAt - clock.now());',
+    find: 'if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs, sentFrom(after) - clock.now());',
     replace: 'void clocks;',
     test: reconciler,
     pattern: 'that the record has is settled with all its reports',
