@@ -129,6 +129,8 @@ export class LookAlikes {
   #value(table: string, { name, type, isNullable, maxLength }: Column, at: number, partner: string): Value {
     if (name === this.#partnerColumn(table)) return partner;
     if (table === 'positions' && name === 'name') return positionNames[at] ?? text(at);
+    // Compared with an amount: only another partner's is below that of the partner.
+    if (name === 'withdrawal_release_above_kobo') return partner === ownPartner ? 2 : 1;
     const salt = [...name].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
     const isOne = this.#numbersOf(table).length === 1;
     if (isNullable && !(isOne && name.startsWith('lease_')) && (at + salt) % 5 === 0) return null;

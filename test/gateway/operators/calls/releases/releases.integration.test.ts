@@ -165,6 +165,7 @@ describe('withdrawals above an agreed amount', () => {
     const rows = statement('SELECT held_until FROM withdrawals WHERE id = ?', id);
     const [before] = await gateway.database.read(rows);
     await operators.approve(await propose(id));
+    await eventually(async () => assert.equal((await read(id)).state, 'completed'), 20_000);
     assert.equal(await countSent(id), 1);
     // As in a backup from before the release, whose reports were not read again yet.
     for (const change of [
