@@ -228,6 +228,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       'Diagnostics.ListUnsettled',
       'Partners.ListPartners',
       'Proposals.ListProposals',
+      'Releases.ListHeldWithdrawals',
       'Trading.ListStops',
       'Trading.PauseTrading',
       'Trading.ResumeTrading',
@@ -281,6 +282,10 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       ['Trading.AddStop', { symbol: 'dangcem', actions: ['STOP_ACTION_BUY'], reason: 'a drill' }, 'symbol'],
       ['Trading.EndStop', { id: 'stp_1', reason: 'a drill' }, 'id'],
       ['Trading.ListStops', { limit: 201 }, 'limit'],
+      ['Releases.SetReleaseAmount', { partner_id, above_kobo: '-1', reason: 'a drill' }, 'above_kobo'],
+      ['Releases.ListHeldWithdrawals', { limit: 101 }, 'limit'],
+      ['Releases.ProposeRelease', { withdrawal_id: 'wdr_1', evidence: 'a drill' }, 'withdrawal_id'],
+      ['Releases.RefuseWithdrawal', { withdrawal_id: 'wdr_1', reason: 'a drill' }, 'withdrawal_id'],
       ['Clock.AdvanceClock', { by: '-1s' }, 'by'],
       ['Clock.AdvanceClock', { by: '34560001s' }, 'by'],
       ['Wallets.CreditWallet', { partner_id, amount_kobo: '0', bank_reference: 'a' }, 'amount_kobo'],
@@ -380,12 +385,15 @@ describe('every change an operator makes', () => {
     await call('Trading.ResumeTrading', { reason: 'a drill' });
     const { stop } = await call('Trading.AddStop', { partner_id, actions: ['STOP_ACTION_BUY'], reason: 'a drill' });
     await call('Trading.EndStop', { id: stop.id, reason: 'a drill' });
+    await call('Releases.SetReleaseAmount', { partner_id, above_kobo: '1000', reason: 'a drill' });
     await call('Clock.AdvanceClock', { by: '60s' });
     // Nothing was delivered that could be sent again, nothing sent that could be released, and no day differs.
     const unaudited = new Set(['Webhooks.Redeliver', 'Documents.ReleaseDocument', 'Diagnostics.AcknowledgeBreak']);
     // These need two operators and an object with an unknown outcome: settlements.test.ts has their entries.
     for (const call of ['ApproveProposal', 'DeclineProposal']) unaudited.add(`Proposals.${call}`);
     unaudited.add('Settlements.ProposeSettlement');
+    // These need a withdrawal that waits: releases.integration.test.ts has their entries.
+    for (const call of ['ProposeRelease', 'RefuseWithdrawal']) unaudited.add(`Releases.${call}`);
     const reads = /^(Audit|.*\.(Get|List|Find|Verify|Watch|Export))/;
     const changing = client.calls('marina.admin.v1.').filter(({ name }) => !reads.test(name) && !unaudited.has(name));
     assert.deepEqual(made.map(({ name }) => name).toSorted(), changing.map(({ name }) => name).toSorted());
@@ -430,6 +438,7 @@ describe('every change an operator makes', () => {
       ['Accounts.UnlinkAccount', { partner_id, account: 'A1' }],
       ['Trading.ResumeTrading', {}],
       ['Trading.EndStop', { id: stop.id, reason: 'again' }],
+      ['Releases.SetReleaseAmount', { partner_id, above_kobo: '1000', reason: 'again' }],
       ['Webhooks.ResumeEndpoint', { partner_id }],
     ] satisfies [string, JsonObject][]) {
       assert.equal((await client.call(`marina.admin.v1.${name}`, request, operatorToken)).changed, false, name);
