@@ -58,11 +58,11 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const environment = environmentServices(base, base.environment, notify.environmentChanged, simulator, timeoutMs);
   const { recorder, allKinds: kinds, submitter } = work;
   const { submitTimeoutMs, clockSkewMs } = base.config;
+  const settling = settlements({ ...base, recorder, kinds });
   const releasing = releases({
     ...{ ...base, recorder, submitter, submitTimeoutMs, clockSkewMs },
     kind: work.kinds.withdrawal,
   });
-  const settling = settlements({ ...base, recorder, kinds });
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,

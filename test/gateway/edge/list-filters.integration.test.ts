@@ -65,7 +65,7 @@ describe('any filters of a list can be given together', () => {
     await listed('/v1/allocations', { ...filters, state: 'booked' }, ids);
   });
 
-  it('lists of withdrawals take them', async () => {
+  it('lists of withdrawals take each filter', async () => {
     const ids: string[] = [];
     for (const amount of [1_000, 2_000]) {
       const made = await gateway.withdraw(partner, { amount_kobo: amount, client_reference: 'mine' });

@@ -106,6 +106,11 @@ export class WithdrawalKind
     ];
   }
 
+  /** One whose outcome is known does not wait, whatever a restored database had of it. */
+  cleared() {
+    return { heldUntil: null };
+  }
+
   /** Above the amount that is agreed with the partner. */
   mustWait({ partnerId, amountKobo }: StoredWithdrawal) {
     return existsFact(

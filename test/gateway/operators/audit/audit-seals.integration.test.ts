@@ -86,7 +86,7 @@ describe('the seals of the audit', () => {
     return { text, lines: text.split(/\r?\n/).slice(0, -1), ...last };
   }
 
-  it('are made in batches, each of at most 200 entries, and name nothing while all is as it was', async () => {
+  it('seals of the audit are made in batches of at most 200 entries, and name nothing while all is as it was', async () => {
     assert.equal(await seal(), 0);
     const answer = await verify();
     assert.deepEqual(answer.faults, []);
@@ -139,7 +139,7 @@ describe('the seals of the audit', () => {
     assert.deepEqual((await verify(one)).batches, 3);
   });
 
-  it('are renewed when the secret changes, so that the former one can leave the ring', async () => {
+  it('the audit is sealed anew when the secret changes, so that the former one can leave the ring', async () => {
     await seal(one);
     assert.equal(await seal(`${two} ${one}`), 0);
     const { batches, faults: found } = await verify(two);
@@ -148,7 +148,7 @@ describe('the seals of the audit', () => {
     assert.deepEqual(await faults(two), ['1 changed'], 'the chain still stands for what the former secret sealed');
   });
 
-  it('go to CSV with the state of each batch, and the last message names the batches that do not match', async () => {
+  it('the audit goes to CSV with the state of each batch, and the last message names the batches that do not match', async () => {
     await seal();
     await record(1);
     const { lines, faults: none, complete } = await exported();
@@ -167,7 +167,7 @@ describe('the seals of the audit', () => {
     assert.equal(damaged.lines.filter((line) => line.endsWith(',2,removed')).length, 100);
   });
 
-  it('go to lines of JSON, by subject, operator and period', async () => {
+  it('the audit goes to lines of JSON, by subject, operator and period', async () => {
     await seal();
     const [from, to] = [timestampFromMs(firstAt + 100_000), timestampFromMs(firstAt + 120_000)];
     const filter = { subject: 'S4', operator: 'ada', from, to, format: ExportFormat.JSON_LINES };

@@ -37,7 +37,7 @@ describe('the audit', () => {
     await gateway.stop();
   });
 
-  it('names the request, the client’s address as the log shows it, and the roles of the operator', async () => {
+  it('an entry of the audit names the request, the client’s address as the log shows it, and the operator’s roles', async () => {
     const { partner } = await running.call('Partners.CreatePartner', { name: 'Acme', reason: 'a contract' });
     const [entry] = await running.entries({ partner_id: partner.id });
     assert.equal(entry.operator, 'ada');
@@ -48,7 +48,7 @@ describe('the audit', () => {
     assert.match(line ?? '', /"action":"Partners\.CreatePartner"/);
   });
 
-  it('has one entry for each read of money, with whose it was', async () => {
+  it('the audit has one entry for each read of money, with whose it was', async () => {
     const partner = await gateway.newPartner();
     await running.call('Wallets.ListCredits', { partner_id: partner.id, limit: 5 });
     await running.call('Wallets.ListWallets', { limit: 100 });
@@ -60,7 +60,7 @@ describe('the audit', () => {
     assert.equal(reads[0].partner_id, '');
   });
 
-  it('has a partner’s changes of its keys, with the key that made them', async () => {
+  it('the audit has a partner’s changes of its keys, with the key that made them', async () => {
     const partner = await gateway.newPartner();
     const made = await gateway.rest('POST', '/v1/keys', { key: partner.key, body: { scopes: ['read'] } });
     assert.equal(made.status, 201);
@@ -81,7 +81,7 @@ describe('the audit', () => {
     );
   });
 
-  it('is exported and verified over the operators’ port', async () => {
+  it('the audit is exported and verified over the operators’ port', async () => {
     const exported = async (request: JsonObject) => {
       const parts: Found[] = [];
       const path = 'marina.admin.v1.Audit.ExportEntries';
@@ -116,7 +116,7 @@ describe('the audit', () => {
     }
   });
 
-  it('has beside it an order’s timeline, which says which key cancelled the order', async () => {
+  it('an order’s timeline says which key cancelled it', async () => {
     const partner = await gateway.newPartner();
     const { body: order } = await gateway.place(partner, { symbol: 'SIM-REST' });
     const cancelled = await gateway.rest('DELETE', `/v1/orders/${order.id}`, { key: partner.key });
@@ -126,7 +126,7 @@ describe('the audit', () => {
     assert.equal(said[0], `a cancel is sent, with the key ${partner.keyId}`);
   });
 
-  it('takes a change without a reason in a sandbox', async () => {
+  it('a sandbox takes a change without a reason', async () => {
     const { partner } = await running.call('Partners.CreatePartner', { name: 'No reason' });
     const [entry] = await running.entries({ partner_id: partner.id });
     assert.deepEqual(JSON.parse(entry.detail), { reason: '' });
@@ -146,7 +146,7 @@ describe('a live gateway', () => {
     await running.gateway.stop();
   });
 
-  it('refuses each change without a reason, names the field, and changes nothing', async () => {
+  it('live refuses each change without a reason, names the field, and changes nothing', async () => {
     const partner = await running.gateway.newPartner({ addresses: ['127.0.0.1'] });
     const requests: Record<string, JsonObject> = {
       'Partners.CreatePartner': { name: 'Acme' },

@@ -68,7 +68,7 @@ describe("the roles of operators' tokens", () => {
     }
   });
 
-  it('are named in the refusal, which is logged and counted', async () => {
+  it('a refusal names the roles that are needed, and is logged and counted', async () => {
     const { details } = await refused(tokens.read?.token ?? '', 'Wallets.CreditWallet');
     assert.equal(details, 'the call needs one of the roles treasury, admin; this token has read');
     await eventually(() => {

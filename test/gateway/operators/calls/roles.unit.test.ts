@@ -17,7 +17,7 @@ import { operatorReference, operatorServices } from '../../../../src/tools/opera
 const hash = 'ab'.repeat(32);
 
 describe("the roles of operators' calls", () => {
-  it('are stated by each method that operators call', async () => {
+  it('each method that operators call states its roles', async () => {
     const methods = (await operatorServices()).flatMap((service) => service.methods);
     assert.ok(methods.length > 50, `only ${methods.length} methods were found`);
     const silent = methods.filter((method) => getOption(method, operatorCall).roles.length === 0);
@@ -34,7 +34,7 @@ describe("the roles of operators' calls", () => {
     }
   });
 
-  it('go with a field that says why, in each call that does not only read', async () => {
+  it('each call that does not only read has a field that says why', async () => {
     for (const method of (await operatorServices()).flatMap((service) => service.methods)) {
       const { readsOnly, reason } = callRules(method);
       if (readsOnly) continue;
@@ -43,7 +43,7 @@ describe("the roles of operators' calls", () => {
     }
   });
 
-  it('are listed on the page of calls', async () => {
+  it('the page of calls lists the roles of each', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../../../docs/operations/calls.md'), 'utf8');
     assert.equal(page, await operatorReference(), 'run make generate');
   });
@@ -80,7 +80,7 @@ describe("the roles of operators' calls", () => {
 describe("the roles in lines of operators' tokens", () => {
   const rolesIn = (text: string) => parseOperatorTokens(text).map(({ roles }) => roles.join('+'));
 
-  it('are read in any order, and a line without them is for everything', () => {
+  it('the roles of a token are read in any order, and a line without them is for everything', () => {
     const line = `ada sha256:${hash} 2030-01-02T03:04:05Z`;
     assert.deepEqual(rolesIn(`${line} role=trading+support\n${line}\nada:${'x'.repeat(24)}`), [
       'support+trading',
@@ -93,7 +93,7 @@ describe("the roles in lines of operators' tokens", () => {
     );
   });
 
-  it('are refused if one does not exist', () => {
+  it('the roles of a token are refused if one does not exist', () => {
     for (const role of ['root', 'read+', '', 'READ', 'read,admin', 'read support']) {
       assert.throws(() => parseOperatorTokens(`ada sha256:${hash} 2030-01-02T03:04:05Z role=${role}`), role);
     }

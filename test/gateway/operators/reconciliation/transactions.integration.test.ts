@@ -145,7 +145,7 @@ describe('the transactions of accounts that moved', () => {
     });
   }
 
-  it('must lead from the opening balance to the newest', async () => {
+  it('the day’s transactions must lead from the opening balance to the newest', async () => {
     await days.lie('OPENING_BALANCE', { account: partner.account });
     await days.complete(day);
     const [found, ...more] = await days.open(day);
@@ -155,7 +155,7 @@ describe('the transactions of accounts that moved', () => {
     assert.equal((await days.complete(day)).breaks, '0');
   });
 
-  it('are left out if the broker does not offer them, and the run says so and keeps their breaks', async () => {
+  it('transactions are left out if the broker does not offer them, and the run says so and keeps their breaks', async () => {
     const { controls } = days.gateway;
     await days.lie('TRANSACTION_NAME', { clientId: id('allocated') });
     await days.complete(day);
@@ -169,7 +169,7 @@ describe('the transactions of accounts that moved', () => {
     assert.deepEqual(await days.open(day), []);
   });
 
-  it('are a break if the broker answers nonsense, and only then', async () => {
+  it('transactions are a break if the broker answers nonsense, and only then', async () => {
     const { controls } = days.gateway;
     await controls.injectFault({ call: Call.LIST_TRANSACTIONS, fault: WireFault.NONSENSE, times: 1 }, callTimeout);
     assert.equal((await days.complete(day)).breaks, '1');
@@ -180,7 +180,7 @@ describe('the transactions of accounts that moved', () => {
     assert.deepEqual(await days.open(day), []);
   });
 
-  it('are read a minute later if the broker does not answer, and nothing is read again but them', async () => {
+  it('transactions are read a minute later if the broker does not answer, and nothing is read again but them', async () => {
     const { controls } = days.gateway;
     const fault = { call: Call.LIST_TRANSACTIONS, fault: WireFault.UNAVAILABLE_BEFORE, times: 1 };
     await controls.injectFault(fault, callTimeout);

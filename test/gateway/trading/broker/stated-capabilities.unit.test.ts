@@ -25,7 +25,7 @@ describe('what a broker states about itself', () => {
     };
   }
 
-  it('is asked for once for several reads', async () => {
+  it('a capability is asked for once for several reads', async () => {
     const asked = broker({ accountTransactions: true, accountStatus: true });
     const capabilities = new StatedCapabilities(asked);
     assert.equal(capabilities.isKnown(transactions), false);
@@ -34,7 +34,7 @@ describe('what a broker states about itself', () => {
     assert.equal(asked.asked(), 1);
   });
 
-  it('is asked for again each time while the broker does not offer it', async () => {
+  it('a capability that the broker does not offer is asked for again each time', async () => {
     const asked = broker({}, {}, { accountStatus: true });
     const capabilities = new StatedCapabilities(asked);
     const answers = [await capabilities.has(status, {}), await capabilities.has(status, {})];
@@ -43,7 +43,7 @@ describe('what a broker states about itself', () => {
     assert.equal(asked.asked(), 3);
   });
 
-  it('is asked for again after a question that failed', async () => {
+  it('a capability is asked for again after a question that failed', async () => {
     const capabilities = new StatedCapabilities(broker(new Error('away'), { accountStatus: true }));
     await assert.rejects(capabilities.has(status, {}), /away/);
     assert.equal(capabilities.isKnown(status), false);

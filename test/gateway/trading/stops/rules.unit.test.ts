@@ -42,16 +42,16 @@ describe('what a stop forbids', () => {
     });
   }
 
-  it('is found behind stops that forbid something else', () => {
+  it('a stop is found behind those that forbid something else', () => {
     const [over, other, right] = [stop({ endsAt: now }), stop({ actions: 'sell' }), stop({ id: 'stp_b' })];
     assert.equal(stopOf([over, other, right], buy, now), right);
   });
 
-  it('holds until somebody ends it, if it has no end', () => {
+  it('a stop without an end holds until somebody ends it', () => {
     assert.equal(isInForce(stop({}), Number.MAX_SAFE_INTEGER), true);
   });
 
-  it('is told to the partner in a sentence that says what is stopped', () => {
+  it('a partner is told in a sentence what is stopped', () => {
     assert.equal(
       stopSentence(stop({ target: 'account' }), withdraw),
       'Withdrawals of this account are stopped. Cancels, estimates and reads still work.',

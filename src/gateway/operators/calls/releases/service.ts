@@ -7,8 +7,8 @@ import {
 import type { Logger } from '../../../../kit/log.ts';
 import { partners } from '../../../edge/auth/store.ts';
 import { allFacts, queryFact } from '../../../store/facts.ts';
-import { milliseconds, statement } from '../../../store/statement.ts';
-import { applyFound, applyNotReleased, applyReleased, type Change } from '../../../trading/submission/change.ts';
+import { milliseconds } from '../../../store/statement.ts';
+import { applyNotReleased, applyReleased } from '../../../trading/submission/change.ts';
 import { type EnvironmentState, inForceFact, refusalBy } from '../../../trading/submission/environment.ts';
 import type { SendTimes } from '../../../trading/submission/kind.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
@@ -24,7 +24,8 @@ import {
 import { audit } from '../audit.ts';
 import { type AdminCall, type AdminParts, adminService, changeOwned, listed } from '../call.ts';
 import { AdminError } from '../errors.ts';
-import { proposalLifeMs, type Seen } from '../proposals/rules.ts';
+import { newProposal, openAbout, sameAmong } from '../proposals/propose.ts';
+import type { Seen } from '../proposals/rules.ts';
 import { type Approval, type ProposedAction, readOpenProposals, toProposal } from '../proposals/service.ts';
 import { proposals, type StoredProposal } from '../proposals/table.ts';
 import { findHeld } from './table.ts';
@@ -103,37 +104,21 @@ async function listHeld({ database, clock }: ReleaseParts, limit: number) {
 async function propose(parts: ReleaseParts, { withdrawalId, evidence }: ProposeReleaseRequest, call: AdminCall) {
   const { database, clock, ids } = parts;
   const { partnerId } = await find(parts, withdrawalId);
-  const newest = statement('ORDER BY id DESC LIMIT 1');
-  const about = { partnerId, objectId: withdrawalId, state: 'open' } as const;
+  const proposing = { partnerId, objectId: withdrawalId, action, request: '{"release":true}', evidence, reference: '' };
   const { row, created } = await database.inPartnerTransaction(partnerId, {
     touches: [withdrawalId],
     fact: allFacts({
       row: queryFact(withdrawals.find({ partnerId, id: withdrawalId }), ([row]) => row && withdrawals.all.read(row)),
-      open: queryFact(proposals.find(about, proposals.all, newest, 'proposals_object'), (rows) =>
-        rows.map(proposals.all.read),
-      ),
+      open: openAbout(proposing),
     }),
     decide: ({ row, open }) => {
       const now = clock.now();
-      const before = open.find(({ expiresAt }) => expiresAt > now);
-      if (before !== undefined) {
-        const isSame = before.action === action && before.evidence === evidence && before.proposedBy === call.operator;
-        if (isSame) return { writes: [], result: { row: before, created: false } };
-        const message = `the proposal ${before.id} of ${before.proposedBy} about it is open: decline it first`;
-        throw new AdminError(status.ALREADY_EXISTS, message);
-      }
+      const same = sameAmong(open, proposing, call, now);
+      if (same !== undefined) return { writes: [], result: { row: same, created: false } };
       if (row === undefined) throw noSuchWithdrawal();
       if (!isHeld(row)) throw waitsNot(row);
-      const made: StoredProposal = {
-        ...{ partnerId, id: ids.object('prp'), action, objectId: withdrawalId, state: 'open', evidence, reference: '' },
-        request: JSON.stringify({ release: true }),
-        seen: JSON.stringify(seen(row)),
-        proposedBy: call.operator,
-        ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
-        ...{ decidedBy: null, decidedAt: null, decisionReason: null },
-      };
-      const entry = { partnerId, subject: withdrawalId, detail: { proposal: made.id, evidence }, before: seen(row) };
-      return { writes: [proposals.insert(made), audit(call, now, entry)], result: { row: made, created: true } };
+      const { row: made, writes } = newProposal(proposing, seen(row), ids.object('prp'), call, now);
+      return { writes, result: { row: made, created: true } };
     },
   });
   return { proposal: toProposal(row, clock.now()), created };
@@ -162,12 +147,10 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
     const refusal = refusalBy(inForce, kind.affects(row), clock.now());
     if (refusal !== undefined) throw new AdminError(status.FAILED_PRECONDITION, refusal.message);
     const notAfter = clock.realNow() + submitTimeoutMs;
-    const released = applyReleased(kind, row, { notAfter, checkAt: notAfter + clockSkewMs }, clock.now());
+    const change = applyReleased(kind, row, { notAfter, checkAt: notAfter + clockSkewMs }, clock.now());
     decided = lookedUp.found ? 'found' : 'sent';
-    const change = lookedUp.found
-      ? (applyFound(kind, released.after, lookedUp.answer, clock.now()) ?? released)
-      : released;
-    return (change as Change<StoredWithdrawal>).write(...record(current, seen(row), seen(change.after)));
+    if (lookedUp.found) change.reports(lookedUp.answer);
+    return change.write(...record(current, seen(row), seen(change.after)));
   };
   const fact = allFacts({
     proposal: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),

@@ -2,15 +2,14 @@ import { status } from '@grpc/grpc-js';
 import { type ProposeSettlementRequest, Settlements } from '../../../../gen/marina/admin/v1/settlements_pb.ts';
 import { isGuardFalse } from '../../../store/errors.ts';
 import { allFacts, queryFact } from '../../../store/facts.ts';
-import { statement } from '../../../store/statement.ts';
 import { Change } from '../../../trading/submission/change.ts';
 import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
 import { isBehind, isHeld, type Submission } from '../../../trading/submission/table.ts';
-import { audit } from '../audit.ts';
 import { type AdminCall, type AdminParts, adminService } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
-import { changesSince, proposalLifeMs, type Seen } from '../proposals/rules.ts';
+import { newProposal, openAbout, sameAmong } from '../proposals/propose.ts';
+import { changesSince, type Seen } from '../proposals/rules.ts';
 import { type Approval, findObject, type ProposedAction, toProposal } from '../proposals/service.ts';
 import { proposals, type StoredProposal } from '../proposals/table.ts';
 import { readOutcome, type SettlementRules, toOutcome, writeOutcome } from './outcomes.ts';
@@ -42,54 +41,25 @@ async function propose(parts: SettlementParts, request: ProposeSettlementRequest
   const kind = kinds.ofId(objectId);
   if (object === undefined || kind === undefined) throw noSuchObject();
   const { partnerId } = object;
-  // Only the newest can be in time, because it was refused while another one was open.
-  const newest = statement('ORDER BY id DESC LIMIT 1');
-  const open = proposals.find({ partnerId, objectId, state: 'open' }, proposals.all, newest, 'proposals_object');
+  const proposing = { partnerId, objectId, action, request: writeOutcome(message), evidence, reference };
   const { row, created } = await database.inPartnerTransaction(partnerId, {
     touches: [objectId, ...outcome.touches],
     fact: allFacts({
       row: queryFact(kind.table.find({ partnerId, id: objectId }), ([row]) => row && kind.table.all.read(row)),
-      open: queryFact(open, (rows) => rows.map(proposals.all.read)),
+      open: openAbout(proposing),
       facts: outcome.fact(partnerId, objectId),
     }),
     decide: ({ row, open, facts }) => {
-      const before = open.find(({ expiresAt }) => expiresAt > clock.now());
-      if (before !== undefined)
-        return { writes: [], result: { row: sameAs(before, request, writeOutcome(message), call), created: false } };
+      const same = sameAmong(open, proposing, call, clock.now());
+      if (same !== undefined) return { writes: [], result: { row: same, created: false } };
       if (row === undefined) throw noSuchObject();
-      check(kind, row, outcome, facts, clock.now(), clock.now());
       const now = clock.now();
-      const made: StoredProposal = {
-        ...{ partnerId, id: ids.object('prp'), action, objectId, state: 'open', evidence, reference },
-        request: writeOutcome(message),
-        seen: JSON.stringify(seenOf(row)),
-        proposedBy: call.operator,
-        ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
-        ...{ decidedBy: null, decidedAt: null, decisionReason: null },
-      };
-      const detail = { proposal: made.id, request: JSON.parse(made.request) as unknown, evidence, reference };
-      const entry = { partnerId, subject: objectId, detail, before: { ...seenOf(row) } };
-      return {
-        writes: [proposals.insert(made), audit(call, now, entry)],
-        result: { row: made, created: true },
-      };
+      check(kind, row, outcome, facts, now, now);
+      const { row: made, writes } = newProposal(proposing, seenOf(row), ids.object('prp'), call, now);
+      return { writes, result: { row: made, created: true } };
     },
   });
   return { proposal: toProposal(row, clock.now()), created };
-}
-
-/** The open proposal, if it is this one. A call whose answer was lost may be repeated. */
-function sameAs(
-  open: StoredProposal,
-  { evidence, reference }: ProposeSettlementRequest,
-  request: string,
-  { operator }: AdminCall,
-): StoredProposal {
-  const { proposedBy } = open;
-  const isSame = open.evidence === evidence && open.reference === reference && open.request === request;
-  if (isSame && proposedBy === operator) return open;
-  const message = `the proposal ${open.id} of ${proposedBy} about it is open: decline it first`;
-  throw new AdminError(status.ALREADY_EXISTS, message);
 }
 
 /** Applies an approved settlement. The object changes in the transaction that records the approval. */

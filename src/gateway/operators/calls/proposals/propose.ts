@@ -1,0 +1,63 @@
+import { status } from '@grpc/grpc-js';
+import { type Fact, queryFact } from '../../../store/facts.ts';
+import { type Statement, statement } from '../../../store/statement.ts';
+import { audit } from '../audit.ts';
+import type { AdminCall } from '../call.ts';
+import { AdminError } from '../errors.ts';
+import { proposalLifeMs, type Seen } from './rules.ts';
+import { proposals, type StoredProposal } from './table.ts';
+
+/** A proposal that an operator's call makes. */
+export type Proposing = Pick<
+  StoredProposal,
+  'partnerId' | 'objectId' | 'action' | 'request' | 'evidence' | 'reference'
+>;
+
+/** The newest proposal about an object that is stored as open. Only it can be in time: others were refused while it was open. */
+export function openAbout({ partnerId, objectId }: Pick<Proposing, 'partnerId' | 'objectId'>): Fact<StoredProposal[]> {
+  const newest = statement('ORDER BY id DESC LIMIT 1');
+  const find = proposals.find({ partnerId, objectId, state: 'open' }, proposals.all, newest, 'proposals_object');
+  return queryFact(find, (rows) => rows.map(proposals.all.read));
+}
+
+/**
+ * The open proposal, if it is this one: a call whose answer was lost may be repeated. Undefined if none is open. Throws
+ * ALREADY_EXISTS if another one is. `now` is business time.
+ */
+export function sameAmong(
+  open: readonly StoredProposal[],
+  { action, request, evidence, reference }: Proposing,
+  { operator }: AdminCall,
+  now: number,
+): StoredProposal | undefined {
+  const before = open.find(({ expiresAt }) => expiresAt > now);
+  if (before === undefined) return undefined;
+  const isSame =
+    before.action === action &&
+    before.request === request &&
+    before.evidence === evidence &&
+    before.reference === reference;
+  if (isSame && before.proposedBy === operator) return before;
+  const message = `the proposal ${before.id} of ${before.proposedBy} about it is open: decline it first`;
+  throw new AdminError(status.ALREADY_EXISTS, message);
+}
+
+/** A new proposal, and what stores it with its audit entry. `seen` is the object now; `now` is business time. */
+export function newProposal(
+  proposing: Proposing,
+  seen: Seen,
+  id: string,
+  call: AdminCall,
+  now: number,
+): { readonly row: StoredProposal; readonly writes: Statement[] } {
+  const { partnerId, objectId: subject, request, evidence, reference } = proposing;
+  const row: StoredProposal = {
+    ...proposing,
+    ...{ id, state: 'open', seen: JSON.stringify(seen), proposedBy: call.operator },
+    ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
+    ...{ decidedBy: null, decidedAt: null, decisionReason: null },
+  };
+  const detail = { proposal: id, request: JSON.parse(request) as unknown, evidence, reference };
+  const entry = { partnerId, subject, detail, before: { ...seen } };
+  return { row, writes: [proposals.insert(row), audit(call, now, entry)] };
+}
