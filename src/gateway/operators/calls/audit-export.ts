@@ -104,9 +104,9 @@ async function* exportLines(
   let batch = await next();
   if (first !== undefined && last !== undefined) {
     for (let after = first - 1n; !signal.aborted; ) {
-      const rows = (await database.read(entriesOf(request, period, after, last))).map(auditEntries.all.read);
+      const rows = (await database.read(entriesOf(request, after, last))).map(auditEntries.all.read);
       let text = '';
-      for (const row of rows) {
+      for (const row of rows.filter((each) => isWanted(each, request, period))) {
         while (batch !== undefined && batch.lastId < row.id) batch = await next();
         text += toText(lineOf(row, batch));
       }
@@ -178,31 +178,36 @@ async function entriesAround(database: Database, { from, to }: Period): Promise<
   return { before: before ?? 0n, after: after ?? maxId };
 }
 
-/** A page of the entries that are wanted, by the filter that finds the fewest. */
-function entriesOf(
+/**
+ * A page of entries by the filter that finds the fewest, so that each reads at most a page of rows. `isWanted` decides about the
+ * other filters.
+ */
+function entriesOf({ partnerId, subject, operator }: ExportEntriesRequest, after: bigint, last: bigint): Statement {
+  const page = (index: string, ...conditions: readonly Statement[]) =>
+    sql`SELECT ${statement(auditEntries.all.list)} FROM audit_entries FORCE INDEX (${statement(index)})
+      WHERE ${joined([...conditions, statement('id > ? AND id <= ?', after, last)], ' AND ')}
+      ORDER BY id ${statement(`LIMIT ${together}`)}`;
+  if (subject !== '') return page('audit_entries_subject', statement('subject = ?', subject));
+  if (partnerId !== '') return page('audit_entries_partner_id', statement('partner_id = ?', partnerId));
+  if (operator !== '') return page('audit_entries_operator', statement('operator = ?', operator));
+  return page('PRIMARY');
+}
+
+/** Whether an entry is in the period and fulfils each filter. */
+function isWanted(
+  row: RowOf<typeof auditEntries>,
   { partnerId, subject, operator, action }: ExportEntriesRequest,
-  period: Period,
-  after: bigint,
-  last: bigint,
-): Statement {
-  const index =
-    subject !== ''
-      ? 'audit_entries_subject'
-      : partnerId !== ''
-        ? 'audit_entries_partner_id'
-        : operator !== ''
-          ? 'audit_entries_operator'
-          : 'PRIMARY';
-  const conditions = [
-    ...(subject === '' ? [] : [statement('subject = ?', subject)]),
-    ...(partnerId === '' ? [] : [statement('partner_id = ?', partnerId)]),
-    ...(operator === '' ? [] : [statement('operator = ?', operator)]),
-    ...(action === '' ? [] : [statement('action = ?', action)]),
-    ...[statement('id > ?', after), statement('id <= ?', last)],
-    ...within(period),
-  ];
-  return sql`SELECT ${statement(auditEntries.all.list)} FROM audit_entries FORCE INDEX (${statement(index)})
-    WHERE ${joined(conditions, ' AND ')} ORDER BY id ${statement(`LIMIT ${together}`)}`;
+  { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY }: Period,
+): boolean {
+  const isOf = (filter: string, value: string | null) => filter === '' || filter === value;
+  return (
+    isOf(partnerId, row.partnerId) &&
+    isOf(subject, row.subject) &&
+    isOf(operator, row.operator) &&
+    isOf(action, row.action) &&
+    row.at >= from &&
+    row.at < to
+  );
 }
 
 function lineOf(row: RowOf<typeof auditEntries>, batch: WalkedBatch | undefined): Line {
