@@ -14,7 +14,8 @@ describe('a partner with many gRPC clients', { concurrency: true }, () => {
   let gateway: TestGateway;
   let partner: TestPartner;
   before(async () => {
-    gateway = await startGateway();
+    // A call that was taken back waits for the broker's answer on, for this long.
+    gateway = await startGateway({ MARINA_RECORDS_TIMEOUT_MS: '3000' });
     partner = await gateway.newPartner();
   });
   after(() => gateway.stop());
