@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ServiceError } from '@grpc/grpc-js';
 import type { Found } from './operator.ts';
+import { patient } from './patience.ts';
 import { ReflectedClient } from './reflected.ts';
 
 const tokens = { ada: 'ada-operator-token-0123456789ab', bola: 'bola-operator-token-0123456789ab' } as const;
@@ -11,6 +13,10 @@ export type OperatorName = keyof typeof otherTokens;
 /** The setting with which a gateway knows them, besides the operator of all tests. */
 export const operatorTokens = (first: string): string =>
   [first, ...Object.entries(otherTokens).map(([name, token]) => `${name}:${token}`)].join(',');
+
+/** How it is refused to settle an object as never taken while the broker may still take it, and how long that is at most. */
+const mayStillBeTaken = /^it may still be taken until /;
+const maxWaitMs = 15_000;
 
 /** Two operators of a gateway, who call by what the gateway says of itself. */
 export class TwoOperators {
@@ -35,11 +41,17 @@ export class TwoOperators {
     return answer.error as ServiceError;
   }
 
-  /** Proposes an outcome as the first operator, and answers with the proposal's id. */
+  /** Proposes an outcome as the first operator once it can be proposed, and answers with the proposal's id. */
   async propose(objectId: string, outcome: JsonObject, more: JsonObject = {}): Promise<string> {
     const request = { object_id: objectId, outcome, evidence, reference: 'desk 4711', ...more };
-    const { proposal } = await this.as('ada', 'Settlements.ProposeSettlement', request);
-    return proposal.id as string;
+    for (const end = performance.now() + patient(maxWaitMs); ; await delay(100)) {
+      try {
+        const { proposal } = await this.as('ada', 'Settlements.ProposeSettlement', request);
+        return proposal.id as string;
+      } catch (error) {
+        if (performance.now() > end || !mayStillBeTaken.test((error as ServiceError).details)) throw error;
+      }
+    }
   }
 
   /** The same for an outcome that must be refused. */

@@ -58,7 +58,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const environment = environmentServices(base, base.environment, notify.environmentChanged, simulator, timeoutMs);
   const { recorder, allKinds: kinds, submitter } = work;
   const { submitTimeoutMs, clockSkewMs } = base.config;
-  const settling = settlements({ ...base, recorder, kinds });
+  const settling = settlements({ ...base, recorder, kinds, clockSkewMs });
   const releasing = releases({
     ...{ ...base, recorder, submitter, submitTimeoutMs, clockSkewMs },
     kind: work.kinds.withdrawal,

@@ -14,6 +14,15 @@ export function isSendingOver(notAfter: number, clockSkewMs: number, realNow: nu
   return notAfter + clockSkewMs <= realNow;
 }
 
+/** Whether an object that the broker does not have may still be taken, unless its sender's clock was ahead. */
+export function mayStillBeTaken(
+  { notAfter }: { readonly notAfter: number },
+  clockSkewMs: number,
+  realNow: number,
+): boolean {
+  return !isSendingOver(notAfter, clockSkewMs, realNow) && !isFarAhead(notAfter, realNow);
+}
+
 /** Whether `check_at` is further in the future than any sender sets it, because the sender's clock was ahead. */
 export function isFarAhead(checkAt: number | null, realNow: number): boolean {
   return (checkAt ?? 0) > realNow + farAheadMs;

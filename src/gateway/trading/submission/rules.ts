@@ -73,6 +73,22 @@ export function isHeldBack({ hasUnknown, firstLeaseEnd, lastNotAfter }: SimilarO
   return hasUnknown || isOverdue || (lastNotAfter !== null && lastNotAfter > realNow + farAheadMs);
 }
 
+/** How far the clocks of operator, broker and gateway may differ, in milliseconds. */
+const statedMarginMs = 600_000;
+
+/**
+ * Whether an instant that a settlement states is from before the object was stored. A `createdAt` that is still to come was
+ * written by a clock that was ahead, so anything until now can be. All instants are business time.
+ */
+export function isBeforeStored(at: number, createdAt: number, now: number): boolean {
+  return at < Math.min(createdAt, now) - statedMarginMs;
+}
+
+/** Whether an instant that a settlement states is still to come. Both are business time. */
+export function isToCome(at: number, now: number): boolean {
+  return at > now + statedMarginMs;
+}
+
 /** The effect of one report of the upstream on an object. */
 export interface Applied<Row> {
   readonly row: Row;

@@ -52,8 +52,11 @@ export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof 
   withdrawal: { availableKobo: 1n, reservedKobo: 0n, postedKobo: 0n },
 };
 
-/** The most that a wallet may ever be credited. The database's column holds more. */
+/** The most that a wallet may hold in all for a payment to be recorded. */
 export const maxInWalletKobo = 10n ** 18n;
+
+/** The most that a ledger's sums can be together: what the broker pays back out of accounts is credited above the other bound. */
+const maxSumsKobo = 9n * maxInWalletKobo;
 
 /** The end of a ledger without entries. */
 export function emptyLedger(partnerId: string): LedgerHead {
@@ -215,7 +218,7 @@ function wrongForm({
 
 function wrongSums({ availableKobo, reservedKobo, postedKobo }: WalletSums): string | undefined {
   if (availableKobo < 0n || reservedKobo < 0n || postedKobo < 0n) return 'a sum would be negative';
-  if (availableKobo + reservedKobo + postedKobo > maxInWalletKobo) return 'the sums would be too large';
+  if (availableKobo + reservedKobo + postedKobo > maxSumsKobo) return 'the sums would be too large';
   return undefined;
 }
 

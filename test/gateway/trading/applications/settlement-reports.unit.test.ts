@@ -51,6 +51,10 @@ describe('an application that an operator ended, and of which the broker reports
         assert.equal(applied.row.account, settled.account);
         assert.equal(applied.inconsistent ?? false, !isSame);
         assert.equal(applied.row.lastReport, 4n);
+        const isCorrected = settlement.state === 'unplaced' && text !== 'UNSPECIFIED';
+        const reason = isCorrected ? /That was wrong\. The broker/ : settled.reason;
+        if (reason instanceof RegExp) assert.match(applied.row.reason ?? '', reason);
+        else assert.equal(applied.row.reason, reason);
         assert.equal(applyReport(applied.row, reportOf(text, 4n), now + 2_000), undefined);
       });
     }

@@ -4,6 +4,7 @@ import { isKeyOld, keyKeptMs } from '../../../../src/gateway/trading/submission/
 import {
   isFarAhead,
   isSendingOver,
+  mayStillBeTaken,
   mostBehindMs,
   nextLookUpAt,
   waitAfter,
@@ -27,6 +28,17 @@ describe('the look-up of an object with an unknown outcome', () => {
       [now + skewMs + 1, true],
     ] as const) {
       assert.equal(isSendingOver(now, skewMs, realNow), isOver, `${realNow - now} ms after not_after`);
+    }
+  });
+
+  it('an object may still be taken until its time and the difference of clocks are over, but for a clock that was ahead', () => {
+    for (const [notAfter, may] of [
+      [now - skewMs, false],
+      [now - skewMs + 1, true],
+      [now + farAheadMs, true],
+      [now + farAheadMs + 1, false],
+    ] as const) {
+      assert.equal(mayStillBeTaken({ notAfter }, skewMs, now), may, `not_after is ${notAfter - now} ms from now`);
     }
   });
 

@@ -103,6 +103,12 @@ describe('settling a withdrawal by evidence', () => {
     }
   });
 
+  it('a withdrawal that a clock stored in the future can be settled with an instant of today', () => {
+    const ahead = { ...uncertain, createdAt: now + 30 * 86_400_000 };
+    assert.equal(problemOf(ahead, { ...paid, decidedAt: now - marginMs }), undefined);
+    assert.match(problemOf(ahead, { ...paid, decidedAt: now - marginMs - 1 }) ?? '', /`decided_at` is before/);
+  });
+
   it('a settled withdrawal shows what it would show if the broker had reported its outcome', () => {
     for (const [from, settlement, shown] of [
       [uncertain, paid, ['completed', null, null, 'B1']],
@@ -136,7 +142,10 @@ describe('settling a withdrawal by evidence', () => {
 
 const { ACCEPTED, PAID, REJECTED, RETURNED } = WithdrawalReportKind;
 
-/** The state after each report about a settled withdrawal; `=`: it agrees; `!`: it contradicts the settlement, which stays. */
+/**
+ * The state after each report about a settled withdrawal; `=`: it agrees; `!`: it contradicts the settlement, which stays; `~`:
+ * that too, and the partner learns that it was not so.
+ */
 const laterReports = [
   {
     from: uncertain,
@@ -144,7 +153,7 @@ const laterReports = [
     after: { [ACCEPTED]: '=', [PAID]: '=', [REJECTED]: '!', [RETURNED]: 'returned' },
   },
   { from: uncertain, settlement: rejected, after: { [ACCEPTED]: '!', [PAID]: '!', [REJECTED]: '=', [RETURNED]: '!' } },
-  { from: uncertain, settlement: refused, after: { [ACCEPTED]: '!', [PAID]: '!', [REJECTED]: '=', [RETURNED]: '!' } },
+  { from: uncertain, settlement: refused, after: { [ACCEPTED]: '~', [PAID]: '~', [REJECTED]: '=', [RETURNED]: '~' } },
   { from: completed, settlement: returned, after: { [ACCEPTED]: '=', [PAID]: '=', [REJECTED]: '!', [RETURNED]: '=' } },
 ] as const;
 
@@ -158,13 +167,20 @@ describe('a report about a withdrawal that an operator settled', () => {
   for (const { from, settlement, after } of laterReports) {
     for (const kind of [ACCEPTED, PAID, REJECTED, RETURNED] as const) {
       const outcome = after[kind];
-      const says = { '=': 'changes nothing', '!': 'contradicts it and changes nothing', returned: 'returns it' };
+      const says = {
+        ...{ '=': 'changes nothing', '!': 'contradicts it and changes nothing', returned: 'returns it' },
+        '~': 'contradicts it and corrects its reason',
+      };
       it(`a report ${WithdrawalReportKind[kind]} of one that was settled as ${settlement.state} ${says[outcome]}`, () => {
         const row = settle(from, settlement);
         const applied = applyReport(row, report(kind), now);
         assert.ok(applied !== undefined);
         assert.equal(applied.row.state, outcome === 'returned' ? 'returned' : row.state);
-        assert.deepEqual([applied.changed, applied.inconsistent], [outcome === 'returned', outcome === '!']);
+        const changes = outcome === 'returned' || outcome === '~';
+        assert.deepEqual([applied.changed, applied.inconsistent], [changes, outcome === '!' || outcome === '~']);
+        const isCorrected = /^It was reported as never having reached the broker. That was wrong. /;
+        assert.equal(isCorrected.test(applied.row.reason ?? ''), outcome === '~', applied.row.reason ?? 'no reason');
+        if (outcome === '~') assert.equal(applied.row.brokerReference, 'B1', "the broker's reference was dropped");
         assert.equal(applied.row.lastReport, 4n, 'it was not counted as applied');
         assert.equal(isPaidToWallet({ ...row, state: row.state }, applied.row), false, 'it is credited twice');
         assert.equal(applyReport(applied.row, report(kind), now), undefined, 'it is applied again');

@@ -92,14 +92,22 @@ const paid = withdrawals.only('id', 'account');
 /** A withdrawal that the broker has under a reference. */
 type Paid = ShownBy<typeof paid>;
 
-/** The partner's withdrawals with a broker's reference; undefined: none is named. */
+/** The partner's withdrawals with a broker's reference; undefined: with the one that the withdrawal itself has. */
 export function withdrawalsWithReference(
   partnerId: string,
+  withdrawalId: string,
   brokerReference: string | undefined,
 ): Fact<readonly Paid[]> {
-  if (brokerReference === undefined) return noneOf;
   const newest = statement(`ORDER BY id DESC LIMIT ${maxNamesakes}`);
-  const like = withdrawals.find({ partnerId, brokerReference }, paid, newest, 'withdrawals_broker_reference');
+  const like =
+    brokerReference === undefined
+      ? statement(
+          `SELECT ${paid.list} FROM withdrawals FORCE INDEX (withdrawals_broker_reference)
+          WHERE partner_id = ? AND broker_reference = (SELECT broker_reference FROM withdrawals
+            WHERE partner_id = ? AND id = ?) ORDER BY id DESC LIMIT ${maxNamesakes}`,
+          ...[partnerId, partnerId, withdrawalId],
+        )
+      : withdrawals.find({ partnerId, brokerReference }, paid, newest, 'withdrawals_broker_reference');
   return queryFact(like, (rows) => rows.map(paid.read));
 }
 

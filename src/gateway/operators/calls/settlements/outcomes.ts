@@ -187,10 +187,12 @@ function ofWithdrawal({ state, brokerReference, rejectReason, decidedAt }: Withd
   return ofKind({
     prefix: 'wdr',
     touches: [],
-    fact: (partnerId) => withdrawalsWithReference(partnerId, settlement.brokerReference),
+    fact: (partnerId, id) => withdrawalsWithReference(partnerId, id, settlement.brokerReference),
     settle(withdrawal: StoredWithdrawal, namesakes, now) {
       const other = namesakes.find(({ id, account }) => id !== withdrawal.id && account === withdrawal.account);
-      if (other !== undefined) return { problem: `the broker has ${other.id} under this reference` };
+      if (other !== undefined && word === 'completed') {
+        return { problem: `the broker has ${other.id} under this reference` };
+      }
       return settleWithdrawal(withdrawal, settlement, now);
     },
   });

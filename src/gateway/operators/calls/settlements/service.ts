@@ -4,6 +4,7 @@ import { isGuardFalse } from '../../../store/errors.ts';
 import { allFacts, queryFact } from '../../../store/facts.ts';
 import { Change } from '../../../trading/submission/change.ts';
 import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
+import { mayStillBeTaken } from '../../../trading/submission/look-up-times.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
 import { isBehind, isHeld, type Submission } from '../../../trading/submission/table.ts';
 import { type AdminCall, type AdminParts, adminService } from '../call.ts';
@@ -18,6 +19,8 @@ import { seenOf } from './seen.ts';
 interface SettlementParts extends AdminParts {
   readonly kinds: Kinds;
   readonly recorder: Pick<Recorder, 'change'>;
+  /** How far the clocks of replicas and broker may differ. */
+  readonly clockSkewMs: number;
 }
 
 const action = 'Settlements.ProposeSettlement';
@@ -54,7 +57,7 @@ async function propose(parts: SettlementParts, request: ProposeSettlementRequest
       if (same !== undefined) return { writes: [], result: { row: same, created: false } };
       if (row === undefined) throw noSuchObject();
       const now = clock.now();
-      check(kind, row, outcome, facts, now, now);
+      check(parts, { kind, row, outcome, facts, proposedAt: now });
       const { row: made, writes } = newProposal(proposing, seenOf(row), ids.object('prp'), call, now);
       return { writes, result: { row: made, created: true } };
     },
@@ -63,7 +66,8 @@ async function propose(parts: SettlementParts, request: ProposeSettlementRequest
 }
 
 /** Applies an approved settlement. The object changes in the transaction that records the approval. */
-async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, mayApply, record }: Approval) {
+async function apply(parts: SettlementParts, { proposal, mayApply, record }: Approval) {
+  const { kinds, recorder, clock } = parts;
   const { partnerId, id, objectId } = proposal;
   const kind = kinds.ofId(objectId);
   if (kind === undefined) throw noSuchObject();
@@ -91,7 +95,8 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
       const message = `the object changed after this was proposed: ${changed}. Decline it, and propose what still holds`;
       throw new AdminError(status.FAILED_PRECONDITION, message);
     }
-    const changes = check(kind, row, outcome, current.facts, clock.now(), proposal.proposedAt);
+    const { proposedAt } = proposal;
+    const changes = check(parts, { kind, row, outcome, facts: current.facts, proposedAt });
     const change = new Change(kind, row, clock.now()).settle(changes);
     decided = 'applied';
     return change.write(...record(current.proposal, seenOf(row), seenOf(change.after)));
@@ -108,26 +113,31 @@ async function apply({ kinds, recorder, clock }: SettlementParts, { proposal, ma
   return { changed: decided === 'applied', objectState: after.state };
 }
 
-/**
- * The changes of a settlement that is checked now and was proposed at an instant of business time. Throws FAILED_PRECONDITION if
- * the object cannot have this outcome.
- */
-function check(
-  kind: AnyKind,
-  row: Submission,
-  outcome: SettlementRules,
-  facts: unknown,
-  now: number,
-  proposedAt: number,
-) {
+/** A settlement of an object that was proposed at an instant of business time. */
+interface Checked {
+  readonly kind: AnyKind;
+  readonly row: Submission;
+  readonly outcome: SettlementRules;
+  readonly facts: unknown;
+  readonly proposedAt: number;
+}
+
+/** The changes of a settlement that is checked now. Throws FAILED_PRECONDITION if the object cannot have this outcome. */
+function check({ clock, clockSkewMs }: SettlementParts, { kind, row, outcome, facts, proposedAt }: Checked) {
   if (!kind.table.isKnown(row)) throw otherVersion();
   if (isHeld(row)) throw new AdminError(status.FAILED_PRECONDITION, 'it waits for its release and was not sent');
   if (isBehind(row)) {
     const message = 'reports about it were not applied yet: they are looked up first';
     throw new AdminError(status.FAILED_PRECONDITION, message);
   }
-  const settling = outcome.settle(row, facts, now, proposedAt);
+  const settling = outcome.settle(row, facts, clock.now(), proposedAt);
   if ('problem' in settling) throw new AdminError(status.FAILED_PRECONDITION, settling.problem);
+  const isAbsent = settling.changes.some(({ fields }) => fields.state === kind.absent.state);
+  if (isAbsent && mayStillBeTaken(row, clockSkewMs, clock.realNow())) {
+    const until = new Date(row.notAfter + clockSkewMs).toISOString();
+    const message = `it may still be taken until ${until}: only after that can it be known that it never will be`;
+    throw new AdminError(status.FAILED_PRECONDITION, message);
+  }
   return settling.changes;
 }
 

@@ -1,6 +1,13 @@
 import type { AllocationRecord } from '../../../../gen/marina/broker/v1/allocations_pb.ts';
 import { AllocationOutcome } from '../../../../gen/marina/broker/v1/allocations_pb.ts';
-import { type Applied, type Settled, type Settling, unchanged } from '../../submission/rules.ts';
+import {
+  type Applied,
+  isBeforeStored,
+  isToCome,
+  type Settled,
+  type Settling,
+  unchanged,
+} from '../../submission/rules.ts';
 import { type AllocationFacts, applyRecord, rejectSentences } from '../rules.ts';
 
 /** The outcome of an allocation by the evidence. */
@@ -18,9 +25,6 @@ export interface SettledAllocationFacts extends AllocationFacts {
   readonly createdAt: number;
   readonly settlement: string | null;
 }
-
-/** How far the clocks of operator, broker and gateway may differ. */
-const marginMs = 600_000;
 
 /** In the column `settlement`: a later record of the broker does not change it. */
 const settled = 'settled';
@@ -69,7 +73,7 @@ function problemOf(
   if ((state !== 'refused') !== (decidedAt !== undefined)) {
     return '`decided_at` is needed for what the broker booked or rejected, and only then';
   }
-  if (decidedAt !== undefined && (decidedAt < createdAt - marginMs || decidedAt > now + marginMs)) {
+  if (decidedAt !== undefined && (isBeforeStored(decidedAt, createdAt, now) || isToCome(decidedAt, now))) {
     return '`decided_at` is before the allocation was stored, or in the future';
   }
   return undefined;
@@ -85,7 +89,8 @@ export function applyReport<Row extends SettledAllocationFacts>(
   now: number,
 ): Applied<Row> | undefined {
   const applied = applyRecord(allocation, record, now);
-  if (allocation.settlement === null) return applied;
+  // The reason of one that was settled as refused, and that the broker has booked after all, is corrected as any other's.
+  if (allocation.settlement === null || (allocation.state === 'refused' && applied?.changed)) return applied;
   const isOtherBooking =
     allocation.state === 'booked' &&
     record.outcome === AllocationOutcome.BOOKED &&

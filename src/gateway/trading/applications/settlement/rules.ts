@@ -106,7 +106,10 @@ export function applyReport<Row extends SettledApplicationFacts>(
   now: number,
 ): Applied<Row> | undefined {
   const applied = applyOrdinaryReport(application, report, now);
-  if (applied === undefined || application.settlement === null) return applied;
+  // The reason of one that was settled as refused or unplaced, and that the broker has after all, is corrected as any other's.
+  const isAsOthers =
+    application.settlement === null || application.state === 'refused' || application.state === 'unplaced';
+  if (applied === undefined || isAsOthers) return applied;
   const seen = { ...application, lastReport: applied.row.lastReport, reference: applied.row.reference };
   if (applied.inconsistent) return { row: seen, changed: false, inconsistent: true, detail: applied.detail };
   if (applied.changed) return inconsistent(seen, 'broker', `${applied.detail}; the operator had settled it`);

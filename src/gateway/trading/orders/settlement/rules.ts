@@ -1,4 +1,4 @@
-import type { Settled, Settling } from '../../submission/rules.ts';
+import { isBeforeStored, isToCome, type Settled, type Settling } from '../../submission/rules.ts';
 import { readRecord, type WaitingTrade, writeRecord } from '../later-reports/rules.ts';
 import {
   highestPriceKobo,
@@ -57,9 +57,6 @@ const settledStates: Readonly<Record<OrderStateName, readonly (SettledOrderState
   cancelled: [undefined],
   expired: [undefined],
 };
-
-/** How far the clocks of operator, broker and gateway may differ. */
-const marginMs = 600_000;
 
 /**
  * How much later than the order's end a trade of it may be. Both instants are the exchange's, but a desk may read one of them out to
@@ -131,8 +128,8 @@ function problemOfTrades(
     if (quantity < 0n || quantity > order.quantity) return `a trade of ${quantity} shares cannot be`;
     if (quantity > 0n && (priceKobo <= 0n || priceKobo > highestPriceKobo))
       return `a price of ${priceKobo} kobo cannot be`;
-    if (at < order.createdAt - marginMs) return 'a trade is from before the order was stored';
-    if (at > now + marginMs) return 'a trade is in the future';
+    if (isBeforeStored(at, order.createdAt, now)) return 'a trade is from before the order was stored';
+    if (isToCome(at, now)) return 'a trade is in the future';
     if (step === undefined) {
       if (quantity === 0n) return 'a trade that was taken back needs the step of the history that has it';
       if (endedAt !== undefined && at > endedAt + endMarginMs) return 'a trade is later than the end of the order';
@@ -171,7 +168,7 @@ function problemOfOutcome(
       ? '`ended_at` is needed: when the exchange ended it'
       : '`ended_at` is only for an order that ended otherwise than by trades';
   }
-  if (endedAt !== undefined && (endedAt < order.createdAt - marginMs || endedAt > now + marginMs)) {
+  if (endedAt !== undefined && (isBeforeStored(endedAt, order.createdAt, now) || isToCome(endedAt, now))) {
     return '`ended_at` is before the order was stored, or in the future';
   }
   if ((state === 'rejected') !== (rejectReason !== undefined))

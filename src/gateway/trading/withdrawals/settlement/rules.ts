@@ -1,5 +1,12 @@
 import { type WithdrawalReport, WithdrawalReportKind } from '../../../../gen/marina/broker/v1/withdrawals_pb.ts';
-import { type Applied, type Settled, type Settling, unchanged } from '../../submission/rules.ts';
+import {
+  type Applied,
+  isBeforeStored,
+  isToCome,
+  type Settled,
+  type Settling,
+  unchanged,
+} from '../../submission/rules.ts';
 import { applyRecord, rejectSentences, type WithdrawalFacts } from '../rules.ts';
 
 /** The outcome of a withdrawal by the evidence. */
@@ -17,9 +24,6 @@ export interface SettledWithdrawalFacts extends WithdrawalFacts {
   readonly createdAt: number;
   readonly settlement: string | null;
 }
-
-/** How far the clocks of operator, broker and gateway may differ. */
-const marginMs = 600_000;
 
 /** In the column `settlement`: later reports of the broker that say otherwise do not change it. */
 const settled = 'settled';
@@ -89,7 +93,7 @@ function problemOf(
   if ((state !== 'refused') !== (decidedAt !== undefined)) {
     return '`decided_at` is needed for what the broker or the bank decided, and only then';
   }
-  if (decidedAt !== undefined && (decidedAt < createdAt - marginMs || decidedAt > now + marginMs)) {
+  if (decidedAt !== undefined && (isBeforeStored(decidedAt, createdAt, now) || isToCome(decidedAt, now))) {
     return '`decided_at` is before the withdrawal was stored, or in the future';
   }
   return undefined;
@@ -105,7 +109,9 @@ export function applyReport<Row extends SettledWithdrawalFacts>(
   now: number,
 ): Applied<Row> | undefined {
   const applied = applyRecord(withdrawal, report, now);
-  if (withdrawal.settlement === null || applied === undefined || !applied.changed) return applied;
+  // The reason of one that was settled as refused, and that the broker has after all, is corrected as any other's.
+  const isAsOthers = withdrawal.settlement === null || withdrawal.state === 'refused';
+  if (isAsOthers || applied === undefined || !applied.changed) return applied;
   if (report.kind === WithdrawalReportKind.RETURNED && !applied.inconsistent) return applied;
   const seen = { ...withdrawal, lastReport: report.number };
   return { ...unchanged(seen, applied.detail), inconsistent: true };

@@ -32,7 +32,7 @@ async function approve(row: StoredOrder, mayApply = true): Promise<StoredOrder |
     after = decide(row, { proposal, facts: { steps: [], entered: [], namesakes: [] } })?.after;
     return after ?? row;
   };
-  const kind = { table: orders, history: orderHistory };
+  const kind = { table: orders, history: orderHistory, absent: { state: 'refused' } };
   const { action } = settlements({
     kinds: { ofId: () => kind },
     recorder: { change },

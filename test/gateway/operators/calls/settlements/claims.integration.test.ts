@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import { statement } from '../../../../../src/gateway/store/statement.ts';
 import { apply } from '../../../../support/applications.ts';
 import {
   callTimeout,
@@ -109,6 +110,40 @@ describe('what a settlement names of the broker is settled for one object only',
     });
     await operators.settle(like, { allocation: { ...booked, broker_reference: 'BK-5513' } });
     assert.equal((await get(partner, '/v1/wallet')).posted_kobo, 1_999_008 + 2_999_008);
+  });
+
+  it('a payment of the broker settles one withdrawal, whether or not the settlement names its reference', async () => {
+    const partner = await gateway.newPartner();
+    const processing = async (amount: number) => {
+      const { body } = await gateway.withdraw(partner, { amount_kobo: amount });
+      assert.equal(body.state, 'processing');
+      return body as Found;
+    };
+    const [one, like] = [await processing(1_998_010), await processing(2_998_010)];
+    const paid = { state: 'SETTLED_WITHDRAWAL_STATE_COMPLETED', decided_at: now() };
+    await operators.settle(one.id, { withdrawal: paid });
+    const named = await operators.refusedProposal(like.id, {
+      withdrawal: { ...paid, broker_reference: one.broker_reference },
+    });
+    assert.match(named.details, new RegExp(`the broker has ${one.id} under this reference`));
+    // A broker that took both under one reference.
+    await gateway.database.write(
+      statement('UPDATE withdrawals SET broker_reference = ? WHERE id = ?', one.broker_reference, like.id),
+    );
+    const unnamed = await operators.refusedProposal(like.id, { withdrawal: paid });
+    assert.match(unnamed.details, new RegExp(`the broker has ${one.id} under this reference`));
+    assert.equal((await get(partner, '/v1/wallet')).withdrawn_kobo, 1_998_010);
+  });
+
+  it('an object is not settled as never taken while the broker may still take it', async () => {
+    const partner = await gateway.newPartner();
+    const id = await uncertainOrder(partner);
+    const outcome = { order: { state: 'SETTLED_ORDER_STATE_REFUSED' } };
+    const early = await operators.refusedProposal(id, outcome);
+    assert.equal(early.code, status.FAILED_PRECONDITION);
+    assert.match(early.details, /^it may still be taken until \d{4}-/);
+    await operators.settle(id, outcome);
+    assert.equal((await get(partner, `/v1/orders/${id}`)).state, 'refused');
   });
 
   it('an account that one application opened is not opened for another customer', async () => {
