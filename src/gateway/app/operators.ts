@@ -21,6 +21,7 @@ import { keyService } from '../operators/calls/keys.ts';
 import { partnerService } from '../operators/calls/partners.ts';
 import { proposalService } from '../operators/calls/proposals/service.ts';
 import { releases } from '../operators/calls/releases/service.ts';
+import { reportService } from '../operators/calls/reports/service.ts';
 import { createAdminServer } from '../operators/calls/server.ts';
 import { settlements } from '../operators/calls/settlements/service.ts';
 import { walletService } from '../operators/calls/wallets.ts';
@@ -72,6 +73,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     documentService(base, work.documents),
     auditService(base, base.auditSeals),
     walletService(base, base.walletSeals),
+    reportService(base),
     settling.service,
     releasing.service,
     proposalService(base, base.cursors, kinds, [settling.action, releasing.action], base.config.singleOperator),

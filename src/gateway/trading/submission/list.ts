@@ -68,7 +68,7 @@ export async function readPage(
  * The indexes that have the rows of these values in the order of their ids. Of several the server takes the one in which it
  * counts the fewest rows. Left to itself, it may read all rows of a partner.
  */
-function indexesOf(indexes: Readonly<Record<string, readonly string[]>>, equal: object): string {
+export function indexesOf(indexes: Readonly<Record<string, readonly string[]>>, equal: object): string {
   const found = Object.entries(indexes).flatMap(([name, fields]) => {
     const values = fields.slice(0, -1);
     return fields.at(-1) === 'id' && values.every((field) => field in equal) ? [{ name, values }] : [];

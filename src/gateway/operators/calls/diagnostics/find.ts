@@ -36,8 +36,8 @@ interface FindRequest extends Readonly<Record<'partnerId' | 'idempotencyKey' | '
 }
 
 /** How the objects of a kind are found, and the names of their states. */
-interface FoundKind<Shown> {
-  readonly table: Pick<Table<never>, 'name' | 'indexes' | 'find'>;
+export interface FoundKind<Shown> {
+  readonly table: Pick<Table<never>, 'name' | 'indexes' | 'find' | 'toJson'>;
   readonly prefix: IdPrefix;
   readonly selection: Selection<Shown>;
   readonly states: { find(value: number): string | undefined };
@@ -50,7 +50,7 @@ interface Found<Shown> {
 }
 
 const maxEvents = 10;
-const orderKind: FoundKind<ShownBy<typeof shownOrder>> = {
+export const orderKind: FoundKind<ShownBy<typeof shownOrder>> = {
   ...{ table: orders, prefix: 'ord', selection: shownOrder },
   states: enumWords<typeof OrderState>(OrderStateSchema),
 };
@@ -58,11 +58,11 @@ const applicationKind: FoundKind<ShownBy<typeof shownApplication>> = {
   ...{ table: applications, prefix: 'app', selection: shownApplication },
   states: enumWords<typeof ApplicationState>(ApplicationStateSchema),
 };
-const allocationKind: FoundKind<ShownBy<typeof shownAllocation>> = {
+export const allocationKind: FoundKind<ShownBy<typeof shownAllocation>> = {
   ...{ table: allocations, prefix: 'alc', selection: shownAllocation },
   states: enumWords<typeof AllocationState>(AllocationStateSchema),
 };
-const withdrawalKind: FoundKind<ShownBy<typeof shownWithdrawal>> = {
+export const withdrawalKind: FoundKind<ShownBy<typeof shownWithdrawal>> = {
   ...{ table: withdrawals, prefix: 'wdr', selection: shownWithdrawal },
   states: enumWords<typeof WithdrawalState>(WithdrawalStateSchema),
 };

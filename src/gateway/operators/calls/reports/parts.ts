@@ -1,0 +1,78 @@
+import { status } from '@grpc/grpc-js';
+import { ReportFormat } from '../../../../gen/marina/admin/v1/reports_pb.ts';
+import { csvLine } from '../../../../kit/csv.ts';
+import { AdminError, invalidField } from '../errors.ts';
+
+/** How a line of a report looks in each form. */
+export interface ReportForm<Line, Part> {
+  readonly columns: readonly string[];
+  /** The values of a line's columns. */
+  toValues(line: Line): readonly string[];
+  toMessage(lines: readonly Line[]): Part;
+}
+
+/** A read page by page. The signal ends it. */
+export type ReportLines<Line> = (signal: AbortSignal) => AsyncIterable<readonly Line[]>;
+
+interface ReportBounds {
+  /** How many reports a replica makes at once, so that the database stays free for orders. */
+  readonly mostAtOnce: number;
+  /** How long one may take, in real time. */
+  readonly longestMs: number;
+}
+
+/** About as many lines as a message has. */
+const linesTogether = 200;
+
+/** The reports that a replica makes. A few at once, each for a bounded time. */
+export class ReportsUnderWay {
+  #underWay = 0;
+
+  constructor(private readonly bounds: ReportBounds = { mostAtOnce: 2, longestMs: 1_800_000 }) {}
+
+  /**
+   * The messages of a report, about 200 lines in each, and a last one that says that it is complete. Nothing is read ahead: the next page
+   * is read when the caller has taken the one before.
+   */
+  async *messages<Line, Part extends object>(
+    format: ReportFormat,
+    { columns, toValues, toMessage }: ReportForm<Line, Part>,
+    signal: AbortSignal,
+    lines: ReportLines<Line>,
+  ) {
+    const { mostAtOnce, longestMs } = this.bounds;
+    if (!(format in ReportFormat)) throw invalidField('format', 'is not known.');
+    if (this.#underWay >= mostAtOnce) {
+      throw new AdminError(status.RESOURCE_EXHAUSTED, `${mostAtOnce} other reports are under way: call again`);
+    }
+    const end = performance.now() + longestMs;
+    const isCsv = format === ReportFormat.CSV;
+    const toPart = (some: readonly Line[]) =>
+      isCsv ? { text: some.map((line) => csvLine(toValues(line))).join('') } : toMessage(some);
+    this.#underWay += 1;
+    try {
+      if (isCsv) yield { text: csvLine(columns) };
+      let count = 0;
+      let waiting: Line[] = [];
+      for await (const page of lines(signal)) {
+        if (signal.aborted) return;
+        if (performance.now() >= end) throw tooLong();
+        count += page.length;
+        waiting.push(...page);
+        if (waiting.length < linesTogether) continue;
+        yield toPart(waiting);
+        waiting = [];
+      }
+      if (signal.aborted) return;
+      if (waiting.length > 0) yield toPart(waiting);
+      yield { complete: true, count };
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+}
+
+function tooLong(): AdminError {
+  const message = 'the report takes too long: ask for fewer days, or for one partner';
+  return new AdminError(status.DEADLINE_EXCEEDED, message);
+}
