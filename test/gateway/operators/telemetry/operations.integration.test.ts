@@ -52,6 +52,7 @@ describe('a tool that knows no protos', () => {
       'marina.admin.v1.Partners',
       'marina.admin.v1.Proposals',
       'marina.admin.v1.Releases',
+      'marina.admin.v1.Reports',
       'marina.admin.v1.Settlements',
       'marina.admin.v1.Trading',
       'marina.admin.v1.Wallets',

@@ -14,7 +14,7 @@ import { toWithdrawalMessage } from '../../../trading/withdrawals/table.ts';
 import type { AdminCall } from '../call.ts';
 import { allocationKind, type FoundKind, orderKind, withdrawalKind } from '../diagnostics/find.ts';
 import { invalidField } from '../errors.ts';
-import { askedDays, createdOn, type Days } from './days.ts';
+import { askedDays, type Days, idsAround } from './days.ts';
 import { partnersOf } from './partners.ts';
 import type { ReportForm, ReportsUnderWay } from './parts.ts';
 
@@ -33,6 +33,11 @@ interface ReportedObject<Shown> {
   readonly shown: Shown;
   /** Its columns, as CSV has them. */
   readonly json: Readonly<Record<string, unknown>>;
+}
+
+interface CreatedObject {
+  readonly id: string;
+  readonly createdAt: number;
 }
 
 /** How many objects are read at a time. */
@@ -83,11 +88,7 @@ function formOf<Shown, Part>(
 }
 
 /** The objects of some days, partner by partner, oldest first. */
-function objectsOf<Shown extends { readonly id: string }>(
-  database: Database,
-  kind: FoundKind<Shown>,
-  request: ObjectsRequest,
-) {
+function objectsOf<Shown extends CreatedObject>(database: Database, kind: FoundKind<Shown>, request: ObjectsRequest) {
   return async function* pages(signal: AbortSignal): AsyncGenerator<ReportedObject<Shown>[]> {
     const days = askedDays(request);
     const state = request.state === 0 ? undefined : kind.states.find(request.state);
@@ -103,7 +104,7 @@ function objectsOf<Shown extends { readonly id: string }>(
   };
 }
 
-async function* pagesOf<Shown extends { readonly id: string }>(
+async function* pagesOf<Shown extends CreatedObject>(
   database: Database,
   { table, prefix, selection }: FoundKind<Shown>,
   equal: { readonly partnerId: string },
@@ -121,9 +122,9 @@ async function* pagesOf<Shown extends { readonly id: string }>(
   };
   const index = indexesOf(table.indexes, equal);
   for (let from: string | undefined; !signal.aborted; ) {
-    const tail = sql`AND ${createdOn(days, prefix, from)} ORDER BY id ${statement(`LIMIT ${together}`)}`;
+    const tail = sql`AND ${idsAround(days, prefix, from)} ORDER BY id ${statement(`LIMIT ${together}`)}`;
     const page = (await database.read(table.find(equal as never, reported, tail, index))).map(reported.read);
-    yield page;
+    yield page.filter(({ shown }) => shown.createdAt >= days.from && shown.createdAt < days.until);
     const last = page.at(-1);
     if (last === undefined || page.length < together) return;
     // All ids have the same length, so this is after the last one and before the next.
