@@ -20,7 +20,7 @@ export async function reportParts(
   return parts;
 }
 
-/** What a whole report has in one of its fields. Throws unless it says that it is complete, with how many lines it has. */
+/** The lines of a whole report, from one of its fields. Throws unless it says that it is complete, with how many lines it has. */
 export async function reported(operator: TestOperator, name: string, field: string, request: JsonObject) {
   const parts = await reportParts(operator, name, request);
   const lines = parts.flatMap((part) => part[field] ?? []);
