@@ -35,6 +35,7 @@ import { Audit1764340010000 } from './1764340010000-audit.ts';
 import { AuditSeals1764340020000 } from './1764340020000-audit-seals.ts';
 import { Stops1764340030000 } from './1764340030000-stops.ts';
 import { Releases1764340040000 } from './1764340040000-releases.ts';
+import { FourEyes1764340050000 } from './1764340050000-four-eyes.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -75,4 +76,5 @@ export const migrations = [
   AuditSeals1764340020000,
   Stops1764340030000,
   Releases1764340040000,
+  FourEyes1764340050000,
 ];

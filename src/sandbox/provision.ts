@@ -1,14 +1,18 @@
+import { create } from '@bufbuild/protobuf';
 import type { PartnerLimits } from '../gateway/edge/auth/caller.ts';
 import { KeySeals, keySealUse } from '../gateway/edge/auth/key-seals.ts';
 import { keyMacKeys, makeKey } from '../gateway/edge/auth/keys.ts';
 import { featureList, insertKey, insertPartner, partners } from '../gateway/edge/auth/store.ts';
 import { IdMaker } from '../gateway/edge/ids.ts';
-import { recordCredit } from '../gateway/operators/calls/wallets.ts';
+import { askFor } from '../gateway/operators/calls/proposals/four-eyes.ts';
+import { creditCall } from '../gateway/operators/calls/wallets.ts';
 import type { Database } from '../gateway/store/database.ts';
 import { insertAccount } from '../gateway/trading/accounts/store.ts';
 import { WalletSeals, walletSealUse } from '../gateway/trading/wallet/store.ts';
+import { CreditWalletRequestSchema } from '../gen/marina/admin/v1/wallets_pb.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { isAddressOrRange } from '../kit/addresses.ts';
+import { SystemClock } from '../kit/clock.ts';
 import { keysFor, parseKeyRing } from '../kit/key-ring.ts';
 import { fixed } from '../kit/watched-files.ts';
 
@@ -96,6 +100,8 @@ export async function creditWallet(
     database.environment,
     database.environment === 'sandbox',
   );
-  const entry = { id: ids.object('wtr'), partnerId, amountKobo, bankReference, createdAt: Date.now() };
-  await recordCredit(database, seals, entry, { operator, action: '' });
+  const parts = { database, ids, clock: new SystemClock(), fourEyesAboveKobo: undefined };
+  const call = creditCall(parts, seals);
+  const request = create(CreditWalletRequestSchema, { partnerId, amountKobo, bankReference });
+  await askFor(parts, call, request, { operator, action: call.name });
 }

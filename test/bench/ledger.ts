@@ -1,5 +1,6 @@
 import { IdMaker } from '../../src/gateway/edge/ids.ts';
-import { auditPayment } from '../../src/gateway/operators/calls/credit-audit.ts';
+import { audit } from '../../src/gateway/operators/calls/audit.ts';
+import { creditAction, paymentEntry } from '../../src/gateway/operators/calls/credit-audit.ts';
 import { walkLedger } from '../../src/gateway/operators/calls/ledger.ts';
 import { sharedFact } from '../../src/gateway/store/facts.ts';
 import type { Statement } from '../../src/gateway/store/statement.ts';
@@ -83,7 +84,8 @@ async function fill({ database }: Cluster, { id: partnerId }: Partner, entries: 
           const payment = { type: 'credit', amountKobo: 1_000n, allocation: null, account: null } as const;
           const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
           transfer(partner, paid, seals);
-          writes.push(auditPayment({ operator: 'bench', action: '' }, { ...paid, partnerId }));
+          const by = { operator: 'bench', action: creditAction };
+          writes.push(audit(by, paid.createdAt, paymentEntry({ ...paid, partnerId })));
         }
         return { writes, result: undefined };
       },

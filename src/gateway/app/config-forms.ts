@@ -84,6 +84,16 @@ export function parseLinks(value: string): readonly LinkName[] {
   return value === '' ? [] : value.split(',').map((entry) => link.read(entry.trim()));
 }
 
+/** The greatest amount of one credit, in kobo. */
+const maxCreditKobo = 10n ** 15n;
+
+export function parseFourEyesAmount(text: string): bigint | 'off' {
+  if (text === 'off') return text;
+  const amount = /^(?:0|[1-9]\d{0,15})$/.test(text) ? BigInt(text) : undefined;
+  if (amount === undefined || amount > maxCreditKobo) throw new Error(`must be off, or 0 to ${maxCreditKobo}`);
+  return amount;
+}
+
 /** The minute of the day of a time such as `18:30`. */
 export function parseTimeOfDay(text: string): number {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];

@@ -24,6 +24,7 @@ import {
   parseAddresses,
   parseCrashPoint,
   parseDatabaseUrl,
+  parseFourEyesAmount,
   parseHeaders,
   parseLinks,
   parseNatsUrl,
@@ -203,9 +204,16 @@ export const settings = {
   ),
   singleOperator: setting(
     'MARINA_SINGLE_OPERATOR',
-    'whether an operator may approve his own proposals, because there is only one',
+    'whether an operator may approve his own proposals, and needs no second one for large credits and for rights, because there is only one',
     'false',
     yesOrNo(),
+  ),
+  fourEyesAboveKobo: setting(
+    'MARINA_FOUR_EYES_ABOVE_KOBO',
+    'the amount in kobo above which a credit needs a second operator, as each right to move money then does, or off; ' +
+      'by default 1000000000 in live and off in a sandbox',
+    '',
+    orNone(reading('off, or a whole number from 0 to 1000000000000000', parseFourEyesAmount)),
   ),
   plaintextLinks: setting(
     'MARINA_PLAINTEXT_LINKS',

@@ -103,6 +103,18 @@ export function acceptsUnsealedRows({
   return (unsealedRows ?? (environment === 'sandbox' ? 'accepted' : 'refused')) === 'accepted';
 }
 
+/** The amount of a credit that is large in live, in kobo: ten million naira. */
+const usualFourEyesKobo = 1_000_000_000n;
+
+/** The amount above which a credit is large, in kobo; undefined: none is. */
+export function largeCreditKobo({
+  fourEyesAboveKobo: amount,
+  environment,
+}: Pick<Config, 'fourEyesAboveKobo' | 'environment'>): bigint | undefined {
+  if (amount === undefined) return environment === 'live' ? usualFourEyesKobo : undefined;
+  return amount === 'off' ? undefined : amount;
+}
+
 function readSomeConfig<More extends Readonly<Record<string, Setting<unknown>>>>(
   more: More,
   variables: NodeJS.ProcessEnv,

@@ -19,6 +19,7 @@ import { documentService } from '../operators/calls/documents.ts';
 import { environmentServices } from '../operators/calls/environment.ts';
 import { keyService } from '../operators/calls/keys.ts';
 import { partnerService } from '../operators/calls/partners.ts';
+import { isAbove } from '../operators/calls/proposals/rules.ts';
 import { proposalService } from '../operators/calls/proposals/service.ts';
 import { releases } from '../operators/calls/releases/service.ts';
 import { reportService } from '../operators/calls/reports/service.ts';
@@ -29,6 +30,7 @@ import { webhookDeliveryCalls } from '../operators/calls/webhook-deliveries.ts';
 import { type WebhookAdminParts, webhookEndpointCalls } from '../operators/calls/webhook-endpoints.ts';
 import type { Health } from '../operators/telemetry/health.ts';
 import type { Base } from './base.ts';
+import { largeCreditKobo } from './config.ts';
 import type { Parts } from './parts.ts';
 
 type OperatorParts = Parts & { readonly health: Health };
@@ -64,6 +66,9 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     ...{ ...base, recorder, submitter, submitTimeoutMs, clockSkewMs },
     kind: work.kinds.withdrawal,
   });
+  const fourEyes = { ...base, fourEyesAboveKobo: fourEyesAboveKobo(base) };
+  const wallets = walletService(fourEyes, base.walletSeals, countLargeCredits(base));
+  const actions = [settling.action, releasing.action, wallets.action];
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,
@@ -72,14 +77,27 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     accountService(base, notify.accountUnlinked),
     documentService(base, work.documents),
     auditService(base, base.auditSeals),
-    walletService(base, base.walletSeals),
+    wallets.service,
     reportService(base),
     settling.service,
     releasing.service,
-    proposalService(base, base.cursors, kinds, [settling.action, releasing.action], base.config.singleOperator),
+    proposalService(base, base.cursors, kinds, actions, base.config.singleOperator),
     adminService(Webhooks, webhookCalls(base, parts)),
     ...(base.database.environment === 'sandbox' ? [environment.clock] : []),
   ];
+}
+
+/** The amount above which a call needs a second operator; undefined: no call does. */
+function fourEyesAboveKobo({ config }: Base): bigint | undefined {
+  return config.singleOperator ? undefined : largeCreditKobo(config);
+}
+
+/** Counts large credits, also where no second operator approves them. */
+function countLargeCredits({ config, metrics }: Base) {
+  const aboveKobo = largeCreditKobo(config);
+  return (amountKobo: bigint) => {
+    if (isAbove(amountKobo, aboveKobo)) metrics.largeCredits.inc();
+  };
 }
 
 function diagnosticsCalls(base: Base, { events, work, notify, health }: OperatorParts) {
@@ -90,7 +108,7 @@ function diagnosticsCalls(base: Base, { events, work, notify, health }: Operator
   return {
     ...statusCalls({
       ...{ ...base, stream: events.stream, broker, clocks, health },
-      ...{ reconciliationTime, singleOperator },
+      ...{ reconciliationTime, singleOperator, fourEyesAboveKobo: fourEyesAboveKobo(base) },
     }),
     ...unsettledCalls(database, pages, clock),
     ...reconcileCalls({ ...base, pages, ...reconcilers, cancel: canceller }),

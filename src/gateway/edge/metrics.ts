@@ -51,6 +51,11 @@ export class Metrics {
     ['call', 'code'],
   );
 
+  readonly largeCredits = this.#counter(
+    'marina_large_credits_total',
+    'Payments that were recorded and are above MARINA_FOUR_EYES_ABOVE_KOBO.',
+  );
+
   // The broker and the calls to it
   readonly upstreamCalls = this.#histogram(
     'marina_upstream_call_duration_seconds',

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { ConfigError, describeConfig, readConfig } from '../../../src/gateway/app/config.ts';
+import { ConfigError, describeConfig, largeCreditKobo, readConfig } from '../../../src/gateway/app/config.ts';
 import { nearest } from '../../../src/kit/settings.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -62,6 +62,18 @@ describe('the settings', () => {
     assert.match(problems.join('\n'), /^MARINA_NATS_URL must be set/m);
     assert.match(problems.join('\n'), /^MARINA_REST_PORT must be a whole number from 0 to 65535/m);
     assert.match(problems.join('\n'), /^MARINA_LOG_LEVEL must be one of trace, debug/m);
+  });
+
+  it('four eyes are off in a sandbox, and on above ten million naira in live, unless they are set', () => {
+    const live = { MARINA_ENVIRONMENT: 'live', MARINA_PLAINTEXT_LINKS: 'database,nats,broker' };
+    const amount = (variables: Record<string, string>) => largeCreditKobo(readConfig({ ...enough, ...variables }));
+    const set = (value: string) => ({ MARINA_FOUR_EYES_ABOVE_KOBO: value });
+    assert.deepEqual([amount({}), amount(live)], [undefined, 1_000_000_000n]);
+    assert.deepEqual([amount({ ...live, ...set('off') }), amount(set('0')), amount(set('5'))], [undefined, 0n, 5n]);
+    assert.equal(amount(set('1000000000000000')), 10n ** 15n);
+    for (const wrong of ['-1', '1.5', '01', '1e9', 'Off', '1000000000000001']) {
+      assert.match(problemsOf(set(wrong)).join(), /^MARINA_FOUR_EYES_ABOVE_KOBO must be off, or 0 to/, wrong);
+    }
   });
 
   it('no value is ever told, so no secret is', () => {

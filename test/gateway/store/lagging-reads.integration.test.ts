@@ -119,6 +119,7 @@ describe('a gateway whose reads go to a replica that lags', () => {
           id,
           objectId,
           action: 'Settlements.ProposeSettlement',
+          about: null,
           state: 'applied',
           proposedAt,
           expiresAt,

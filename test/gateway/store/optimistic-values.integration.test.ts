@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { IdMaker } from '../../../src/gateway/edge/ids.ts';
-import { auditPayment } from '../../../src/gateway/operators/calls/credit-audit.ts';
+import { audit } from '../../../src/gateway/operators/calls/audit.ts';
+import { creditAction, type Payment, paymentEntry } from '../../../src/gateway/operators/calls/credit-audit.ts';
 import { walkLedger } from '../../../src/gateway/operators/calls/ledger.ts';
 import { type Database, openDatabase } from '../../../src/gateway/store/database.ts';
 import { allFacts, existsFact, rowsFact, sharedFact } from '../../../src/gateway/store/facts.ts';
@@ -16,6 +17,9 @@ import { createTestDatabase, type TestDatabase } from '../../support/servers.ts'
 
 const ids = new IdMaker(Date);
 const day = '2026-11-20';
+
+const auditPayment = (paid: Payment) =>
+  audit({ operator: 'test', action: creditAction }, paid.createdAt, paymentEntry(paid));
 
 describe('what all work on one partner shares', () => {
   let test: TestDatabase;
@@ -56,7 +60,7 @@ describe('what all work on one partner shares', () => {
         partner.add(counted, amountKobo);
         partner.takeVersions(1);
         if (isRefused) throw new Error('refused');
-        return { writes: [auditPayment({ operator: 'test', action: '' }, { ...paid, partnerId })], result: undefined };
+        return { writes: [auditPayment({ ...paid, partnerId })], result: undefined };
       },
     });
     return seen;
@@ -116,7 +120,7 @@ describe('what all work on one partner shares', () => {
         const payment = { type: 'credit', amountKobo: 7n, allocation: null, account: null } as const;
         const paid = { ...payment, id, bankReference: id, createdAt: Date.now() };
         transfer(partner, paid, walletSeals());
-        return { writes: [auditPayment({ operator: 'test', action: '' }, { ...paid, partnerId })], result: undefined };
+        return { writes: [auditPayment({ ...paid, partnerId })], result: undefined };
       },
     });
     assert.deepEqual(await credit(database, 5n), [

@@ -1,11 +1,9 @@
-import type { AuditedBy } from '../../edge/auth/audit-store.ts';
 import type { Database } from '../../store/database.ts';
-import type { Statement } from '../../store/statement.ts';
 import type { LedgerEntry, LedgerFault } from '../../trading/wallet/rules.ts';
-import { audit, auditEntries } from './audit.ts';
+import { type AuditEntry, auditEntries } from './audit.ts';
 
 /** The call that records a payment, as the audit names it. */
-const creditAction = 'Wallets.CreditWallet';
+export const creditAction = 'Wallets.CreditWallet';
 
 const detailOnly = auditEntries.only('detail');
 
@@ -18,13 +16,9 @@ export interface Payment {
   readonly createdAt: number;
 }
 
-/** The entry of the audit that belongs to a payment. It is written in its transaction. */
-export function auditPayment(
-  { reason, ...by }: AuditedBy & { readonly reason?: string },
-  { id, partnerId, amountKobo, bankReference, createdAt }: Payment,
-): Statement {
-  const detail = { entry: id, amountKobo, bankReference, reason };
-  return audit({ ...by, action: creditAction }, createdAt, { partnerId, detail });
+/** The entry of the audit that belongs to a payment, without its reason. It is written in its transaction with `creditAction`. */
+export function paymentEntry({ id, partnerId, amountKobo, bankReference }: Omit<Payment, 'createdAt'>): AuditEntry {
+  return { partnerId, detail: { entry: id, amountKobo, bankReference } };
 }
 
 /**

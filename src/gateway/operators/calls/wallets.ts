@@ -1,10 +1,13 @@
 import { status } from '@grpc/grpc-js';
-import { Wallets } from '../../../gen/marina/admin/v1/wallets_pb.ts';
-import type { AuditedBy } from '../../edge/auth/audit-store.ts';
-import type { Database } from '../../store/database.ts';
+import {
+  type CreditWalletRequest,
+  CreditWalletRequestSchema,
+  Wallets,
+} from '../../../gen/marina/admin/v1/wallets_pb.ts';
 import { isDuplicate } from '../../store/errors.ts';
 import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
-import type { Decision, SqlRow } from '../../store/statement.ts';
+import type { PartnerTransaction } from '../../store/partner-transaction.ts';
+import type { SqlRow } from '../../store/statement.ts';
 import { type LedgerEntry, maxInWalletKobo } from '../../trading/wallet/rules.ts';
 import {
   ledgerHead,
@@ -16,24 +19,25 @@ import {
   type WalletSeals,
   wallet,
 } from '../../trading/wallet/store.ts';
-import { type AdminParts, adminService, listed, requirePartner } from './call.ts';
-import { auditPayment, type Payment } from './credit-audit.ts';
+import { adminService, listed, requirePartner } from './call.ts';
+import { creditAction, type Payment, paymentEntry } from './credit-audit.ts';
 import { AdminError } from './errors.ts';
 import { walkLedger } from './ledger.ts';
+import { approvedCall, askFor, type FourEyesParts, type GuardedCall, type GuardedWork } from './proposals/four-eyes.ts';
+import { isAbove } from './proposals/rules.ts';
 
 const usuallyListed = 100;
 
-/** The operators' calls on wallets. */
-export function walletService({ database, clock, ids }: AdminParts, walletSeals: WalletSeals) {
+/** The operators' calls on wallets, and what approving a credit does. `recorded` is called with each payment that was recorded. */
+export function walletService(parts: FourEyesParts, walletSeals: WalletSeals, recorded: (amountKobo: bigint) => void) {
+  const { database } = parts;
+  const credit = creditCall(parts, walletSeals, recorded);
   let verifying = false;
 
-  return adminService(Wallets, {
-    async creditWallet({ partnerId, amountKobo, bankReference, reason }, call) {
-      const id = ids.object('wtr');
-      const createdAt = clock.now();
-      const credit = { id, partnerId, amountKobo, bankReference, createdAt };
-      const { entry, recorded } = await recordCredit(database, walletSeals, credit, { ...call, reason });
-      return { recorded, credit: toMessage(entry) };
+  const service = adminService(Wallets, {
+    async creditWallet(request, call) {
+      const { result, proposal } = await askFor(parts, credit, request, call);
+      return { recorded: result?.recorded ?? false, credit: result && toMessage(result.entry), proposal };
     },
 
     async listCredits({ partnerId, beforeSequence, limit }) {
@@ -61,6 +65,7 @@ export function walletService({ database, clock, ids }: AdminParts, walletSeals:
       }
     },
   });
+  return { service, action: approvedCall(parts, credit) };
 }
 
 interface RecordedCredit {
@@ -69,41 +74,58 @@ interface RecordedCredit {
   readonly recorded: boolean;
 }
 
-/** Records a payment once for its bank reference, with its entry of the audit if it is new. Throws an AdminError. */
-export async function recordCredit(
-  database: Database,
+interface Prior extends Readonly<Record<string, unknown>> {
+  /** The entry with the same bank reference, of any partner. */
+  readonly prior: SqlRow | undefined;
+}
+
+/** The call that records a payment once for its bank reference. One above the amount needs a second operator. */
+export function creditCall(
+  { database, ids, fourEyesAboveKobo }: FourEyesParts,
   seals: WalletSeals,
-  credit: Payment,
-  by: AuditedBy & { readonly reason?: string },
-): Promise<RecordedCredit> {
-  const { partnerId, amountKobo, bankReference } = credit;
-  await requirePartner(database, partnerId);
-  const find = transfers.find({ bankReference });
-  try {
-    return await database.inPartnerTransaction(partnerId, {
-      touches: [`bank reference ${bankReference}`],
+  recorded: (amountKobo: bigint) => void = () => undefined,
+): GuardedCall<typeof CreditWalletRequestSchema, Prior, RecordedCredit> {
+  const asked = ({ partnerId, amountKobo, bankReference }: CreditWalletRequest) => {
+    const about = `bank reference ${bankReference}`;
+    const payment = { id: ids.object('wtr'), partnerId, amountKobo, bankReference };
+    const find = transfers.find({ bankReference });
+    const work: GuardedWork<Prior, RecordedCredit> = {
+      ...{ partnerId, objectId: partnerId, about, touches: about },
       fact: allFacts({ prior: queryFact(find, ([row]) => row), shared: sharedFact(wallet(partnerId, seals)) }),
-      decide: ({ prior }, partner): Decision<RecordedCredit> => {
-        if (prior !== undefined) return { writes: [], result: recordedBefore(prior, credit) };
+      decide: ({ prior }, partner) => {
+        if (prior !== undefined) return { unchanged: recordedBefore(prior, payment) };
         const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId, seals)).head;
         if (availableKobo + reservedKobo + postedKobo + amountKobo > maxInWalletKobo) {
           throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
         }
-        const { partnerId: _, ...paid } = credit;
-        const entry = transfer(partner, { ...paid, type: 'credit', allocation: null, account: null }, seals);
-        return { writes: [auditPayment(by, credit)], result: { entry, recorded: true } };
+        return {
+          needsSecond: isAbove(amountKobo, fourEyesAboveKobo),
+          seen: {},
+          apply: (createdAt) => ({
+            ...{ writes: [], entry: paymentEntry(payment), after: { entry: payment.id } },
+            result: { entry: addCredit(partner, { ...payment, createdAt }, seals), recorded: true },
+          }),
+        };
       },
-    });
-  } catch (error) {
-    // Two partners have two locks. If both use the same reference, the database accepts only one.
-    const [row] = isDuplicate(error) ? await database.read(find) : [];
-    if (row === undefined) throw error;
-    return recordedBefore(row, credit);
-  }
+      ended: (result) => result?.recorded && recorded(amountKobo),
+      // Two partners have two locks. If both use the same reference, the database accepts only one.
+      async failed(error) {
+        const [row] = isDuplicate(error) ? await database.read(find) : [];
+        if (row === undefined) throw error;
+        return recordedBefore(row, payment);
+      },
+    };
+    return work;
+  };
+  return { name: creditAction, schema: CreditWalletRequestSchema, asked };
+}
+
+function addCredit(partner: PartnerTransaction, { partnerId: _, ...paid }: Payment, seals: WalletSeals): LedgerEntry {
+  return transfer(partner, { ...paid, type: 'credit', allocation: null, account: null }, seals);
 }
 
 /** The entry of an earlier call. Throws unless it was for the same payment. */
-function recordedBefore(row: SqlRow, { partnerId, amountKobo }: Payment): RecordedCredit {
+function recordedBefore(row: SqlRow, { partnerId, amountKobo }: Omit<Payment, 'createdAt'>): RecordedCredit {
   const entry = toEntry(row);
   if (entry.partnerId !== partnerId) {
     throw new AdminError(status.ALREADY_EXISTS, 'the bank reference is recorded for another partner');

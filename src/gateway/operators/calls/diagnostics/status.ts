@@ -32,6 +32,8 @@ interface StatusParts {
   readonly reconciliationTime: number;
   /** Whether an operator may approve his own proposals. */
   readonly singleOperator: boolean;
+  /** The amount above which a credit needs a second operator, in kobo; undefined: four eyes are off. */
+  readonly fourEyesAboveKobo: bigint | undefined;
 }
 
 /** A part of the status that takes longer to read is left out. */
@@ -92,6 +94,7 @@ export function statusCalls(parts: StatusParts) {
         openBreaks: days.breaks.reduce((sum, [, count]) => sum + count, 0),
       },
       singleOperator: parts.singleOperator,
+      fourEyesAboveKobo: parts.fourEyesAboveKobo,
     };
   }
 

@@ -1,8 +1,8 @@
 import { status } from '@grpc/grpc-js';
+import type { AuditedBy } from '../../../edge/auth/audit-store.ts';
 import { type Fact, queryFact } from '../../../store/facts.ts';
 import { type Statement, statement } from '../../../store/statement.ts';
 import { audit } from '../audit.ts';
-import type { AdminCall } from '../call.ts';
 import { AdminError } from '../errors.ts';
 import { proposalLifeMs, type Seen } from './rules.ts';
 import { proposals, type StoredProposal } from './table.ts';
@@ -11,12 +11,23 @@ import { proposals, type StoredProposal } from './table.ts';
 export type Proposing = Pick<
   StoredProposal,
   'partnerId' | 'objectId' | 'action' | 'request' | 'evidence' | 'reference'
->;
+> & { readonly about?: string };
 
 /** The newest proposal about an object that is stored as open. Only it can be in time: others were refused while it was open. */
 export function openAbout({ partnerId, objectId }: Pick<Proposing, 'partnerId' | 'objectId'>): Fact<StoredProposal[]> {
   const newest = statement('ORDER BY id DESC LIMIT 1');
   const find = proposals.find({ partnerId, objectId, state: 'open' }, proposals.all, newest, 'proposals_object');
+  return queryFact(find, (rows) => rows.map(proposals.all.read));
+}
+
+/** The same of a call's proposals, if an object may have several that are about different things. */
+export function openOf({
+  partnerId,
+  action,
+  about,
+}: Pick<Proposing, 'partnerId' | 'action'> & { readonly about: string }): Fact<StoredProposal[]> {
+  const newest = statement('ORDER BY id DESC LIMIT 1');
+  const find = proposals.find({ partnerId, about, action, state: 'open' }, proposals.all, newest, 'proposals_about');
   return queryFact(find, (rows) => rows.map(proposals.all.read));
 }
 
@@ -27,7 +38,7 @@ export function openAbout({ partnerId, objectId }: Pick<Proposing, 'partnerId' |
 export function sameAmong(
   open: readonly StoredProposal[],
   { action, request, evidence, reference }: Proposing,
-  { operator }: AdminCall,
+  { operator }: Pick<AuditedBy, 'operator'>,
   now: number,
 ): StoredProposal | undefined {
   const before = open.find(({ expiresAt }) => expiresAt > now);
@@ -47,12 +58,13 @@ export function newProposal(
   proposing: Proposing,
   seen: Seen,
   id: string,
-  call: AdminCall,
+  call: AuditedBy,
   now: number,
 ): { readonly row: StoredProposal; readonly writes: Statement[] } {
   const { partnerId, objectId: subject, request, evidence, reference } = proposing;
   const row: StoredProposal = {
     ...proposing,
+    about: proposing.about ?? null,
     ...{ id, state: 'open', seen: JSON.stringify(seen), proposedBy: call.operator },
     ...{ proposedAt: now, expiresAt: now + proposalLifeMs },
     ...{ decidedBy: null, decidedAt: null, decisionReason: null },

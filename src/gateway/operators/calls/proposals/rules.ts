@@ -1,6 +1,11 @@
 /** How long a proposal waits for a second operator: over a long weekend, and not so long that its evidence is stale. */
 export const proposalLifeMs = 7 * 86_400_000;
 
+/** Whether an amount needs a second operator. `aboveKobo`: the greatest that needs none; undefined: none needs one. */
+export function isAbove(amountKobo: bigint, aboveKobo: bigint | undefined): boolean {
+  return aboveKobo !== undefined && amountKobo > aboveKobo;
+}
+
 /** What decides about a proposal. */
 export interface ProposalFacts {
   readonly state: string;

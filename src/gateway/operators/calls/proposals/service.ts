@@ -25,6 +25,8 @@ import {
 /** What approving a proposal does. */
 export interface Approval {
   readonly proposal: StoredProposal;
+  /** The call that approves it. */
+  readonly call: AdminCall;
   /** Whether to apply it, by its row under the partner's lock; false: it was applied before. Throws if it may not be approved. */
   mayApply(proposal: StoredProposal): boolean;
   /** What records the approval, to be written together with what it changes: the object before and after. */
@@ -93,8 +95,7 @@ export function proposalService(
       };
       crash('proposal.before-apply');
       const { changed, objectState } = await action.apply({
-        proposal,
-        mayApply,
+        ...{ proposal, call, mayApply },
         record: (row, before, after) => decide(call, row, 'applied', reason, clock.now(), { before, after }),
       });
       crash('proposal.applied');
@@ -166,10 +167,11 @@ export async function readProposal(database: Database, id: string): Promise<Stor
   return proposals.all.read(row);
 }
 
-/** The partner of an object; undefined if there is no such object. */
+/** The partner of an object; undefined if there is no such object. A partner is its own, and is not looked up. */
 export async function findObject(database: Database, kinds: Kinds, objectId: string) {
-  const kind = kinds.ofId(objectId);
-  const find = kind && statement(`SELECT partner_id FROM ${kind.table.name} WHERE id = ?`, objectId);
+  if (objectId.startsWith('par_')) return { partnerId: objectId, objectId };
+  const table = objectId.startsWith('key_') ? 'api_keys' : kinds.ofId(objectId)?.table.name;
+  const find = table === undefined ? undefined : statement(`SELECT partner_id FROM ${table} WHERE id = ?`, objectId);
   const [row] = find === undefined ? [] : await readAtWriter(database, find);
   return row && { partnerId: String(row.partner_id), objectId };
 }

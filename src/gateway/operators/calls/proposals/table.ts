@@ -1,6 +1,15 @@
 import type { RemovedRows } from '../../../store/removal.ts';
 import { joined, type Statement, sql, statement } from '../../../store/statement.ts';
-import { defineTable, instant, longText, optional, type RowOf, type ShownBy, text } from '../../../store/table.ts';
+import {
+  defineTable,
+  exactText,
+  instant,
+  longText,
+  optional,
+  type RowOf,
+  type ShownBy,
+  text,
+} from '../../../store/table.ts';
 
 /**
  * What operators propose and others decide. A proposal changes nothing before it is approved; then it is applied in the
@@ -29,11 +38,14 @@ export const proposals = defineTable({
     decidedBy: optional(text(64)),
     decidedAt: optional(instant()),
     decisionReason: optional(text(200)),
+    /** The thing that only one open proposal of its call may be about; null: the object. */
+    about: optional(exactText(100)),
   },
   primary: ['partnerId', 'id'],
   indexes: {
     proposals_state: ['state', 'id'],
     proposals_object: ['partnerId', 'objectId', 'id'],
+    proposals_about: ['partnerId', 'about', 'id'],
   },
   unique: { proposals_id: ['id'] },
 });

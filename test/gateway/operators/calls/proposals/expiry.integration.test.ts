@@ -32,7 +32,7 @@ describe('proposals that nobody decides', () => {
     const now = settling.clock.now();
     const texts = { request: '{}', seen: '{}', evidence: 'a mail', reference: 'T-1', proposedBy: 'ada' };
     const times = { proposedAt: now, expiresAt: now + proposalLifeMs };
-    const undecided = { decidedBy: null, decidedAt: null, decisionReason: null };
+    const undecided = { about: null, decidedBy: null, decidedAt: null, decisionReason: null };
     const action = 'Settlements.ProposeSettlement';
     await settling.database.write(
       proposals.insert({
