@@ -81,7 +81,7 @@ export function indexesOf(indexes: Readonly<Record<string, readonly string[]>>, 
 }
 
 /** The days on which a partner may have objects, up to a day. Both ends are read from the index, one row each. */
-async function readDays(
+export async function readDays(
   database: Pick<Database, 'read'>,
   table: string,
   partnerId: string,

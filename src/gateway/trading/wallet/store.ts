@@ -79,7 +79,7 @@ const typeWords = Object.keys(movements) as TransferTypeWord[];
 const knownTypes = typeWords.map((type) => `'${storedType(type)}'`);
 
 /** The type of a stored entry. One of another version stays as it is stored. */
-function typeOf(stored: string): TransferTypeWord {
+export function transferTypeOf(stored: string): TransferTypeWord {
   return typeWords.find((type) => storedType(type) === stored) ?? (stored as TransferTypeWord);
 }
 
@@ -215,7 +215,7 @@ export function listEntries(partnerId: string, after: bigint, most: number): Sta
 /** An entry as partners see it, with its position in the ledger. */
 export function toShownTransfer(row: SqlRow) {
   const { allocationId, type: stored, ...entry } = shownTransfer.read(row);
-  const type = typeOf(stored);
+  const type = transferTypeOf(stored);
   const change = isKnownType(type) ? availableChange({ ...entry, type }) : toBigInt(row.available_change_kobo);
   return { ...entry, type, withdrawal: null, ...objectOf(type, allocationId), availableChangeKobo: change };
 }
@@ -223,7 +223,7 @@ export function toShownTransfer(row: SqlRow) {
 export function toEntry(row: SqlRow): LedgerEntry {
   const { availableAfterKobo, reservedAfterKobo, postedAfterKobo, allocationId, ...entry } = transfers.all.read(row);
   const sums = { availableKobo: availableAfterKobo, reservedKobo: reservedAfterKobo, postedKobo: postedAfterKobo };
-  const type = typeOf(entry.type);
+  const type = transferTypeOf(entry.type);
   return { ...entry, ...sums, type, ...objectOf(type, allocationId) };
 }
 

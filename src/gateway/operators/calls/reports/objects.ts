@@ -50,9 +50,9 @@ export function objectReports(database: Database, underWay: ReportsUnderWay) {
       const form = formOf(orderKind, (lines) => ({
         orders: lines.map(({ shown, ...owner }) => ({ ...owner, order: toOrderMessage(shown) })),
       }));
-      const toValues: typeof form.toValues = (line) =>
-        form.toValues({ ...line, json: { ...line.json, reject_reason: shownRejectReason(line.shown) } });
-      return underWay.messages(request.format, { ...form, toValues }, signal, objectsOf(database, orderKind, request));
+      const toLines: typeof form.toLines = (line) =>
+        form.toLines({ ...line, json: { ...line.json, reject_reason: shownRejectReason(line.shown) } });
+      return underWay.messages(request.format, { ...form, toLines }, signal, objectsOf(database, orderKind, request));
     },
 
     exportAllocations(request: ExportAllocationsRequest, _: AdminCall, signal: AbortSignal) {
@@ -79,9 +79,8 @@ function formOf<Shown, Part>(
   const shownColumns = selection.list.split(', ');
   return {
     columns: ['partner_id', 'key_id', ...shownColumns],
-    toValues: ({ partnerId, keyId, json }) => [
-      ...[partnerId, keyId ?? ''],
-      ...shownColumns.map((name) => String(json[name] ?? '')),
+    toLines: ({ partnerId, keyId, json }) => [
+      [...[partnerId, keyId ?? ''], ...shownColumns.map((name) => String(json[name] ?? ''))],
     ],
     toMessage,
   };

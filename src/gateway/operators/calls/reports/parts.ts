@@ -6,8 +6,8 @@ import { AdminError, invalidField } from '../errors.ts';
 /** How a line of a report looks in each form. */
 export interface ReportForm<Line, Part> {
   readonly columns: readonly string[];
-  /** The values of a line's columns. */
-  toValues(line: Line): readonly string[];
+  /** The values of the columns, for each line of CSV that a line of the report has. */
+  toLines(line: Line): readonly (readonly string[])[];
   toMessage(lines: readonly Line[]): Part;
 }
 
@@ -36,7 +36,7 @@ export class ReportsUnderWay {
    */
   async *messages<Line, Part extends object>(
     format: ReportFormat,
-    { columns, toValues, toMessage }: ReportForm<Line, Part>,
+    { columns, toLines, toMessage }: ReportForm<Line, Part>,
     signal: AbortSignal,
     lines: ReportLines<Line>,
   ) {
@@ -48,7 +48,7 @@ export class ReportsUnderWay {
     const end = performance.now() + longestMs;
     const isCsv = format === ReportFormat.CSV;
     const toPart = (some: readonly Line[]) =>
-      isCsv ? { text: some.map((line) => csvLine(toValues(line))).join('') } : toMessage(some);
+      isCsv ? { text: some.flatMap(toLines).map(csvLine).join('') } : toMessage(some);
     this.#underWay += 1;
     try {
       if (isCsv) yield { text: csvLine(columns) };
