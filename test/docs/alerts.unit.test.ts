@@ -147,6 +147,8 @@ const rings: Readonly<Record<string, Series>> = {
     'marina_documents_total{outcome="delivered"}': '0+1x400',
   },
   MarinaTradingPaused: { 'marina_trading_paused{instance="a"}': '1x400' },
+  MarinaLargeCredit: { 'marina_large_credits_total{instance="a"}': '0x20 1x380' },
+  MarinaProposalsWait: { 'marina_open_proposals_oldest_seconds{instance="a"}': '432000+15x400' },
 };
 
 /** When the alerts are looked at: late enough for what each waits for. */

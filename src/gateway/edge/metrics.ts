@@ -55,6 +55,14 @@ export class Metrics {
     'marina_large_credits_total',
     'Payments that were recorded and are above MARINA_FOUR_EYES_ABOVE_KOBO.',
   );
+  readonly openProposals = this.#gauge(
+    'marina_open_proposals',
+    'Proposals that wait for a second operator. Counts to 10,000.',
+  );
+  readonly openProposalsAge = this.#gauge(
+    'marina_open_proposals_oldest_seconds',
+    'How long ago the oldest open proposal was made, in business time; 0 when none is open.',
+  );
 
   // The broker and the calls to it
   readonly upstreamCalls = this.#histogram(

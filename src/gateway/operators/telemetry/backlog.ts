@@ -8,7 +8,7 @@ import { hasNotRunOut, type SqlRow, type Statement, statement } from '../../stor
 import { storedKinds } from '../../trading/kinds.ts';
 import { keptKeys } from '../../trading/submission/key-retention.ts';
 import { keptUnclaimed } from '../../trading/submission/unclaimed-retention.ts';
-import { overdueProposals } from '../calls/proposals/table.ts';
+import { countOpenProposals, overdueProposals } from '../calls/proposals/table.ts';
 
 export type BacklogFigures = Awaited<ReturnType<typeof readBacklog>>;
 
@@ -26,16 +26,17 @@ const removed = [
 const states = ['sending', 'uncertain', 'other'] as const;
 
 /**
- * Reads the backlog in one round trip: objects with an unknown outcome, events that the webhooks have not consumed, leases, and rows that are
- * older than they should be.
+ * Reads the backlog in one round trip: objects with an unknown outcome, events that the webhooks have not consumed, open
+ * proposals, leases, and rows that are older than they should be.
  *
- * `oldestMs` is the age of the oldest, 0 if there is none: of objects in business time, of events in real time. The state
+ * `oldestMs` is the age of the oldest, 0 if there is none: of objects and proposals in business time, of events in real time. The state
  * `other` stands for missed reports and for states of other versions, and its `oldestMs` is the real time since a poll
  * was due. `overdueMs` says for each worker that removes old rows since when the oldest should be gone.
  */
 export async function readBacklog(database: Database, clock: Clock) {
-  const [waiting = [], leases = [], ...others] = await database.readAll([
+  const [waiting = [], proposals = [], leases = [], ...others] = await database.readAll([
     countWaiting(maxCounted),
+    countOpenProposals(clock.now(), maxCounted),
     statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${maxLeases}`),
     ...storedKinds.map(({ table }) => countUnsettled(table.name)),
     ...removed.map(({ oldest }) => oldest),
@@ -53,6 +54,7 @@ export async function readBacklog(database: Database, clock: Clock) {
       }),
     ),
     outbox: figureOf(waiting[0], realNow),
+    proposals: figureOf(proposals[0], now),
     leases: leases.map(({ name, holder }) => ({ name: String(name), holder: String(holder) })),
     removal: [...groupBy(overdue, ({ worker }) => worker)].map(([worker, own]) => {
       return { worker, overdueMs: Math.max(...own.map(({ ms }) => ms)) };

@@ -85,7 +85,7 @@ export class Gauges {
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
     const { metrics, holder } = this.sources;
-    const { unsettled = [], removal = [], leases = [], outbox } = backlog ?? {};
+    const { unsettled = [], removal = [], leases = [], outbox, proposals } = backlog ?? {};
     metrics.unsettled.reset();
     metrics.unsettledAge.reset();
     for (const { kind, state, count, oldestMs } of unsettled) {
@@ -94,6 +94,8 @@ export class Gauges {
     }
     setFigure([metrics.outbox, 'consumer', () => (outbox ? [['webhooks', outbox.count]] : [])]);
     setFigure([metrics.outboxAge, 'consumer', () => (outbox ? [['webhooks', outbox.oldestMs / 1_000]] : [])]);
+    setFigure([metrics.openProposals, () => proposals?.count]);
+    setFigure([metrics.openProposalsAge, () => proposals && proposals.oldestMs / 1_000]);
     setFigure([metrics.removalOverdue, 'worker', () => removal.map((one) => [one.worker, one.overdueMs / 1_000])]);
     const own = leases.filter((lease) => lease.holder === holder);
     setFigure([metrics.leasesTaken, 'lease', () => leases.map(({ name }) => [leaseOf(name), 1])]);
