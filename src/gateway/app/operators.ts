@@ -62,18 +62,20 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { recorder, allKinds: kinds, submitter } = work;
   const { submitTimeoutMs, clockSkewMs } = base.config;
   const settling = settlements({ ...base, recorder, kinds, clockSkewMs });
+  const fourEyes = { ...base, fourEyesAboveKobo: fourEyesAboveKobo(base) };
   const releasing = releases({
-    ...{ ...base, recorder, submitter, submitTimeoutMs, clockSkewMs },
+    ...{ ...fourEyes, recorder, submitter, submitTimeoutMs, clockSkewMs },
     kind: work.kinds.withdrawal,
   });
-  const fourEyes = { ...base, fourEyesAboveKobo: fourEyesAboveKobo(base) };
   const wallets = walletService(fourEyes, base.walletSeals, countLargeCredits(base));
-  const actions = [settling.action, releasing.action, wallets.action];
+  const partners = partnerService(fourEyes, notify.partnerChanged);
+  const keys = keyService(fourEyes, base.keyMacKeys, base.keySeals, notify.keyEnded);
+  const actions = [settling.action, ...releasing.actions, wallets.action, ...partners.actions, keys.action];
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,
-    partnerService(base, notify.partnerChanged),
-    keyService(base, base.keyMacKeys, base.keySeals, notify.keyEnded),
+    partners.service,
+    keys.service,
     accountService(base, notify.accountUnlinked),
     documentService(base, work.documents),
     auditService(base, base.auditSeals),

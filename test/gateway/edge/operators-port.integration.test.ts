@@ -273,6 +273,8 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       ['Keys.CreateKey', { partner_id, scopes: [] }, 'scopes'],
       ['Keys.CreateKey', { partner_id, scopes: ['SCOPE_UNSPECIFIED'] }, 'scopes[0]'],
       ['Keys.CreateKey', { partner_id, scopes: ['SCOPE_READ'], addresses: ['127.1'] }, 'addresses[0]'],
+      ['Keys.AddScopes', { partner_id, key_id: `key_${'a'.repeat(20)}`, scopes: [] }, 'scopes'],
+      ['Keys.AddScopes', { partner_id, key_id: 'key_1', scopes: ['SCOPE_READ'] }, 'key_id'],
       ['Accounts.LinkAccount', { partner_id, account: 'A-1' }, 'account'],
       ['Accounts.ListAccounts', {}, 'partner_id'],
       ['Audit.ListEntries', { before_id: '-1' }, 'before_id'],
@@ -312,6 +314,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       ['Partners.SuspendPartner', {}],
       ['Partners.SetFeatures', {}],
       ['Keys.CreateKey', { scopes: ['SCOPE_READ'] }],
+      ['Keys.AddScopes', { key_id: `key_${'a'.repeat(20)}`, scopes: ['SCOPE_READ'] }],
       ['Keys.ListKeys', {}],
       ['Accounts.LinkAccount', { account: 'A1' }],
       ['Accounts.ListAccounts', {}],
@@ -365,6 +368,7 @@ describe('every change an operator makes', () => {
     const { partner } = await call('Partners.CreatePartner', { name: 'Lagoon Invest' });
     const partner_id = partner.id as string;
     const { key } = await call('Keys.CreateKey', { partner_id, scopes: ['SCOPE_TRADE'] });
+    await call('Keys.AddScopes', { partner_id, key_id: key.id, scopes: ['SCOPE_READ'] });
     await call('Accounts.LinkAccount', { partner_id, account: 'A1' });
     await call('Accounts.UnlinkAccount', { partner_id, account: 'A1' });
     await call('Partners.SetLimits', { partner_id, limits: { requests_burst: 80 } });

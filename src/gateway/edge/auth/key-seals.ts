@@ -2,7 +2,7 @@ import { type Keys, RowSeal } from '../../../kit/key-ring.ts';
 import type { Environment } from '../../store/database.ts';
 import type { SqlRow } from '../../store/statement.ts';
 
-/** What a key may do, as its row has it. It never changes while the key exists. */
+/** What a key may do, as its row has it. Only operators change it while the key exists: they add scopes. */
 export interface SealedKey {
   readonly partnerId: string;
   readonly id: string;
@@ -58,7 +58,7 @@ export class KeySeals {
 /** The name of the keys that seal API keys. */
 export const keySealUse = 'api key rows';
 
-function toSealedKey(row: SqlRow): SealedKey {
+export function toSealedKey(row: SqlRow): SealedKey {
   return {
     partnerId: String(row.partner_id),
     id: String(row.id),

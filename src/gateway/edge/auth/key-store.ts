@@ -4,6 +4,7 @@ import { type SqlRow, type Statement, statement } from '../../store/statement.ts
 import { defineTable, instant, text } from '../../store/table.ts';
 import { addressesFrom } from './key-addresses.ts';
 import type { KeyLine } from './key-rules.ts';
+import { scopeNames } from './store.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
@@ -37,11 +38,11 @@ export function listKeys(partnerId: string, before: string | undefined, most: nu
 }
 
 export function toShownKey(row: SqlRow): ShownKey {
-  const scopeNames = String(row.scopes).split(',');
+  const names = scopeNames(row.scopes);
   return {
     id: String(row.id),
-    scopes: scopeNames.map((name) => scopeWords.value(name)),
-    scopeNames,
+    scopes: names.map((name) => scopeWords.value(name)),
+    scopeNames: names,
     addresses: addressesFrom(row.addresses),
     createdAt: (row.created_at as Date).getTime(),
     usedAt: (row.used_at as Date | null)?.getTime(),

@@ -72,10 +72,12 @@ export const apiKeys = defineTable({
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 const featureWords = enumWords<typeof Feature>(FeatureSchema);
 
-const scopesFrom = (names: unknown) =>
-  String(names)
-    .split(',')
-    .map((name) => scopeWords.value(name));
+const scopesFrom = (names: unknown) => scopeNames(names).map((name) => scopeWords.value(name));
+
+/** The names of a key's scopes, as its row has them. */
+export function scopeNames(names: unknown): string[] {
+  return String(names) === '' ? [] : String(names).split(',');
+}
 
 /** Limits of a partner without agreed values. Amounts in kobo. */
 export const defaultLimits: PartnerLimits = {

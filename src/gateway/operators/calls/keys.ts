@@ -1,5 +1,6 @@
+import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { Keys, type RevokeKeyRequest } from '../../../gen/marina/admin/v1/keys_pb.ts';
+import { AddScopesRequestSchema, Keys, type RevokeKeyRequest } from '../../../gen/marina/admin/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../../../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import type { Keys as SecretKeys } from '../../../kit/key-ring.ts';
@@ -17,46 +18,60 @@ import {
 } from '../../edge/auth/key-store.ts';
 import { makeKey } from '../../edge/auth/keys.ts';
 import { insertKey, revokeKey } from '../../edge/auth/store.ts';
+import type { Environment } from '../../store/database.ts';
 import { rowsFact } from '../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { type AuditEntry, audit } from './audit.ts';
-import { type AdminCall, type AdminParts, adminService, changeOwned, listed, requirePartner } from './call.ts';
+import { type AdminCall, adminService, changeOwned, listed, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
+import { distinctScopes, movesMoney, scopesCall, seenScopes } from './key-scopes.ts';
+import { approvedCall, askFor, type FourEyesParts, proposedWith } from './proposals/four-eyes.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
-/** The operators' calls on partners' keys. `macKeys` make their MACs. `ended` notifies all replicas that a key has ended. */
+/**
+ * The operators' calls on partners' keys, and what approving further scopes does. `macKeys` make their MACs. `changed` notifies
+ * all replicas that a key has ended or has other scopes.
+ */
 export function keyService(
-  { database, clock, ids }: AdminParts,
+  parts: FourEyesParts,
   macKeys: SecretKeys,
   keySeals: KeySeals,
-  ended: (keyId: string) => void,
+  changed: (keyId: string) => void,
 ) {
-  return adminService(Keys, {
+  const { database, clock, ids } = parts;
+  const adding = scopesCall(keySeals, changed);
+  const isOn = parts.fourEyesAboveKobo !== undefined;
+
+  const service = adminService(Keys, {
     async createKey({ partnerId, reason, ...request }, call) {
-      const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
+      const wanted = distinctScopes(request.scopes);
+      const scopes = isOn ? wanted.filter((scope) => !movesMoney(scope)) : wanted;
       const addresses = normalAddresses(request.addresses);
-      if (addresses.length === 0 && database.environment === 'live') {
-        throw invalidField('addresses', 'is required: a live key needs at least one.');
-      }
-      const everywhere = addresses.findIndex((address) => address.endsWith('/0'));
-      if (everywhere >= 0 && database.environment === 'live') {
-        throw invalidField(`addresses[${everywhere}]`, 'must not be all addresses: a live key works from some only.');
-      }
-      if (database.environment === 'live' && areTooWide(addresses)) throw invalidField('addresses', tooWide);
+      checkAddresses(addresses, database.environment);
       const { id, key: secret, secretHash, macKey } = makeKey(database.environment, macKeys, ids.keyHead());
       const createdAt = clock.now();
+      const names = scopes.map((scope) => scopeWords.word(scope));
+      const rest = wanted.filter((scope) => !scopes.includes(scope));
+      const asked = create(AddScopesRequestSchema, { partnerId, keyId: id, scopes: rest, reason });
+      const proposed =
+        rest.length === 0 ? undefined : proposedWith(parts, adding, asked, seenScopes(names), call, createdAt);
       await changeOwned(database, partnerId, 'keys', rowsFact(countActiveKeys(partnerId)), ([counted]) => {
         if (Number(counted?.[0]?.active) >= maxActiveKeys) {
           throw new AdminError(status.FAILED_PRECONDITION, `the partner has ${maxActiveKeys} keys: revoke one first`);
         }
-        const after = { scopes: scopes.map((scope) => scopeWords.word(scope)), addresses };
         return [
           insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }, keySeals),
-          audit(call, createdAt, { partnerId, subject: id, detail: { reason }, after }),
+          audit(call, createdAt, { partnerId, subject: id, detail: { reason }, after: { scopes: names, addresses } }),
+          ...(proposed?.writes ?? []),
         ];
       });
-      return { key: { id, scopes, addresses, createdAt }, secret };
+      return { key: { id, scopes, addresses, createdAt }, secret, proposal: proposed?.proposal };
+    },
+
+    async addScopes(request, call) {
+      const { result = false, proposal } = await askFor(parts, adding, request, call);
+      return { changed: result, proposal };
     },
 
     async listKeys({ partnerId, beforeKeyId, limit }) {
@@ -74,10 +89,11 @@ export function keyService(
         return { changed: revokedKeyIds.length > 0, revokedKeyIds };
       } finally {
         // Called also if the outcome is unknown: the next use of a key then asks the database.
-        for (const id of ending) ended(id);
+        for (const id of ending) changed(id);
       }
     },
   });
+  return { service, action: approvedCall(parts, adding) };
 
   /** Revokes one key without waiting for its partner's lock. */
   function revokeOne({ keyId, reason }: RevokeKeyRequest, call: AdminCall): Promise<string[]> {
@@ -117,6 +133,17 @@ export function keyService(
     const entry = { partnerId, subject: keyId, detail, before: { revoked: false }, after: { revoked: true } };
     return [revokeKey(partnerId, keyId, at), audit(call, at, entry)];
   }
+}
+
+/** Throws INVALID_ARGUMENT unless a key may work from these addresses. */
+function checkAddresses(addresses: readonly string[], environment: Environment): void {
+  if (environment !== 'live') return;
+  if (addresses.length === 0) throw invalidField('addresses', 'is required: a live key needs at least one.');
+  const everywhere = addresses.findIndex((address) => address.endsWith('/0'));
+  if (everywhere >= 0) {
+    throw invalidField(`addresses[${everywhere}]`, 'must not be all addresses: a live key works from some only.');
+  }
+  if (areTooWide(addresses)) throw invalidField('addresses', tooWide);
 }
 
 /** The partner of a key that was found. Throws if there is none. */

@@ -1,16 +1,12 @@
 import { status } from '@grpc/grpc-js';
-import { AgreedLimit, PartnerState, Partners } from '../../../gen/marina/admin/v1/partners_pb.ts';
-import type { Feature } from '../../../gen/marina/options/v1/options_pb.ts';
-import type { PartnerLimits } from '../../edge/auth/caller.ts';
+import { PartnerState, Partners } from '../../../gen/marina/admin/v1/partners_pb.ts';
 import {
   apiKeys,
-  changedFeatureList,
   defaultLimits,
   featureList,
   insertPartner,
   partners,
   type StoredPartner,
-  saveLimits,
   toFeatures,
 } from '../../edge/auth/store.ts';
 import { queryFact } from '../../store/facts.ts';
@@ -18,18 +14,10 @@ import type { Statement } from '../../store/statement.ts';
 import type { RowOf } from '../../store/table.ts';
 import { accounts, type StoredAccount } from '../../trading/accounts/store.ts';
 import { audit } from './audit.ts';
-import { type AdminCall, type AdminParts, adminService, changeOwned, listed } from './call.ts';
-import { AdminError, invalidField } from './errors.ts';
-
-/** The limits by the numbers of the proto. */
-const agreedLimits: Partial<Record<AgreedLimit, keyof PartnerLimits>> = {
-  [AgreedLimit.REQUESTS_PER_SECOND]: 'requestsPerSecond',
-  [AgreedLimit.REQUESTS_BURST]: 'requestsBurst',
-  [AgreedLimit.REQUESTS_UNDER_WAY]: 'requestsUnderWay',
-  [AgreedLimit.ORDERS_KOBO_PER_DAY]: 'ordersKoboPerDay',
-  [AgreedLimit.ALLOCATIONS_KOBO_PER_DAY]: 'allocationsKoboPerDay',
-};
-const limitNames = Object.values(agreedLimits);
+import { type AdminCall, adminService, changeOwned, listed } from './call.ts';
+import { AdminError } from './errors.ts';
+import { distinct, featuresCall, limitsCall, limitsIn, rightsOfNew } from './partner-rights.ts';
+import { approvedCall, askFor, type FourEyesParts } from './proposals/four-eyes.ts';
 
 /** A state of another version is not among them. */
 const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
@@ -37,21 +25,29 @@ const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
   ['suspended', PartnerState.SUSPENDED],
 ]);
 
-/** The operators' calls on partners. `changed` notifies all replicas that a partner's agreement has changed. */
-export function partnerService({ database, clock, ids }: AdminParts, changed: (partnerId: string) => void) {
-  return adminService(Partners, {
+/**
+ * The operators' calls on partners, and what approving their proposals does. `changed` notifies all replicas that a partner's
+ * agreement has changed.
+ */
+export function partnerService(parts: FourEyesParts, changed: (partnerId: string) => void) {
+  const { database, clock, ids } = parts;
+  const [limits, features] = [limitsCall(changed), featuresCall(changed)];
+
+  const service = adminService(Partners, {
     async createPartner({ name, reason, ...request }, call) {
       const partnerId = ids.object('par');
       const createdAt = clock.now();
-      const limits = limitsIn(request.limits);
-      const features = distinct(request.features);
-      const after = { name, state: 'active', limits, features: featureList(features) };
+      const wanted = { partnerId, limits: limitsIn(request.limits), features: distinct(request.features), reason };
+      const { agreed, proposed } = rightsOfNew(parts, wanted, { limits, features }, call, createdAt);
+      const after = { name, state: 'active', limits: agreed.limits, features: featureList(agreed.features) };
       const writes = [
-        insertPartner({ id: partnerId, name, limits, features, createdAt }),
+        insertPartner({ id: partnerId, name, ...agreed, createdAt }),
         audit(call, createdAt, { partnerId, detail: { reason }, after }),
+        ...proposed.flatMap((one) => one.writes),
       ];
       await database.transaction([], () => ({ writes, result: undefined }));
-      return { partner: toMessage(await find(partnerId)) };
+      const proposals = proposed.map(({ proposal }) => proposal);
+      return { partner: toMessage(await find(partnerId)), proposals };
     },
 
     async getPartner({ partnerId }) {
@@ -76,34 +72,17 @@ export function partnerService({ database, clock, ids }: AdminParts, changed: (p
     suspendPartner: (request, call) => setState('suspended', request, call),
     resumePartner: (request, call) => setState('active', request, call),
 
-    async setLimits({ partnerId, reason, ...request }, call) {
-      const limits = limitsIn(request.limits);
-      const setBack = request.setBack.flatMap((limit) => agreedLimits[limit] ?? []);
-      if (Object.keys(limits).length + setBack.length === 0) {
-        throw invalidField('limits', 'must name at least one limit.');
-      }
-      const both = setBack.findIndex((limit) => limits[limit] !== undefined);
-      if (both >= 0) throw invalidField(`set_back[${both}]`, 'must not be a limit that is also given.');
-      const isChanged = await change(partnerId, (partner) => {
-        const before = limitsIn(partner);
-        const after = limitsIn({ ...before, ...limits, ...Object.fromEntries(setBack.map((name) => [name, null])) });
-        if (limitNames.every((name) => before[name] === after[name])) return [];
-        const entry = { partnerId, detail: { limits, setBack, reason }, before, after };
-        return [saveLimits(partnerId, after), audit(call, clock.now(), entry)];
-      });
-      return { changed: isChanged, partner: toMessage(await find(partnerId)) };
+    async setLimits(request, call) {
+      const { result = false, proposal } = await askFor(parts, limits, request, call);
+      return { changed: result, partner: toMessage(await find(request.partnerId)), proposal };
     },
 
-    async setFeatures({ partnerId, reason, features: wanted }, call) {
-      const isChanged = await change(partnerId, (partner) => {
-        const features = changedFeatureList(distinct(wanted), partner);
-        if (partner.features === features) return [];
-        const entry = { partnerId, detail: { reason }, before: { features: partner.features }, after: { features } };
-        return [partners.set({ id: partnerId }, { features }), audit(call, clock.now(), entry)];
-      });
-      return { changed: isChanged, partner: toMessage(await find(partnerId)) };
+    async setFeatures(request, call) {
+      const { result = false, proposal } = await askFor(parts, features, request, call);
+      return { changed: result, partner: toMessage(await find(request.partnerId)), proposal };
     },
   });
+  return { service, actions: [approvedCall(parts, limits), approvedCall(parts, features)] };
 
   async function setState(
     state: 'active' | 'suspended',
@@ -148,14 +127,4 @@ function toMessage(partner: StoredPartner) {
     features: [...toFeatures(partner)],
     lastVersion: partner.version,
   };
-}
-
-/** The limits that a request or a partner's row has. */
-function limitsIn(from: { readonly [Name in keyof PartnerLimits]?: PartnerLimits[Name] | null } = {}) {
-  const given = limitNames.flatMap((name) => (from[name] == null ? [] : [[name, from[name]]]));
-  return Object.fromEntries(given) as Partial<PartnerLimits>;
-}
-
-function distinct(features: readonly Feature[]): Feature[] {
-  return [...new Set(features)].sort((one, other) => one - other);
 }

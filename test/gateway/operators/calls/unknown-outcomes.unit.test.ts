@@ -40,9 +40,9 @@ describe("an operator's change that ends something", () => {
     ] as const) {
       it(`a revocation ${withChildren ? 'with descendants' : 'of one key'} is told to all replicas when COMMIT ${commit}`, async () => {
         const ended: string[] = [];
-        const parts = { database: database(hasAnswer), clock, ids: {} as never };
-        const { calls } = keyService(parts, {} as never, {} as never, (id) => void ended.push(id));
-        const revoke = (calls as unknown as Record<string, (request: object, call: never) => Promise<unknown>>)
+        const parts = { database: database(hasAnswer), clock, ids: {} as never, fourEyesAboveKobo: undefined };
+        const { service } = keyService(parts, {} as never, {} as never, (id) => void ended.push(id));
+        const revoke = (service.calls as unknown as Record<string, (request: object, call: never) => Promise<unknown>>)
           .revokeKey;
         const revoked = revoke?.({ keyId: 'key_a', withChildren, reason: '' }, call);
         if (hasAnswer) await revoked;

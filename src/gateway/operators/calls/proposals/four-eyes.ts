@@ -14,7 +14,7 @@ import type { Statement } from '../../../store/statement.ts';
 import { audit } from '../audit.ts';
 import { type AdminParts, requirePartner } from '../call.ts';
 import { AdminError } from '../errors.ts';
-import { newProposal, openOf, type Proposing, sameAmong } from './propose.ts';
+import { newProposal, openOf, sameAmong } from './propose.ts';
 import { changesSince, type Seen } from './rules.ts';
 import { type ProposedAction, toProposal } from './service.ts';
 import { proposals, type StoredProposal } from './table.ts';
@@ -90,8 +90,8 @@ export async function askFor<Schema extends DescMessage, Value, Result>(
   by: AuditedBy,
 ): Promise<Made<Result>> {
   const work = guarded.asked(request);
-  const { reason } = request as unknown as { readonly reason: string };
-  const proposing = proposingOf(guarded, work, request, reason);
+  const reason = reasonOf(request);
+  const proposing = proposingOf(guarded, work, request);
   const isOn = fourEyesAboveKobo !== undefined;
   await requirePartner(database, work.partnerId);
   return ending(work, async () =>
@@ -116,15 +116,38 @@ export async function askFor<Schema extends DescMessage, Value, Result>(
   );
 }
 
-/** The proposal of a call's change. */
-export function proposingOf<Schema extends DescMessage>(
-  { name, schema }: Pick<GuardedCall<Schema, never, unknown>, 'name' | 'schema'>,
-  { partnerId, objectId, about }: Pick<Proposing, 'partnerId' | 'objectId'> & { readonly about: string },
+/**
+ * Makes a proposal that is stored by another call, which makes the rest of its change at once. `seen` is what `decide` of the
+ * proposed call would see after that.
+ */
+export function proposedWith<Schema extends DescMessage, Value, Result>(
+  { ids }: Pick<FourEyesParts, 'ids'>,
+  guarded: GuardedCall<Schema, Value, Result>,
   request: MessageShape<Schema>,
-  evidence: string,
+  seen: Seen,
+  by: AuditedBy,
+  now: number,
+): { readonly proposal: ReturnType<typeof toProposal>; readonly writes: readonly Statement[] } {
+  const { row, writes } = newProposal(
+    proposingOf(guarded, guarded.asked(request), request),
+    ...([seen, ids.object('prp'), { ...by, action: guarded.name }, now] as const),
+  );
+  return { proposal: toProposal(row, now), writes };
+}
+
+/** The proposal of a call's change. */
+function proposingOf<Schema extends DescMessage, Value, Result>(
+  { name, schema }: GuardedCall<Schema, Value, Result>,
+  { partnerId, objectId, about }: GuardedWork<Value, Result>,
+  request: MessageShape<Schema>,
 ) {
   const { reason: _, ...asked } = toJson(schema, request, { useProtoFieldName: true }) as JsonObject;
+  const evidence = reasonOf(request);
   return { partnerId, objectId, about, action: name, request: JSON.stringify(asked), evidence, reference: '' };
+}
+
+function reasonOf(request: unknown): string {
+  return (request as { readonly reason: string }).reason;
 }
 
 /** Makes the action of the proposals of a call: the change is decided again, and made in the transaction of the approval. */

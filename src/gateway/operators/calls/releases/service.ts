@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 import {
   type ProposeReleaseRequest,
   Releases,
-  type SetReleaseAmountRequest,
+  SetReleaseAmountRequestSchema,
 } from '../../../../gen/marina/admin/v1/releases_pb.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import { partners } from '../../../edge/auth/store.ts';
@@ -22,15 +22,16 @@ import {
   withdrawals,
 } from '../../../trading/withdrawals/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminParts, adminService, changeOwned, listed } from '../call.ts';
+import { type AdminCall, adminService, listed } from '../call.ts';
 import { AdminError } from '../errors.ts';
+import { approvedCall, askFor, type FourEyesParts, type GuardedCall } from '../proposals/four-eyes.ts';
 import { newProposal, openAbout, sameAmong } from '../proposals/propose.ts';
 import type { Seen } from '../proposals/rules.ts';
 import { type Approval, type ProposedAction, readOpenProposals, toProposal } from '../proposals/service.ts';
 import { proposals, type StoredProposal } from '../proposals/table.ts';
 import { findHeld } from './table.ts';
 
-export interface ReleaseParts extends AdminParts, SendTimes {
+export interface ReleaseParts extends FourEyesParts, SendTimes {
   readonly kind: WithdrawalKind;
   readonly recorder: Pick<Recorder, 'change'>;
   readonly submitter: Pick<Submitter, 'sendReleased'>;
@@ -44,8 +45,13 @@ const action = 'Releases.ProposeRelease';
 export function releases(parts: ReleaseParts) {
   const { clock, kind, recorder } = parts;
   const approved: ProposedAction = { name: action, apply: (approval) => release(parts, approval) };
+  const amount = amountCall();
   const service = adminService(Releases, {
-    setReleaseAmount: (request, call) => setAmount(parts, request, call),
+    async setReleaseAmount(request, call) {
+      const { result = false, proposal } = await askFor(parts, amount, request, call);
+      return { changed: result, proposal };
+    },
+
     listHeldWithdrawals: ({ limit }) => listHeld(parts, limit),
     proposeRelease: (request, call) => propose(parts, request, call),
 
@@ -69,23 +75,45 @@ export function releases(parts: ReleaseParts) {
       return { changed };
     },
   });
-  return { service, action: approved };
+  return { service, actions: [approved, approvedCall(parts, amount)] };
 }
 
-async function setAmount(
-  { database, clock }: ReleaseParts,
-  { partnerId, aboveKobo, reason }: SetReleaseAmountRequest,
-  call: AdminCall,
-) {
+/** The call that agrees on the amount. A higher one, or none, needs a second operator: less waits for one then. */
+function amountCall(): GuardedCall<typeof SetReleaseAmountRequestSchema, bigint | null, boolean> {
   const amount = partners.only('withdrawalReleaseAboveKobo');
-  const fact = queryFact(partners.find({ id: partnerId }, amount), ([row = {}]) => amount.read(row));
-  const changed = await changeOwned(database, partnerId, 'partner', fact, ({ withdrawalReleaseAboveKobo: before }) => {
-    const after = aboveKobo ?? null;
-    if (before === after) return [];
-    const entry = { partnerId, detail: { reason }, before: { aboveKobo: before }, after: { aboveKobo: after } };
-    return [partners.set({ id: partnerId }, { withdrawalReleaseAboveKobo: after }), audit(call, clock.now(), entry)];
-  });
-  return { changed };
+  return {
+    name: 'Releases.SetReleaseAmount',
+    schema: SetReleaseAmountRequestSchema,
+    asked: ({ partnerId, aboveKobo }) => ({
+      ...{ partnerId, objectId: partnerId, about: 'release amount', touches: 'partner' },
+      fact: queryFact(
+        partners.find({ id: partnerId }, amount),
+        ([row = {}]) => amount.read(row).withdrawalReleaseAboveKobo,
+      ),
+      decide: (before) => {
+        const after = aboveKobo ?? null;
+        if (before === after) return { unchanged: false };
+        const entry = { partnerId, detail: {}, before: { aboveKobo: before }, after: { aboveKobo: after } };
+        return {
+          needsSecond: isLoosened(before, after),
+          seen: shownAmount(before),
+          apply: () => ({
+            writes: [partners.set({ id: partnerId }, { withdrawalReleaseAboveKobo: after })],
+            ...{ entry, after: shownAmount(after), result: true },
+          }),
+        };
+      },
+    }),
+  };
+}
+
+/** Whether withdrawals that wait for their release do so no longer. Null: none waits. */
+export function isLoosened(before: bigint | null, after: bigint | null): boolean {
+  return before !== null && (after === null || after > before);
+}
+
+function shownAmount(aboveKobo: bigint | null): Seen {
+  return { above_kobo: aboveKobo === null ? null : String(aboveKobo) };
 }
 
 async function listHeld({ database, clock }: ReleaseParts, limit: number) {
