@@ -36,6 +36,7 @@ import { AuditSeals1764340020000 } from './1764340020000-audit-seals.ts';
 import { Stops1764340030000 } from './1764340030000-stops.ts';
 import { Releases1764340040000 } from './1764340040000-releases.ts';
 import { FourEyes1764340050000 } from './1764340050000-four-eyes.ts';
+import { CreditReversals1764350010000 } from './1764350010000-credit-reversals.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -77,4 +78,5 @@ export const migrations = [
   Stops1764340030000,
   Releases1764340040000,
   FourEyes1764340050000,
+  CreditReversals1764350010000,
 ];

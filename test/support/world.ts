@@ -19,7 +19,8 @@ import { assertNothingInUse } from './metrics.ts';
  * - `objects`: the last event of each object tells its state; the steps of each order add up to what it has filled.
  * - `deliveries`: each event after an endpoint was registered is queued for it, once.
  * - `usage`: what counts against each day's limits is what orders and allocations add up to.
- * - `ledgers`: each ledger is proven, and its wallet is what allocations, withdrawals and payments add up to.
+ * - `ledgers`: each ledger is proven, its wallet is what allocations, withdrawals, payments and corrections add up to, and no
+ *   credit is reversed by more than its amount.
  * - `exchange`: the broker has no order, allocation or withdrawal that is not stored, and the same fills and bookings.
  */
 const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, exchange };
@@ -157,18 +158,25 @@ async function usage({ database }: World): Promise<void> {
 }
 
 async function ledgers({ database }: World): Promise<void> {
-  const [partners = [], wallets = []] = await readAll(
+  const [partners = [], overReversed = [], wallets = []] = await readAll(
     database,
     'SELECT id FROM partners',
+    `SELECT r.partner_id, r.reverses FROM wallet_transfers r LEFT JOIN wallet_transfers c
+       ON c.partner_id = r.partner_id AND c.sequence = r.reverses AND c.type = 'credit'
+     WHERE r.type = 'credit_r' GROUP BY r.partner_id, r.reverses
+     HAVING COALESCE(MAX(c.amount_kobo), 0) < SUM(r.amount_kobo)`,
     `SELECT w.partner_id, w.available_kobo, w.reserved_kobo, w.posted_kobo, w.withdrawn_kobo,
        COALESCE((SELECT SUM(amount_kobo) FROM withdrawals d WHERE d.partner_id = w.partner_id
          AND d.state = 'completed' AND d.destination = 'wallet'), 0) AS withdrawn,
        COALESCE((SELECT SUM(amount_kobo) FROM allocations a WHERE a.partner_id = w.partner_id
          AND a.state IN ('sending', 'uncertain')), 0) AS reserved,
        COALESCE((SELECT SUM(amount_kobo) FROM allocations a WHERE a.partner_id = w.partner_id
-         AND a.state = 'booked'), 0) AS posted
+         AND a.state = 'booked'), 0) AS posted,
+       (SELECT COALESCE(SUM(CASE WHEN type IN ('credit', 'withdraw') THEN amount_kobo WHEN type IN ('debit', 'credit_r') THEN -amount_kobo
+         ELSE 0 END), 0) FROM wallet_transfers t WHERE t.partner_id = w.partner_id) AS came_in
      FROM wallets w`,
   );
+  assert.deepEqual(overReversed, [], 'each reversal is of a credit, and no credit is reversed by more than its amount');
   for (const { id } of partners) {
     const walk = await walkLedger(database, String(id), 0n);
     assert.deepEqual([walk?.complete, walk?.faults], [true, []], `the ledger of ${id} is proven`);
@@ -180,6 +188,9 @@ async function ledgers({ database }: World): Promise<void> {
       `the wallet of ${wallet.partner_id} is what its allocations and withdrawals add up to`,
     );
     assert.ok(BigInt(String(wallet.available_kobo)) >= 0n, 'what is available is never negative');
+    const sums = [wallet.available_kobo, wallet.reserved_kobo, wallet.posted_kobo].map((kobo) => BigInt(String(kobo)));
+    const total = sums.reduce((sum, kobo) => sum + kobo, 0n);
+    assert.equal(total, BigInt(String(wallet.came_in)), 'every kobo that came in and did not go out is in one place');
   }
 }
 

@@ -1683,8 +1683,8 @@ export type TradeSide = 'buy' | 'sell' | (string & {});
 export type TradingStatus = 'trading' | 'market_closed' | 'market_paused' | 'market_halted' | 'instrument_halted' | (string & {});
 
 /**
- * The balances of a wallet. Every kobo that ever came in, by credit or withdrawal, is in exactly one of `available_kobo`,
- * `reserved_kobo` and `posted_kobo`.
+ * The balances of a wallet. Every kobo that ever came in, by credit or withdrawal, and did not go out again, by debit or
+ * reversal of a credit, is in exactly one of `available_kobo`, `reserved_kobo` and `posted_kobo`.
  */
 export interface WalletTotals {
   /** The kind of this object. */
@@ -1696,8 +1696,8 @@ export interface WalletTotals {
   /** The amount booked to accounts so far, in kobo. */
   readonly posted_kobo: bigint;
   /**
-   * The amount that came in by withdrawals from accounts so far, in kobo: the sum of these entries of the ledger. It is in one of
-   * the three above, too.
+   * The amount that came in by withdrawals from accounts so far, in kobo: the sum of these entries of the ledger. The three above
+   * count it too, less what was debited since.
    */
   readonly withdrawn_kobo: bigint;
 }
@@ -1714,14 +1714,17 @@ export interface WalletTransfer {
   readonly amount_kobo: bigint;
   /**
    * By how much the available balance changed, in kobo: the amount for `credit`, `return` and `withdrawal`, minus the amount for
-   * `reserve`, 0 for `post`.
+   * `reserve`, `debit` and `credit_reversal`, 0 for `post`.
    */
   readonly available_change_kobo: bigint;
-  /** The id of the allocation the entry belongs to; null on a `credit` and a `withdrawal`. */
+  /** The id of the allocation the entry belongs to; null unless the type is `reserve`, `post` or `return`. */
   readonly allocation: string | null;
   /** The code of the account the amount was booked to or came from; null unless the type is `post` or `withdrawal`. */
   readonly account: string | null;
-  /** The bank's reference of the payment; null unless the type is `credit`. */
+  /**
+   * The bank's reference of the payment, or the operator's reference of the correction; null unless the type is `credit`, `debit`
+   * or `credit_reversal`.
+   */
   readonly bank_reference: string | null;
   /** When the entry was made, UTC, to the second. */
   readonly created_at: string;
@@ -1737,10 +1740,12 @@ export interface WalletTransfer {
  * - `post`: The broker booked an allocation: what was reserved is on the account.
  * - `return`: An allocation was refused or rejected: what was reserved is available again.
  * - `withdrawal`: A withdrawal from an account to the wallet was paid: the amount is available.
+ * - `debit`: Money was paid back to you from the wallet: the amount is no longer available.
+ * - `credit_reversal`: A credit was wrong, or your bank took the payment back: the amount is no longer available. It may be a part of the credit.
  *
  * The list can grow: accept a value you do not know.
  */
-export type WalletTransferType = 'credit' | 'reserve' | 'post' | 'return' | 'withdrawal' | (string & {});
+export type WalletTransferType = 'credit' | 'reserve' | 'post' | 'return' | 'withdrawal' | 'debit' | 'credit_reversal' | (string & {});
 
 /** An event on its way to an endpoint. */
 export interface WebhookDelivery {

@@ -25,7 +25,7 @@ import { releases } from '../operators/calls/releases/service.ts';
 import { reportService } from '../operators/calls/reports/service.ts';
 import { createAdminServer } from '../operators/calls/server.ts';
 import { settlements } from '../operators/calls/settlements/service.ts';
-import { walletService } from '../operators/calls/wallets.ts';
+import { type RecordedAmounts, walletService } from '../operators/calls/wallets.ts';
 import { webhookDeliveryCalls } from '../operators/calls/webhook-deliveries.ts';
 import { type WebhookAdminParts, webhookEndpointCalls } from '../operators/calls/webhook-endpoints.ts';
 import type { Health } from '../operators/telemetry/health.ts';
@@ -67,10 +67,10 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     ...{ ...fourEyes, recorder, submitter, submitTimeoutMs, clockSkewMs },
     kind: work.kinds.withdrawal,
   });
-  const wallets = walletService(fourEyes, base.walletSeals, countLargeCredits(base));
+  const wallets = walletService(fourEyes, base.walletSeals, countLargeAmounts(base));
   const partners = partnerService(fourEyes, notify.partnerChanged);
   const keys = keyService(fourEyes, base.keyMacKeys, base.keySeals, notify.keyEnded);
-  const actions = [settling.action, ...releasing.actions, wallets.action, ...partners.actions, keys.action];
+  const actions = [settling.action, ...releasing.actions, ...wallets.actions, ...partners.actions, keys.action];
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,
@@ -94,11 +94,12 @@ function fourEyesAboveKobo({ config }: Base): bigint | undefined {
   return config.singleOperator ? undefined : largeCreditKobo(config);
 }
 
-/** Counts large credits, also where no second operator approves them. */
-function countLargeCredits({ config, metrics }: Base) {
+/** Counts large credits and corrections, also where no second operator approves them. */
+function countLargeAmounts({ config, metrics }: Base): RecordedAmounts {
   const aboveKobo = largeCreditKobo(config);
-  return (amountKobo: bigint) => {
-    if (isAbove(amountKobo, aboveKobo)) metrics.largeCredits.inc();
+  return {
+    credited: (amountKobo) => isAbove(amountKobo, aboveKobo) && metrics.largeCredits.inc(),
+    corrected: (amountKobo) => isAbove(amountKobo, aboveKobo) && metrics.largeCorrections.inc(),
   };
 }
 

@@ -64,6 +64,11 @@ export class Metrics {
     'How long ago the oldest open proposal was made, in business time; 0 when none is open.',
   );
 
+  readonly largeCorrections = this.#counter(
+    'marina_large_corrections_total',
+    'Debits of wallets and reversals of credits that were recorded and are above MARINA_FOUR_EYES_ABOVE_KOBO.',
+  );
+
   // The broker and the calls to it
   readonly upstreamCalls = this.#histogram(
     'marina_upstream_call_duration_seconds',

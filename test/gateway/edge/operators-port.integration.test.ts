@@ -292,6 +292,10 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       ['Clock.AdvanceClock', { by: '34560001s' }, 'by'],
       ['Wallets.CreditWallet', { partner_id, amount_kobo: '0', bank_reference: 'a' }, 'amount_kobo'],
       ['Wallets.CreditWallet', { partner_id, amount_kobo: '1', bank_reference: ' a' }, 'bank_reference'],
+      ['Wallets.DebitWallet', { partner_id, amount_kobo: '0', bank_reference: 'a' }, 'amount_kobo'],
+      ['Wallets.DebitWallet', { partner_id, amount_kobo: '1', bank_reference: 'a ' }, 'bank_reference'],
+      ['Wallets.ReverseCredit', { partner_id, amount_kobo: '1', bank_reference: 'a' }, 'credit_bank_reference'],
+      ['Wallets.ListCorrections', { partner_id, before_sequence: '-1' }, 'before_sequence'],
       ['Webhooks.RegisterEndpoint', { partner_id, url: 'http://example.com' }, 'url'],
       ['Webhooks.ListDeliveries', { partner_id, state: 9 }, 'state'],
       ['Webhooks.Redeliver', { partner_id }, 'event_id'],
@@ -377,6 +381,9 @@ describe('every change an operator makes', () => {
     await call('Partners.ResumePartner', { partner_id });
     await call('Keys.RevokeKey', { key_id: key.id });
     await call('Wallets.CreditWallet', { partner_id, amount_kobo: '100', bank_reference: 'GTB 1' });
+    await call('Wallets.DebitWallet', { partner_id, amount_kobo: '10', bank_reference: 'GTB 2' });
+    const reversal = { credit_bank_reference: 'GTB 1', bank_reference: 'GTB 3' };
+    await call('Wallets.ReverseCredit', { partner_id, amount_kobo: '20', ...reversal });
     const { secret } = await call('Webhooks.RegisterEndpoint', { partner_id, url: receiver.url('/a') });
     await call('Webhooks.MoveEndpoint', { partner_id, url: receiver.url('/b') });
     const rotated = await call('Webhooks.RotateSecret', { partner_id });
@@ -409,6 +416,8 @@ describe('every change an operator makes', () => {
     );
     const noState = new Set([
       'Wallets.CreditWallet',
+      'Wallets.DebitWallet',
+      'Wallets.ReverseCredit',
       'Webhooks.RotateSecret',
       'Webhooks.SendTest',
       'Diagnostics.ReconcileNow',

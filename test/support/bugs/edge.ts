@@ -65,6 +65,22 @@ export const edgeBugs: readonly SeededBug[] = [
     pattern: 'any of the three sums',
   },
   {
+    name: 'a debit takes nothing from what is available',
+    file: 'src/gateway/trading/wallet/rules.ts',
+    find: 'debit: { availableKobo: -1n,',
+    replace: 'debit: { availableKobo: 0n,',
+    test: wallet,
+    pattern: 'takes debits and reversals from what is available',
+  },
+  {
+    name: 'the hash of a reversal is made of a name that an older version does not read',
+    file: 'src/gateway/trading/wallet/rules.ts',
+    find: "return type === 'withdrawal' ? type : storedType(type)",
+    replace: 'return type',
+    test: wallet,
+    pattern: 'makes the hash of a reversal of its stored type',
+  },
+  {
     name: 'a restore that lost one submission is taken for none',
     file: 'src/gateway/trading/submission/recovery.ts',
     find: 'if (ours.length > 0 && !gate.isOpen)',

@@ -1,6 +1,7 @@
 import type { SeededBug } from '../fault/seeded-bugs.ts';
 
 const allocations = 'test/gateway/trading/allocations/allocations.integration.test.ts';
+const corrections = 'test/gateway/trading/wallet/corrections.integration.test.ts';
 const flows = 'test/gateway/trading/submission/submit.integration.test.ts';
 const otherVersion = 'test/gateway/app/other-version-orders.integration.test.ts';
 const reconciler = 'test/gateway/trading/submission/reconciler.integration.test.ts';
@@ -65,6 +66,46 @@ export const mechanismBugs: readonly SeededBug[] = [
     replace: "if (settlement === 'post') this.#transfer",
     test: allocations,
     pattern: 'money that was given back can be used again',
+  },
+  {
+    name: 'reversals of one credit share a transaction and do not see each other',
+    file: 'src/gateway/operators/calls/wallet-corrections.ts',
+    find: 'creditBankReference ?? bankReference}`,',
+    replace: 'bankReference}`,',
+    test: corrections,
+    pattern: 'when many reverse it at once',
+  },
+  {
+    name: 'earlier reversals of a credit are forgotten',
+    file: 'src/gateway/operators/calls/wallet-corrections.ts',
+    find: 'credit.entry.amountKobo - credit.reversedKobo',
+    replace: 'credit.entry.amountKobo',
+    test: corrections,
+    pattern: 'whole or in parts',
+  },
+  {
+    name: "another partner's credit is reversed",
+    file: 'src/gateway/operators/calls/wallet-corrections.ts',
+    find: 'credit.entry.partnerId !== partnerId || ',
+    replace: '',
+    test: corrections,
+    pattern: 'takes nothing, and says why',
+  },
+  {
+    name: 'the audit is not asked which credit a reversal took back',
+    file: 'src/gateway/operators/calls/credit-audit.ts',
+    find: "bankReference, String(reverses ?? '')]",
+    replace: 'bankReference]',
+    test: corrections,
+    pattern: 'reverses another credit than the audit says',
+  },
+  {
+    name: 'more is reversed of a credit than there was, and no check finds it',
+    file: 'src/gateway/operators/calls/credit-reversals.ts',
+    find: 'if (reversedKobo <= credit.amountKobo) return',
+    replace: 'if (reversedKobo >= 0n) return',
+    test: corrections,
+    pattern: 'of which more is reversed than there was',
   },
   {
     name: 'a withdrawal to a bank account is credited to the wallet',

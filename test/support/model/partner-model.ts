@@ -47,6 +47,10 @@ export class PartnerModel {
   readonly allocations: ModelAllocation[] = [];
   readonly withdrawals: ModelWithdrawal[] = [];
   fundedKobo = 0;
+  /** The payments into the wallet, with what was reversed of each. */
+  readonly credits: { bankReference: string; amountKobo: number; reversedKobo: number }[] = [];
+  /** The money that was debited, and that reversals of credits took. */
+  takenKobo = 0;
   isPaused = false;
   /** How many midnights have passed. */
   day = 0;
@@ -84,9 +88,9 @@ export class PartnerModel {
     return this.#booked(() => true);
   }
 
-  /** The money that came in, as payments or by withdrawals, and was not allocated. */
+  /** The money that came in, as payments or by withdrawals, and was neither allocated nor taken out again. */
   availableKobo(): number {
-    return this.fundedKobo + this.withdrawnKobo() - this.postedKobo();
+    return this.fundedKobo + this.withdrawnKobo() - this.takenKobo - this.postedKobo();
   }
 
   /** The money that withdrawals brought into the wallet. */

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
+import { correctionCommands } from './corrections.ts';
 import type { ModelOrder, PartnerModel } from './partner-model.ts';
 import {
   ask,
@@ -153,18 +154,6 @@ function cancel([at = 0, replica = 0]: Choice): Command {
   };
 }
 
-/** Records a payment into the wallet. */
-function fund(amountKobo: number): Command {
-  return {
-    toString: () => `fund ${amountKobo}`,
-    check: () => true,
-    run: async (model, { gateway, partner }) => {
-      await gateway.fund(partner, BigInt(amountKobo));
-      model.fundedKobo += amountKobo;
-    },
-  };
-}
-
 /** Moves money to the account, or is refused and nothing moves; then the same once more. */
 function allocate(amount_kobo: number, replica: number, at: number): Command {
   return {
@@ -280,7 +269,7 @@ export const sequences = fc.commands(
     pick.map(fill),
     pick.map(expire),
     pick.map(cancel),
-    fc.integer({ min: 1, max: 3_000_000 }).map(fund),
+    ...correctionCommands,
     fc
       .oneof(fc.integer({ min: 1, max: 900_000 }), fc.constantFrom(...Object.keys(magicAmounts).map(Number)))
       .chain((amount) => fc.tuple(replica, fc.nat(1)).map(([on, at]) => allocate(amount, on, at))),

@@ -166,12 +166,15 @@ function tables(orders: number, days: number): Record<string, string> {
       SELECT ${partner(p('n'))}, object, step, 'sent', @now, 'booked', 'sent' FROM
         (SELECT n, ${id('alc', 'n')} AS object FROM ${some(allocations)} UNION ALL SELECT n, ${id('wdr', 'n')} FROM ${some(withdrawals)}) AS objects
       JOIN (SELECT 1 AS step UNION ALL SELECT 2) AS steps ORDER BY 1, 2, 3`,
-    // A credit or a withdrawal, and two entries for each allocation.
+    // A credit or a withdrawal, and two entries for each allocation; after some credits a debit and a reversal.
     wallet_transfers: `INSERT INTO wallet_transfers (partner_id, sequence, id, type, amount_kobo, available_after_kobo,
-        reserved_after_kobo, posted_after_kobo, allocation_id, account, bank_reference, created_at, previous_hash, hash)
-      SELECT ${partner('p')}, (place - 1) * 3 + e, ${id('wtr', 'n * 3 + e')}, ELT(e, IF(n % 2, 'withdraw', 'credit'), 'reserve', 'post'), 1000,
-        0, 0, 0, IF(e > 1, ${id('alc', 'n')}, IF(n % 2, ${id('wdr', 'n')}, NULL)), IF(e = 3 OR (e = 1 AND n % 2), ${account('n', 'p')}, NULL),
-        IF(e = 1 AND n % 2 = 0, CONCAT('bank', n), NULL), ${created('n', allocations)}, ${hash}, ${hash}
+        reserved_after_kobo, posted_after_kobo, allocation_id, account, bank_reference, created_at, previous_hash, hash, reverses)
+      SELECT ${partner('p')}, (place - 1) * 3 + e, ${id('wtr', 'n * 3 + e')},
+        ELT(e, IF(n % 2, 'withdraw', 'credit'), IF(n % 1000 = 8, 'debit', 'reserve'), IF(n % 1000 = 8, 'credit_r', 'post')), 1000, 0, 0, 0,
+        IF(e > 1, IF(n % 1000 = 8, NULL, ${id('alc', 'n')}), IF(n % 2, ${id('wdr', 'n')}, NULL)),
+        IF((e = 3 AND n % 1000 <> 8) OR (e = 1 AND n % 2), ${account('n', 'p')}, NULL),
+        IF(e = 1, IF(n % 2, NULL, CONCAT('bank', n)), IF(n % 1000 = 8, CONCAT('bank', n, 'e', e), NULL)),
+        ${created('n', allocations)}, ${hash}, ${hash}, IF(e = 3 AND n % 1000 = 8, (place - 1) * 3 + 1, NULL)
       FROM ${events} WHERE n < ${allocations} ORDER BY p, place, e`,
     wallets: `INSERT INTO wallets (partner_id, last_sequence, last_hash, available_kobo, reserved_kobo, posted_kobo)
       SELECT ${partner('p')}, COUNT(*) * 3, ${hash}, 0, 0, 0 FROM scale_orders WHERE n < ${allocations}
@@ -234,7 +237,13 @@ export const rare: Readonly<Record<string, readonly string[]>> = {
     "client_reference = 'everybody'",
   ],
   applications: ["state = 'uncertain'", "state = 'opened'"],
-  wallet_transfers: ["type = 'credit'", "type = 'post'", "type = 'withdraw'"],
+  wallet_transfers: [
+    "type = 'credit'",
+    "type = 'post'",
+    "type = 'withdraw'",
+    "type = 'debit'",
+    "type = 'credit_r' AND reverses IS NOT NULL",
+  ],
   documents: ["state = 'sending'"],
   audit_entries: ["action = 'SetClock'"],
   api_keys: ['revoked_at IS NOT NULL', 'has_mac = 0'],

@@ -328,9 +328,11 @@ TradingStatus = Union[Literal["trading", "market_closed", "market_paused", "mark
 # - `post`: The broker booked an allocation: what was reserved is on the account.
 # - `return`: An allocation was refused or rejected: what was reserved is available again.
 # - `withdrawal`: A withdrawal from an account to the wallet was paid: the amount is available.
+# - `debit`: Money was paid back to you from the wallet: the amount is no longer available.
+# - `credit_reversal`: A credit was wrong, or your bank took the payment back: the amount is no longer available. It may be a part of the credit.
 #
 # The list can grow: accept a value you do not know.
-WalletTransferType = Union[Literal["credit", "reserve", "post", "return", "withdrawal"], str]
+WalletTransferType = Union[Literal["credit", "reserve", "post", "return", "withdrawal", "debit", "credit_reversal"], str]
 
 
 # Where an event stands at an endpoint.
@@ -1468,8 +1470,8 @@ class Trade(TypedDict):
 
 
 class WalletTotals(TypedDict):
-    """The balances of a wallet. Every kobo that ever came in, by credit or withdrawal, is in exactly one of `available_kobo`,
-    `reserved_kobo` and `posted_kobo`.
+    """The balances of a wallet. Every kobo that ever came in, by credit or withdrawal, and did not go out again, by debit or
+    reversal of a credit, is in exactly one of `available_kobo`, `reserved_kobo` and `posted_kobo`.
     """
 
     object: Literal["wallet"]
@@ -1481,8 +1483,8 @@ class WalletTotals(TypedDict):
     posted_kobo: int
     """The amount booked to accounts so far, in kobo."""
     withdrawn_kobo: int
-    """The amount that came in by withdrawals from accounts so far, in kobo: the sum of these entries of the ledger. It is in one of
-    the three above, too.
+    """The amount that came in by withdrawals from accounts so far, in kobo: the sum of these entries of the ledger. The three above
+    count it too, less what was debited since.
     """
 
 
@@ -1499,14 +1501,16 @@ class WalletTransfer(TypedDict):
     """The amount in kobo, always positive."""
     available_change_kobo: int
     """By how much the available balance changed, in kobo: the amount for `credit`, `return` and `withdrawal`, minus the amount for
-    `reserve`, 0 for `post`.
+    `reserve`, `debit` and `credit_reversal`, 0 for `post`.
     """
     allocation: Optional[str]
-    """The id of the allocation the entry belongs to; null on a `credit` and a `withdrawal`."""
+    """The id of the allocation the entry belongs to; null unless the type is `reserve`, `post` or `return`."""
     account: Optional[str]
     """The code of the account the amount was booked to or came from; null unless the type is `post` or `withdrawal`."""
     bank_reference: Optional[str]
-    """The bank's reference of the payment; null unless the type is `credit`."""
+    """The bank's reference of the payment, or the operator's reference of the correction; null unless the type is `credit`, `debit`
+    or `credit_reversal`.
+    """
     created_at: str
     """When the entry was made, UTC, to the second."""
     withdrawal: Optional[str]

@@ -15,7 +15,8 @@ import {
 } from '../../trading/wallet/rules.ts';
 import { listEntries, toEntry, transfers, type WalletSeals, wallets } from '../../trading/wallet/store.ts';
 import { withdrawals } from '../../trading/withdrawals/table.ts';
-import { creditFaults } from './credit-audit.ts';
+import { paymentFaults } from './credit-audit.ts';
+import { reversalFaults } from './credit-reversals.ts';
 import { checkedPosition, readChecked } from './ledger-position.ts';
 import { SealedPart } from './sealed-part.ts';
 
@@ -38,8 +39,9 @@ const pageSize = 1_000;
 const maxFaults = 100;
 
 /**
- * Walks a partner's ledger after an entry: each entry against the one before, its hash and its allocation or the audit of its
- * payment, then the wallet's sums and its seal. The entry that the ledger check found last must still be the same. Entries committed after its start are ignored.
+ * Walks a partner's ledger after an entry: each entry against the one before, its hash, its allocation, its withdrawal or the credit
+ * that it reverses, and the audit of its payment; then the wallet's sums and its seal. The entry that the ledger check found last
+ * must still be the same. Entries committed after its start are ignored.
  * Undefined if the partner or the entry does not exist.
  */
 export async function walkLedger(
@@ -80,9 +82,8 @@ export async function walkLedger(
       if (entry.type === 'withdrawal') withdrawn += entry.amountKobo;
       faults.push(...sealed.add(entry));
     }
-    faults.push(...(await creditFaults(database, partnerId, unchanged)));
-    faults.push(...(await allocationFaults(database, partnerId, page)));
-    faults.push(...(await withdrawalFaults(database, partnerId, page)));
+    faults.push(...(await paymentFaults(database, partnerId, unchanged)));
+    for (const check of objectChecks) faults.push(...(await check(database, partnerId, page)));
     entries += page.length;
     atEnd = page.length < wanted || last.lastSequence >= wallet.lastSequence;
   }
@@ -122,6 +123,9 @@ const whole = `SELECT w.*, ${checkedPosition} AS checked,
   (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a FORCE INDEX (allocations_state)
     WHERE a.partner_id = p.id AND NOT ${allocations.isKnownSql}) AS unknown_kobo
   FROM partners p LEFT JOIN wallets w ON w.partner_id = p.id WHERE p.id = ?`;
+
+/** Each compares entries with what they belong to. */
+const objectChecks = [allocationFaults, withdrawalFaults, reversalFaults];
 
 /** The columns of a withdrawal that the ledger must agree with. */
 const withdrawalFacts = withdrawals.only('id', 'state', 'account', 'amountKobo', 'destination');

@@ -7,15 +7,15 @@ import {
 import { isDuplicate } from '../../store/errors.ts';
 import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
-import type { SqlRow } from '../../store/statement.ts';
-import { type LedgerEntry, maxInWalletKobo } from '../../trading/wallet/rules.ts';
+import { maxInWalletKobo } from '../../trading/wallet/rules.ts';
 import {
+  findPayment,
   ledgerHead,
-  listCredits,
+  listPayments,
   listWallets,
-  toEntry,
+  type RecordedPayment,
+  toPayment,
   transfer,
-  transfers,
   type WalletSeals,
   wallet,
 } from '../../trading/wallet/store.ts';
@@ -25,26 +25,36 @@ import { AdminError } from './errors.ts';
 import { walkLedger } from './ledger.ts';
 import { approvedCall, askFor, type FourEyesParts, type GuardedCall, type GuardedWork } from './proposals/four-eyes.ts';
 import { isAbove } from './proposals/rules.ts';
+import { correctionCalls, type Recorded, recordedBefore } from './wallet-corrections.ts';
 
 const usuallyListed = 100;
 
-/** The operators' calls on wallets, and what approving a credit does. `recorded` is called with each payment that was recorded. */
-export function walletService(parts: FourEyesParts, walletSeals: WalletSeals, recorded: (amountKobo: bigint) => void) {
+/** Called with the amounts of what was recorded. */
+export interface RecordedAmounts {
+  credited(amountKobo: bigint): void;
+  corrected(amountKobo: bigint): void;
+}
+
+/** The operators' calls on wallets, and what approving one of them does. */
+export function walletService(parts: FourEyesParts, walletSeals: WalletSeals, recorded: RecordedAmounts) {
   const { database } = parts;
-  const credit = creditCall(parts, walletSeals, recorded);
+  const credit = creditCall(parts, walletSeals, recorded.credited);
+  const corrections = correctionCalls(parts, walletSeals, recorded.corrected);
   let verifying = false;
 
   const service = adminService(Wallets, {
+    ...corrections.calls,
+
     async creditWallet(request, call) {
       const { result, proposal } = await askFor(parts, credit, request, call);
-      return { recorded: result?.recorded ?? false, credit: result && toMessage(result.entry), proposal };
+      return { recorded: result?.recorded ?? false, credit: result && toMessage(result.payment), proposal };
     },
 
     async listCredits({ partnerId, beforeSequence, limit }) {
       await requirePartner(database, partnerId);
-      const read = (most: number) => database.read(listCredits(partnerId, beforeSequence, most));
+      const read = (most: number) => database.read(listPayments(partnerId, 'credit', beforeSequence, most));
       const { rows, hasMore } = await listed(limit, read, usuallyListed);
-      return { credits: rows.map(toEntry).map(toMessage), hasMore };
+      return { credits: rows.map(toPayment).map(toMessage), hasMore };
     },
 
     async listWallets({ afterPartnerId, limit }) {
@@ -65,18 +75,12 @@ export function walletService(parts: FourEyesParts, walletSeals: WalletSeals, re
       }
     },
   });
-  return { service, action: approvedCall(parts, credit) };
-}
-
-interface RecordedCredit {
-  readonly entry: LedgerEntry;
-  /** False: an earlier call recorded it. */
-  readonly recorded: boolean;
+  return { service, actions: [approvedCall(parts, credit), ...corrections.actions] };
 }
 
 interface Prior extends Readonly<Record<string, unknown>> {
   /** The entry with the same bank reference, of any partner. */
-  readonly prior: SqlRow | undefined;
+  readonly prior: RecordedPayment | undefined;
 }
 
 /** The call that records a payment once for its bank reference. One above the amount needs a second operator. */
@@ -84,14 +88,17 @@ export function creditCall(
   { database, ids, fourEyesAboveKobo }: FourEyesParts,
   seals: WalletSeals,
   recorded: (amountKobo: bigint) => void = () => undefined,
-): GuardedCall<typeof CreditWalletRequestSchema, Prior, RecordedCredit> {
+): GuardedCall<typeof CreditWalletRequestSchema, Prior, Recorded> {
   const asked = ({ partnerId, amountKobo, bankReference }: CreditWalletRequest) => {
     const about = `bank reference ${bankReference}`;
     const payment = { id: ids.object('wtr'), partnerId, amountKobo, bankReference };
-    const find = transfers.find({ bankReference });
-    const work: GuardedWork<Prior, RecordedCredit> = {
+    const find = findPayment(bankReference);
+    const work: GuardedWork<Prior, Recorded> = {
       ...{ partnerId, objectId: partnerId, about, touches: about },
-      fact: allFacts({ prior: queryFact(find, ([row]) => row), shared: sharedFact(wallet(partnerId, seals)) }),
+      fact: allFacts({
+        prior: queryFact(find, ([row]) => row && toPayment(row)),
+        shared: sharedFact(wallet(partnerId, seals)),
+      }),
       decide: ({ prior }, partner) => {
         if (prior !== undefined) return { unchanged: recordedBefore(prior, payment) };
         const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId, seals)).head;
@@ -103,7 +110,7 @@ export function creditCall(
           seen: {},
           apply: (createdAt) => ({
             ...{ writes: [], entry: paymentEntry(payment), after: { entry: payment.id } },
-            result: { entry: addCredit(partner, { ...payment, createdAt }, seals), recorded: true },
+            result: { payment: addCredit(partner, { ...payment, createdAt }, seals), recorded: true },
           }),
         };
       },
@@ -112,7 +119,7 @@ export function creditCall(
       async failed(error) {
         const [row] = isDuplicate(error) ? await database.read(find) : [];
         if (row === undefined) throw error;
-        return recordedBefore(row, payment);
+        return recordedBefore(toPayment(row), payment);
       },
     };
     return work;
@@ -120,23 +127,15 @@ export function creditCall(
   return { name: creditAction, schema: CreditWalletRequestSchema, asked };
 }
 
-function addCredit(partner: PartnerTransaction, { partnerId: _, ...paid }: Payment, seals: WalletSeals): LedgerEntry {
-  return transfer(partner, { ...paid, type: 'credit', allocation: null, account: null }, seals);
+function addCredit(
+  partner: PartnerTransaction,
+  { partnerId: _, ...paid }: Payment,
+  seals: WalletSeals,
+): RecordedPayment {
+  const entry = transfer(partner, { ...paid, type: 'credit', allocation: null, account: null }, seals);
+  return { entry, reversedKobo: 0n, creditBankReference: null };
 }
 
-/** The entry of an earlier call. Throws unless it was for the same payment. */
-function recordedBefore(row: SqlRow, { partnerId, amountKobo }: Omit<Payment, 'createdAt'>): RecordedCredit {
-  const entry = toEntry(row);
-  if (entry.partnerId !== partnerId) {
-    throw new AdminError(status.ALREADY_EXISTS, 'the bank reference is recorded for another partner');
-  }
-  if (entry.amountKobo !== amountKobo) {
-    const amount = entry.amountKobo.toLocaleString('en-US');
-    throw new AdminError(status.ALREADY_EXISTS, `the bank reference is recorded with another amount, ${amount} kobo`);
-  }
-  return { entry, recorded: false };
-}
-
-function toMessage(entry: LedgerEntry) {
-  return { ...entry, availableAfterKobo: entry.availableKobo };
+function toMessage({ entry, reversedKobo }: RecordedPayment) {
+  return { ...entry, reversedKobo, availableAfterKobo: entry.availableKobo };
 }

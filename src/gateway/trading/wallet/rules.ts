@@ -5,7 +5,10 @@ import type { EnumName } from '../../../kit/enums.ts';
 
 export type TransferTypeWord = EnumName<typeof WalletTransferType>;
 
-/** The sums of a wallet, in kobo. Every kobo that came in, by credit or withdrawal, is in exactly one of them. */
+/**
+ * The sums of a wallet, in kobo. Every kobo that came in, by credit or withdrawal, and did not go out again, by debit or reversal
+ * of a credit, is in exactly one of them.
+ */
 export interface WalletSums {
   readonly availableKobo: bigint;
   readonly reservedKobo: bigint;
@@ -17,14 +20,16 @@ export interface Transfer {
   readonly id: string;
   readonly type: TransferTypeWord;
   readonly amountKobo: bigint;
-  /** Null on a credit and a withdrawal. */
+  /** Set on what an allocation moves. */
   readonly allocation: string | null;
   /** Only of a withdrawal. */
   readonly withdrawal?: string | null;
   /** Null unless it is a post or a withdrawal. */
   readonly account: string | null;
-  /** Null unless it is a credit. */
+  /** Only of a credit, a debit and the reversal of a credit. */
   readonly bankReference: string | null;
+  /** The position of the credit that it reverses. The hash leaves it out: the entry's audit entry proves it. */
+  readonly reverses?: bigint | null;
   readonly createdAt: number;
 }
 
@@ -50,7 +55,14 @@ export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof 
   post: { availableKobo: 0n, reservedKobo: -1n, postedKobo: 1n },
   return: { availableKobo: 1n, reservedKobo: -1n, postedKobo: 0n },
   withdrawal: { availableKobo: 1n, reservedKobo: 0n, postedKobo: 0n },
+  debit: { availableKobo: -1n, reservedKobo: 0n, postedKobo: 0n },
+  credit_reversal: { availableKobo: -1n, reservedKobo: 0n, postedKobo: 0n },
 };
+
+/** The name of a type in the database: its first letters, because the column has no room for more. */
+export function storedType(type: string): string {
+  return type.slice(0, 8);
+}
 
 /** The most that a wallet may hold in all for a payment to be recorded. */
 export const maxInWalletKobo = 10n ** 18n;
@@ -198,21 +210,22 @@ function sumsAfter(sums: WalletSums, { type, amountKobo }: Pick<Transfer, 'type'
   };
 }
 
-function wrongForm({
-  type,
-  amountKobo,
-  allocation,
-  withdrawal = null,
-  account,
-  bankReference,
-}: Transfer): string | undefined {
-  if (amountKobo <= 0n) return 'its amount is not positive';
-  if ((bankReference !== null) !== (type === 'credit')) return 'a credit has a bank reference, and nothing else does';
-  if ((withdrawal !== null) !== (type === 'withdrawal')) return 'a withdrawal belongs to one, and nothing else does';
-  const isIncoming = type === 'credit' || type === 'withdrawal';
-  if ((allocation === null) !== isIncoming) return 'all but credits and withdrawals belong to an allocation';
-  const hasAccount = type === 'post' || type === 'withdrawal';
-  if ((account !== null) !== hasAccount) return 'a post and a withdrawal have an account, and nothing else does';
+/** The fields that not every entry has, with their names and the types that have them. */
+const fields = [
+  ['bankReference', 'bank reference', ['credit', 'debit', 'credit_reversal']],
+  ['allocation', 'allocation', ['reserve', 'post', 'return']],
+  ['withdrawal', 'withdrawal', ['withdrawal']],
+  ['account', 'account', ['post', 'withdrawal']],
+  ['reverses', 'reversed credit', ['credit_reversal']],
+] as const satisfies readonly (readonly [keyof Transfer, string, readonly TransferTypeWord[]])[];
+
+function wrongForm(entry: Transfer): string | undefined {
+  if (entry.amountKobo <= 0n) return 'its amount is not positive';
+  for (const [field, name, types] of fields) {
+    const isThere = (entry[field] ?? null) !== null;
+    const isNeeded = (types as readonly string[]).includes(entry.type);
+    if (isThere !== isNeeded) return `an entry of the type ${entry.type} ${isThere ? 'has no' : 'needs its'} ${name}`;
+  }
   return undefined;
 }
 
@@ -222,13 +235,18 @@ function wrongSums({ availableKobo, reservedKobo, postedKobo }: WalletSums): str
   return undefined;
 }
 
+/** The type as an earlier version reads it, so that it can check the hash too. Those of withdrawals were made of the whole name. */
+function hashedType(type: string): string {
+  return type === 'withdrawal' ? type : storedType(type);
+}
+
 /** Hashes an entry with its predecessor's hash. As JSON, two different entries never give the same text. */
 function hashOf(entry: Omit<LedgerEntry, 'hash' | 'sequence'>): Buffer {
   const text = JSON.stringify([
     entry.partnerId,
     entry.previousHash.toString('hex'),
     entry.id,
-    entry.type,
+    hashedType(entry.type),
     entry.amountKobo.toString(),
     entry.availableKobo.toString(),
     entry.reservedKobo.toString(),

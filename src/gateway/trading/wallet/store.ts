@@ -12,6 +12,7 @@ import {
   type LedgerHead,
   movements,
   nextEntry,
+  storedType,
   type Transfer,
   type TransferTypeWord,
 } from './rules.ts';
@@ -49,7 +50,7 @@ export const transfers = defineTable({
     partnerId: text(24),
     sequence: whole(),
     id: text(24),
-    /** The first letters of its name, because the column has no room for more. */
+    /** As `storedType` writes it. */
     type: text(8),
     amountKobo: whole(),
     availableAfterKobo: whole(),
@@ -62,9 +63,14 @@ export const transfers = defineTable({
     createdAt: instant(),
     previousHash: bytes(32),
     hash: bytes(32),
+    /** The position of the credit that a reversal takes back. */
+    reverses: optional(whole()),
   },
   primary: ['partnerId', 'sequence'],
-  indexes: { wallet_transfers_type: ['partnerId', 'type', 'sequence'] },
+  indexes: {
+    wallet_transfers_type: ['partnerId', 'type', 'sequence'],
+    wallet_transfers_reverses: ['partnerId', 'reverses'],
+  },
   unique: {
     wallet_transfers_allocation: ['partnerId', 'allocationId', 'type'],
     wallet_transfers_bank_reference: ['bankReference'],
@@ -74,7 +80,6 @@ export const transfers = defineTable({
 const shownTransfer = transfers.only(
   ...(['sequence', 'id', 'type', 'amountKobo', 'allocationId', 'account', 'bankReference', 'createdAt'] as const),
 );
-const storedType = (type: string) => type.slice(0, 8);
 const typeWords = Object.keys(movements) as TransferTypeWord[];
 const knownTypes = typeWords.map((type) => `'${storedType(type)}'`);
 
@@ -179,7 +184,8 @@ export function transfer(partner: PartnerTransaction, transferred: Transfer, sea
 
 function toRow({ availableKobo, reservedKobo, postedKobo, allocation, withdrawal, ...entry }: LedgerEntry) {
   const sums = { availableAfterKobo: availableKobo, reservedAfterKobo: reservedKobo, postedAfterKobo: postedKobo };
-  return { ...entry, ...sums, type: storedType(entry.type), allocationId: allocation ?? withdrawal ?? null };
+  const { type, reverses = null } = entry;
+  return { ...entry, ...sums, type: storedType(type), allocationId: allocation ?? withdrawal ?? null, reverses };
 }
 
 /** A page of a partner's ledger as partners see it, newest first, from before an entry on. */
@@ -193,11 +199,45 @@ export function listTransfers(partnerId: string, before: bigint | undefined, mos
   );
 }
 
-/** A page of a partner's credits, newest first, from before an entry on; 0: from the newest. */
-export function listCredits(partnerId: string, before: bigint, most: number): Statement {
-  const order = `ORDER BY sequence DESC LIMIT ${most}`;
-  const tail = before > 0n ? statement(`AND sequence < ? ${order}`, before.toString()) : statement(order);
-  return transfers.find({ partnerId, type: 'credit' }, transfers.all, tail, 'wallet_transfers_type');
+/** An entry of a payment or a correction, with what belongs to it. Unless it is a credit, nothing of it is reversed. */
+const payment = `${transfers.all.list},
+  (SELECT COALESCE(SUM(r.amount_kobo), 0) FROM wallet_transfers r FORCE INDEX (wallet_transfers_reverses)
+    WHERE r.partner_id = t.partner_id AND r.reverses = t.sequence) AS reversed_kobo,
+  (SELECT c.bank_reference FROM wallet_transfers c
+    WHERE c.partner_id = t.partner_id AND c.sequence = t.reverses) AS credit_bank_reference
+  FROM wallet_transfers t`;
+
+/** The entry of a payment or a correction, as operators see it. */
+export interface RecordedPayment {
+  readonly entry: LedgerEntry;
+  /** The amount of a credit that was reversed, in kobo. */
+  readonly reversedKobo: bigint;
+  /** The bank reference of the credit that a reversal takes back. */
+  readonly creditBankReference: string | null;
+}
+
+export function toPayment(row: SqlRow): RecordedPayment {
+  const { reversed_kobo: reversed, credit_bank_reference: credit } = row;
+  return {
+    entry: toEntry(row),
+    reversedKobo: toBigInt(reversed),
+    creditBankReference: credit === null ? null : String(credit),
+  };
+}
+
+/** The payment or correction with a bank reference, whoever's it is. */
+export function findPayment(bankReference: string): Statement {
+  return statement(`SELECT ${payment} WHERE t.bank_reference = ?`, Buffer.from(bankReference));
+}
+
+/** A page of a partner's entries of a type, newest first, from before an entry on; 0: from the newest. */
+export function listPayments(partnerId: string, type: TransferTypeWord, before: bigint, most: number): Statement {
+  const from = before > 0n ? [before.toString()] : [];
+  return statement(
+    `SELECT ${payment} FORCE INDEX (wallet_transfers_type) WHERE t.partner_id = ? AND t.type = ?
+      ${from.length > 0 ? 'AND t.sequence < ?' : ''} ORDER BY t.sequence DESC LIMIT ${most}`,
+    ...[partnerId, storedType(type), ...from],
+  );
 }
 
 /** A page of wallets in the order of the partners' ids. */

@@ -208,7 +208,9 @@ describe('the check of ledgers', () => {
   it('notices a whole ledger that was replaced by another valid one, as VerifyLedger does', async () => {
     assert.equal(await check(), 0);
     await replaceLedger([5n, 500n, 5n, 5n, 5n]);
-    await write(`UPDATE audit_entries SET detail = REPLACE(detail, '"5"', '"500"') WHERE detail LIKE '%"2"}'`);
+    await write(
+      `UPDATE audit_entries SET detail = REPLACE(detail, '"5"', '"500"') WHERE detail LIKE '%"bankReference":"2"%'`,
+    );
     assert.equal(await check(), 1);
     assert.ok(logged.some((line) => line.includes('an earlier check found another entry here')));
     assert.deepEqual(await faultsOfWalk(), [['changed', 5]]);

@@ -28,9 +28,11 @@ function made(type: TransferTypeWord, amountKobo: bigint, at: number): Transfer 
     id: `wtr_${at.toString().padStart(20, 'a')}`,
     type,
     amountKobo,
-    allocation: type === 'credit' ? null : `alc_${at}`,
-    account: type === 'post' ? 'C1' : null,
-    bankReference: type === 'credit' ? `bank ${at}` : null,
+    allocation: ['reserve', 'post', 'return'].includes(type) ? `alc_${at}` : null,
+    withdrawal: type === 'withdrawal' ? `wdr_${at}` : null,
+    account: ['post', 'withdrawal'].includes(type) ? 'C1' : null,
+    bankReference: ['credit', 'debit', 'credit_reversal'].includes(type) ? `bank ${at}` : null,
+    reverses: type === 'credit_reversal' ? 1n : null,
     createdAt: createdAt + at,
   };
 }
@@ -75,8 +77,8 @@ function lastOf(entries: readonly LedgerEntry[]): LedgerEntry {
 }
 
 /** The hash of an entry, written down once more: existing ledgers must stay provable. */
-function hashOf(entry: LedgerEntry): Buffer {
-  const { partnerId, previousHash, id, type, amountKobo, availableKobo, reservedKobo, postedKobo } = entry;
+function hashOf(entry: LedgerEntry, type: string = entry.type): Buffer {
+  const { partnerId, previousHash, id, amountKobo, availableKobo, reservedKobo, postedKobo } = entry;
   const { allocation, account, bankReference, createdAt } = entry;
   const amounts = [amountKobo, availableKobo, reservedKobo, postedKobo].map(String);
   const words = [allocation, account, bankReference, new Date(createdAt).toISOString()];
@@ -93,19 +95,20 @@ function named(faults: readonly LedgerFault[]): string {
 }
 
 describe('the ledger', () => {
-  it('holds every kobo that came in in exactly one place, and never less than none', () => {
+  it('holds every kobo that came in and did not go out in exactly one place, and never less than none', () => {
     fc.assert(
       fc.property(anyLedger, (entries) => {
-        let credited = 0n;
+        let cameIn = 0n;
         let available = 0n;
         for (const entry of entries) {
-          if (entry.type === 'credit') credited += entry.amountKobo;
+          if (entry.type === 'credit' || entry.type === 'withdrawal') cameIn += entry.amountKobo;
+          if (entry.type === 'debit' || entry.type === 'credit_reversal') cameIn -= entry.amountKobo;
           available += availableChange(entry);
           const { availableKobo, reservedKobo, postedKobo } = entry;
           const sums = `${availableKobo} + ${reservedKobo} + ${postedKobo}`;
           const at = `after entry ${entry.sequence}, a ${entry.type} of ${entry.amountKobo},`;
           assert.equal(availableKobo, available, `${at} ${available} should be available: ${sums}`);
-          assert.equal(availableKobo + reservedKobo + postedKobo, credited, `${at} ${credited} came in: ${sums}`);
+          assert.equal(availableKobo + reservedKobo + postedKobo, cameIn, `${at} ${cameIn} came in: ${sums}`);
           assert.ok(availableKobo >= 0n && reservedKobo >= 0n && postedKobo >= 0n, `${at} a sum is negative: ${sums}`);
         }
       }),
@@ -254,12 +257,13 @@ describe('the ledger', () => {
     const good = nextEntry(before, made('post', 10n, 9));
     assert.equal(hashOf(good).toString('hex'), good.hash.toString('hex'), 'the form of the hash is kept for good');
     const forged: [Partial<LedgerEntry>, RegExp][] = [
-      [{ type: 'return' }, /have an account/],
+      [{ type: 'return' }, /return has no account/],
       [{ amountKobo: 0n }, /not positive/],
       [{ amountKobo: -10n }, /not positive/],
-      [{ account: null }, /have an account/],
-      [{ allocation: null }, /belong to an allocation/],
-      [{ bankReference: 'x' }, /has a bank reference/],
+      [{ account: null }, /needs its account/],
+      [{ allocation: null }, /needs its allocation/],
+      [{ bankReference: 'x' }, /has no bank reference/],
+      [{ reverses: 1n }, /has no reversed credit/],
       [{ availableKobo: -1n }, /negative/],
       [{ reservedKobo: -1n }, /negative/],
       [{ postedKobo: -1n }, /negative/],
@@ -296,6 +300,32 @@ describe('the ledger', () => {
       const found = entryFaults(before, entry).map(({ kind, sequence }) => `${kind} at ${sequence}`);
       assert.deepEqual(found, ['wrong_sum at 2'], `an entry whose ${sum} is 1 too high was answered [${found}]`);
     }
+  });
+
+  it('takes debits and reversals from what is available, to the last kobo and not one more', () => {
+    const head = { ...emptyLedger('par_1'), availableKobo: 100n, reservedKobo: 7n, postedKobo: 9n };
+    for (const type of ['debit', 'credit_reversal'] as const) {
+      const { availableKobo, reservedKobo, postedKobo } = nextEntry(head, made(type, 100n, 1));
+      assert.deepEqual([availableKobo, reservedKobo, postedKobo], [0n, 7n, 9n], type);
+      assert.equal(availableChange(made(type, 100n, 1)), -100n, type);
+      assert.throws(() => nextEntry(head, made(type, 101n, 1)), /negative/, type);
+      assert.throws(
+        () => nextEntry(head, { ...made(type, 1n, 1), bankReference: null }),
+        /needs its bank reference/,
+        type,
+      );
+      const other = { reverses: type === 'debit' ? 1n : null };
+      assert.throws(() => nextEntry(head, { ...made(type, 1n, 1), ...other }), /reversed credit/, type);
+    }
+  });
+
+  it('makes the hash of a reversal of its stored type, so that a version which does not know it finds it right', () => {
+    const head = headAt(lastOf(ledgerOf([['credit', 100n]])));
+    const reversal = nextEntry(head, made('credit_reversal', 60n, 9));
+    assert.deepEqual(reversal.hash, hashOf(reversal, 'credit_r'));
+    const asRead = { ...reversal, type: 'credit_r' as TransferTypeWord };
+    assert.deepEqual(entryFaults(head, asRead), []);
+    assert.deepEqual(nextEntry(head, made('debit', 60n, 9)).hash, hashOf(nextEntry(head, made('debit', 60n, 9))));
   });
 
   it('takes no entry that would take what is not there, or has not what its type needs', () => {

@@ -1,0 +1,196 @@
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import {
+  DebitWalletRequestSchema,
+  ReverseCreditRequestSchema,
+  type Wallets,
+} from '../../../gen/marina/admin/v1/wallets_pb.ts';
+import { isDuplicate } from '../../store/errors.ts';
+import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
+import {
+  findPayment,
+  listPayments,
+  type RecordedPayment,
+  toPayment,
+  transfer,
+  usableWallet,
+  type WalletSeals,
+  wallet,
+} from '../../trading/wallet/store.ts';
+import { type AdminCalls, listed, requirePartner } from './call.ts';
+import { type Payment, paymentActions, paymentEntry } from './credit-audit.ts';
+import { AdminError } from './errors.ts';
+import {
+  approvedCall,
+  askFor,
+  type FourEyesParts,
+  type GuardedCall,
+  type GuardedChange,
+  type GuardedWork,
+} from './proposals/four-eyes.ts';
+import { isAbove } from './proposals/rules.ts';
+
+type CorrectionCalls = Pick<AdminCalls<typeof Wallets>, 'debitWallet' | 'reverseCredit' | 'listCorrections'>;
+
+/** A debit, or the reversal of the credit with a bank reference. */
+interface Correction extends Omit<Payment, 'createdAt'> {
+  /** Null for a debit. */
+  readonly creditBankReference: string | null;
+}
+
+export interface Recorded {
+  readonly payment: RecordedPayment;
+  /** False: an earlier call recorded it. */
+  readonly recorded: boolean;
+}
+
+interface CorrectionFacts extends Readonly<Record<string, unknown>> {
+  /** The entry with the same bank reference, of any partner. */
+  readonly prior: RecordedPayment | undefined;
+  /** The entry with the bank reference of the credit, of any partner. */
+  readonly credit: RecordedPayment | undefined;
+}
+
+type CorrectionCall<Schema extends DescMessage> = GuardedCall<Schema, CorrectionFacts, Recorded>;
+
+/**
+ * The operators' calls that take money out of a wallet again, and what approving one of them does. `recorded` is called with each
+ * amount that was taken.
+ */
+export function correctionCalls(parts: FourEyesParts, seals: WalletSeals, recorded: (amountKobo: bigint) => void) {
+  const { database, ids } = parts;
+  const of = (correction: Omit<Correction, 'id'>) =>
+    correctionWork(parts, seals, { ...correction, id: ids.object('wtr') }, recorded);
+  const debit: CorrectionCall<typeof DebitWalletRequestSchema> = {
+    ...{ name: paymentActions.debit, schema: DebitWalletRequestSchema },
+    asked: ({ partnerId, amountKobo, bankReference }) =>
+      of({ partnerId, amountKobo, bankReference, creditBankReference: null }),
+  };
+  const reversal: CorrectionCall<typeof ReverseCreditRequestSchema> = {
+    ...{ name: paymentActions.credit_reversal, schema: ReverseCreditRequestSchema },
+    asked: ({ partnerId, amountKobo, bankReference, creditBankReference }) =>
+      of({ partnerId, amountKobo, bankReference, creditBankReference }),
+  };
+  const ask = async <Schema extends DescMessage>(
+    correction: CorrectionCall<Schema>,
+    request: MessageShape<Schema>,
+    call: Parameters<CorrectionCalls['debitWallet']>[1],
+  ) => {
+    const { result, proposal } = await askFor(parts, correction, request, call);
+    return { recorded: result?.recorded ?? false, correction: result && toMessage(result.payment), proposal };
+  };
+  const calls: CorrectionCalls = {
+    debitWallet: (request, call) => ask(debit, request, call),
+    reverseCredit: (request, call) => ask(reversal, request, call),
+
+    async listCorrections({ partnerId, beforeSequence, limit }) {
+      await requirePartner(database, partnerId);
+      const read = async (most: number) => {
+        const types = ['debit', 'credit_reversal'] as const;
+        const pages = types.map((type) => listPayments(partnerId, type, beforeSequence, most));
+        const all = (await database.readAll(pages)).flat().map(toPayment);
+        return all.sort((one, other) => Number(other.entry.sequence - one.entry.sequence)).slice(0, most);
+      };
+      const { rows, hasMore } = await listed(limit, read, 100);
+      return { corrections: rows.map(toMessage), hasMore };
+    },
+  };
+  return { calls, actions: [approvedCall(parts, debit), approvedCall(parts, reversal)] };
+}
+
+/** Records a correction once for its bank reference. One above the amount needs a second operator. */
+function correctionWork(
+  { database, fourEyesAboveKobo }: FourEyesParts,
+  seals: WalletSeals,
+  correction: Correction,
+  recorded: (amountKobo: bigint) => void,
+): GuardedWork<CorrectionFacts, Recorded> {
+  const { partnerId, amountKobo, bankReference, creditBankReference } = correction;
+  const find = findPayment(bankReference);
+  const findCredit = findPayment(creditBankReference ?? bankReference);
+  return {
+    ...{ partnerId, objectId: partnerId, about: `bank reference ${bankReference}` },
+    // Reversals of one credit never share a transaction: each must read what the one before took.
+    touches: `bank reference ${creditBankReference ?? bankReference}`,
+    fact: allFacts({
+      prior: queryFact(find, ([row]) => row && toPayment(row)),
+      credit: queryFact(findCredit, ([row]) => row && toPayment(row)),
+      shared: sharedFact(wallet(partnerId, seals)),
+    }),
+    decide: ({ prior, credit }, partner): GuardedChange<Recorded> => {
+      if (prior !== undefined) return { unchanged: recordedBefore(prior, correction) };
+      const reversed = creditBankReference === null ? undefined : reversedCredit(credit, correction);
+      const { availableKobo } = usableWallet(partner, seals).head;
+      if (amountKobo > availableKobo) {
+        throw new AdminError(status.FAILED_PRECONDITION, `the wallet has ${kobo(availableKobo)} available`);
+      }
+      const reverses = reversed?.entry.sequence ?? null;
+      const { id } = correction;
+      const type = reversed === undefined ? 'debit' : 'credit_reversal';
+      const transferred = { id, type, amountKobo, bankReference, reverses, allocation: null, account: null } as const;
+      return {
+        needsSecond: isAbove(amountKobo, fourEyesAboveKobo),
+        // A reversal that was recorded meanwhile may have corrected the same mistake.
+        seen: reversed === undefined ? {} : { reversed_kobo: String(reversed.reversedKobo) },
+        apply: (createdAt) => {
+          const entry = transfer(partner, { ...transferred, createdAt }, seals);
+          const payment = { entry, reversedKobo: 0n, creditBankReference };
+          return {
+            ...{ writes: [], entry: paymentEntry({ ...correction, reverses }), after: { entry: id } },
+            result: { payment, recorded: true },
+          };
+        },
+      };
+    },
+    ended: (result) => result?.recorded && recorded(amountKobo),
+    // Two pieces of work with one reference may have two locks, or one transaction. The database accepts only one of them.
+    async failed(error) {
+      const [row] = isDuplicate(error) ? await database.read(find) : [];
+      if (row === undefined) throw error;
+      return recordedBefore(toPayment(row), correction);
+    },
+  };
+}
+
+/** The credit that a correction reverses. Throws unless the amount is left of it. */
+function reversedCredit(credit: RecordedPayment | undefined, { partnerId, amountKobo }: Correction): RecordedPayment {
+  if (credit === undefined || credit.entry.partnerId !== partnerId || credit.entry.type !== 'credit') {
+    throw new AdminError(status.NOT_FOUND, 'the partner has no credit with this bank reference');
+  }
+  const leftKobo = credit.entry.amountKobo - credit.reversedKobo;
+  if (amountKobo > leftKobo) {
+    const detail = `of the credit ${kobo(leftKobo)} are left, and ${kobo(credit.reversedKobo)} are reversed already`;
+    throw new AdminError(status.FAILED_PRECONDITION, detail);
+  }
+  return credit;
+}
+
+/** The entry of an earlier call. `creditBankReference` is undefined for a credit. Throws unless it was for the same thing. */
+export function recordedBefore(
+  payment: RecordedPayment,
+  {
+    partnerId,
+    amountKobo,
+    creditBankReference,
+  }: Pick<Payment, 'partnerId' | 'amountKobo'> & Partial<Pick<Correction, 'creditBankReference'>>,
+): Recorded {
+  const { entry } = payment;
+  const refuse = (detail: string) => new AdminError(status.ALREADY_EXISTS, `the bank reference is recorded ${detail}`);
+  if (entry.partnerId !== partnerId) throw refuse('for another partner');
+  const type =
+    creditBankReference === undefined ? 'credit' : creditBankReference === null ? 'debit' : 'credit_reversal';
+  if (entry.type !== type) throw refuse(`for something else, a ${entry.type.replace('_', ' ')}`);
+  if (entry.amountKobo !== amountKobo) throw refuse(`with another amount, ${kobo(entry.amountKobo)}`);
+  if (type === 'credit_reversal' && payment.creditBankReference !== creditBankReference) {
+    throw refuse(`for another credit, that of ${payment.creditBankReference}`);
+  }
+  return { payment, recorded: false };
+}
+
+function kobo(amount: bigint): string {
+  return `${amount.toLocaleString('en-US')} kobo`;
+}
+
+function toMessage({ entry, creditBankReference }: RecordedPayment) {
+  return { ...entry, kind: entry.type, creditBankReference, availableAfterKobo: entry.availableKobo };
+}
