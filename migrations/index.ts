@@ -36,6 +36,7 @@ import { AuditSeals1764340020000 } from './1764340020000-audit-seals.ts';
 import { Stops1764340030000 } from './1764340030000-stops.ts';
 import { Releases1764340040000 } from './1764340040000-releases.ts';
 import { FourEyes1764340050000 } from './1764340050000-four-eyes.ts';
+import { Acknowledgements1764340060000 } from './1764340060000-acknowledgements.ts';
 import { CreditReversals1764350010000 } from './1764350010000-credit-reversals.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
@@ -78,5 +79,6 @@ export const migrations = [
   Stops1764340030000,
   Releases1764340040000,
   FourEyes1764340050000,
+  Acknowledgements1764340060000,
   CreditReversals1764350010000,
 ];

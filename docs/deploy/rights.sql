@@ -21,7 +21,7 @@ WITH needed AS (
     WHEN table_name IN ('feed_events', 'reconciliation_items', 'unclaimed_reports', 'webhook_attempts', 'write_checks')
       THEN 'SELECT,INSERT,DELETE'
     -- Rows are added, changed and removed.
-    WHEN table_name IN ('accounts', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')
+    WHEN table_name IN ('accounts', 'acknowledgements', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')
       THEN 'SELECT,INSERT,UPDATE,DELETE'
     -- Only `archive write` writes it, with an account of its own.
     WHEN table_name IN ('archive_state')

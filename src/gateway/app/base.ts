@@ -27,6 +27,7 @@ import { countUntrusted } from '../edge/peers/untrusted.ts';
 import { archiveState } from '../operators/archive/table.ts';
 import { AuditSeals, auditSealUse } from '../operators/audit/seals.ts';
 import { auditSeals as auditSealTable } from '../operators/audit/table.ts';
+import { acknowledgements } from '../operators/calls/diagnostics/acknowledgements.ts';
 import { proposals } from '../operators/calls/proposals/table.ts';
 import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '../operators/reconciliation/table.ts';
 import { openRing } from '../operators/secret-keys/open-ring.ts';
@@ -174,6 +175,7 @@ const described: readonly Table<any>[] = [
   auditEntries,
   auditSealTable,
   proposals,
+  acknowledgements,
   positions,
   leases,
   writeChecks,

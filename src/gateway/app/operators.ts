@@ -7,6 +7,7 @@ import { makeSecret } from '../delivery/webhooks/attempt/signature.ts';
 import { accountService } from '../operators/calls/accounts.ts';
 import { auditService, readAuditor } from '../operators/calls/audit.ts';
 import { type AdminService, adminService } from '../operators/calls/call.ts';
+import { acknowledgementCalls } from '../operators/calls/diagnostics/acknowledgements.ts';
 import { findCalls } from '../operators/calls/diagnostics/find.ts';
 import { reconcileCalls } from '../operators/calls/diagnostics/reconcile.ts';
 import { exportCalls, reconciliationCalls } from '../operators/calls/diagnostics/reconciliation.ts';
@@ -114,6 +115,7 @@ function diagnosticsCalls(base: Base, { events, work, notify, health }: Operator
       ...{ reconciliationTime, singleOperator, fourEyesAboveKobo: fourEyesAboveKobo(base) },
     }),
     ...unsettledCalls(database, pages, clock),
+    ...acknowledgementCalls(base, allKinds),
     ...reconcileCalls({ ...base, pages, ...reconcilers, cancel: canceller }),
     ...reconciliationCalls(database, clock, cursors, notify.dayWanted),
     ...exportCalls(database),

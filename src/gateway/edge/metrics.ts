@@ -88,8 +88,18 @@ export class Metrics {
   );
   readonly unsettledAge = this.#gauge(
     'marina_unsettled_oldest_seconds',
-    'How long ago the oldest unsettled object was stored, by kind and state, in business time.',
+    'How long ago the oldest unsettled object that no operator has acknowledged was stored, by kind and state, in business time.',
     ['kind', 'state'],
+  );
+  readonly acknowledged = this.#gauge(
+    'marina_unsettled_acknowledged',
+    'Unsettled objects that an operator has acknowledged, by kind and state.',
+    ['kind', 'state'],
+  );
+  readonly held = this.#gauge('marina_withdrawals_held', 'Withdrawals that wait for their release by operators.');
+  readonly heldAge = this.#gauge(
+    'marina_withdrawals_held_oldest_seconds',
+    'How long ago the withdrawal was stored that waits for its release and whose time is over first, in business time.',
   );
   readonly reconciliationBreaks = this.#gauge(
     'marina_reconciliation_breaks',

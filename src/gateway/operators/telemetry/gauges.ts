@@ -85,13 +85,17 @@ export class Gauges {
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
     const { metrics, holder } = this.sources;
-    const { unsettled = [], removal = [], leases = [], outbox, proposals } = backlog ?? {};
+    const { unsettled = [], removal = [], leases = [], outbox, proposals, held } = backlog ?? {};
     metrics.unsettled.reset();
     metrics.unsettledAge.reset();
-    for (const { kind, state, count, oldestMs } of unsettled) {
+    metrics.acknowledged.reset();
+    for (const { kind, state, count, acknowledged, oldestMs } of unsettled) {
       metrics.unsettled.set({ kind, state }, count);
+      metrics.acknowledged.set({ kind, state }, acknowledged);
       metrics.unsettledAge.set({ kind, state }, oldestMs / 1_000);
     }
+    setFigure([metrics.held, () => held?.count]);
+    setFigure([metrics.heldAge, () => held && held.oldestMs / 1_000]);
     setFigure([metrics.outbox, 'consumer', () => (outbox ? [['webhooks', outbox.count]] : [])]);
     setFigure([metrics.outboxAge, 'consumer', () => (outbox ? [['webhooks', outbox.oldestMs / 1_000]] : [])]);
     setFigure([metrics.openProposals, () => proposals?.count]);

@@ -75,9 +75,12 @@ function submissions({ name, table: { name: table } }: StoredKind): Source {
   const evidence = name === 'order' ? lastStep : 'o.evidence';
   return {
     sql: `SELECT o.partner_id, o.id, o.id AS position, o.state, o.created_at, o.not_after AS until_at, o.check_at,
-      l.asked, l.last_at, l.outcome, l.error_class, ${evidence} AS evidence
+      l.asked, l.last_at, l.outcome, l.error_class, ${evidence} AS evidence,
+      a.acknowledged_by, a.reason AS acknowledged_reason, a.ends_at AS acknowledged_until
       FROM ${table} o FORCE INDEX (${table}_check_at)
-      LEFT JOIN look_ups l ON l.partner_id = o.partner_id AND l.object_id = o.id WHERE o.check_at IS NOT NULL`,
+      LEFT JOIN look_ups l ON l.partner_id = o.partner_id AND l.object_id = o.id
+      LEFT JOIN acknowledgements a ON a.partner_id = o.partner_id AND a.object_id = o.id
+      WHERE o.check_at IS NOT NULL`,
     partner: 'o.partner_id',
     createdAt: 'o.created_at',
     position: 'o.id',
@@ -191,5 +194,17 @@ function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: numbe
     lastLookUp: String(row.outcome ?? ''),
     errorClass: String(row.error_class ?? ''),
     evidence: String(row.evidence ?? ''),
+    ...acknowledgementIn(row, realNow),
+  };
+}
+
+/** Who acknowledged an object that is unsettled, while that is in force. */
+function acknowledgementIn(row: SqlRow, realNow: number) {
+  const until = milliseconds(row.acknowledged_until ?? null);
+  if (until === null || until <= realNow) return {};
+  return {
+    acknowledgedBy: String(row.acknowledged_by),
+    acknowledgedReason: String(row.acknowledged_reason),
+    acknowledgedUntil: until,
   };
 }

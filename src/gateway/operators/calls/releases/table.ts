@@ -11,6 +11,14 @@ export function findHeld(most: number): Statement {
   );
 }
 
+/** Counts those that wait, at most so many, and finds since when the one waits whose time is over first. */
+export function countHeld(most: number): Statement {
+  return statement(
+    `SELECT COUNT(*) AS count, MIN(created_at) AS oldest FROM (SELECT created_at ${held} WHERE held_until IS NOT NULL
+      ORDER BY held_until LIMIT ${most}) AS waiting`,
+  );
+}
+
 export const heldKey = withdrawals.only('partnerId', 'id');
 
 /** Finds those whose time is over. `now` is business time. */
