@@ -85,7 +85,7 @@ const rings: Readonly<Record<string, Series>> = {
     'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="deadline_exceeded"}': '0+200x400',
   },
   MarinaUnsettled: { 'marina_unsettled_oldest_seconds{kind="order",state="uncertain"}': '0+15x400' },
-  MarinaWithdrawalsWait: { marina_withdrawals_held_oldest_seconds: '40000+15x400' },
+  MarinaWithdrawalsWait: { marina_withdrawals_held_oldest_seconds: '43300+15x400' },
   MarinaContradiction: { 'marina_contradictions_total{kind="order",partner="par_2"}': '_x20 1x380' },
   MarinaFalseRefusal: { 'marina_false_refusals_total{kind="order",partner="par_2"}': '_x20 1x380' },
   MarinaUnclaimedReport: { 'marina_unclaimed_reports_total{kind="order"}': '_x20 1x380' },

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { eventually } from '../../../../support/eventually.ts';
-import { callTimeout, operatorToken, startGateway, type TestGateway } from '../../../../support/gateway.ts';
+import {
+  callTimeout,
+  operatorToken,
+  startGateway,
+  type TestGateway,
+  type TestPartner,
+} from '../../../../support/gateway.ts';
 import { scrape } from '../../../../support/metrics.ts';
 import type { Found } from '../../../../support/operator.ts';
 import { operatorTokens, TwoOperators } from '../../../../support/two-operators.ts';
@@ -27,8 +33,8 @@ describe('an operator who acknowledges what is uncertain', () => {
   const acknowledge = (object_id: string, hours: number, reason = 'the desk looks for it') =>
     operators.as('ada', 'Diagnostics.AcknowledgeUnsettled', { object_id, hours, reason });
 
-  async function listed(id: string): Promise<Found> {
-    const { objects } = await operators.as('ada', 'Diagnostics.ListUnsettled', {});
+  async function listed(partner: TestPartner, id: string): Promise<Found> {
+    const { objects } = await operators.as('ada', 'Diagnostics.ListUnsettled', { partner_id: partner.id });
     return objects.find((each: Found) => each.id === id);
   }
 
@@ -52,21 +58,23 @@ describe('an operator who acknowledges what is uncertain', () => {
     const hoursLeft = (Date.parse(answer.ends_at) - Date.now()) / 3_600_000;
     assert.ok(hoursLeft > 23.9 && hoursLeft <= 24, `${hoursLeft} hours`);
     await shows(1, false);
-    const before = await listed(body.id);
+    const before = await listed(partner, body.id);
     assert.deepEqual(
       [before.acknowledged_by, before.acknowledged_reason, before.acknowledged_until],
       ['ada', 'the desk looks for it', answer.ends_at],
     );
-    await eventually(async () => assert.ok((await listed(body.id)).look_ups > before.look_ups, 'nobody asks any more'));
+    await eventually(async () =>
+      assert.ok((await listed(partner, body.id)).look_ups > before.look_ups, 'nobody asks any more'),
+    );
     const { entries } = await operators.as('ada', 'Audit.ListEntries', { partner_id: partner.id });
     assert.equal(entries[0].action, 'Diagnostics.AcknowledgeUnsettled');
     assert.equal(entries[0].subject, body.id);
 
     await acknowledge(body.id, 1, 'it takes an hour');
-    assert.equal((await listed(body.id)).acknowledged_reason, 'it takes an hour');
+    assert.equal((await listed(partner, body.id)).acknowledged_reason, 'it takes an hour');
     assert.equal((await acknowledge(body.id, 0)).changed, true);
     assert.equal((await acknowledge(body.id, 0)).changed, false, 'it was ended a second time');
-    assert.equal((await listed(body.id)).acknowledged_by, '');
+    assert.equal((await listed(partner, body.id)).acknowledged_by, '');
     await shows(0, true);
     await operators.settle(body.id, { order: { state: 'SETTLED_ORDER_STATE_REFUSED' } });
   });
@@ -87,7 +95,7 @@ describe('an operator who acknowledges what is uncertain', () => {
       values: [new Date(Date.now() - 1), second],
     });
     await shows(1, true);
-    assert.equal((await listed(second)).acknowledged_by, '', 'its time is over');
+    assert.equal((await listed(other, second)).acknowledged_by, '', 'its time is over');
     for (const id of [first, second]) await operators.settle(id, { order: { state: 'SETTLED_ORDER_STATE_REFUSED' } });
   });
 
