@@ -38,6 +38,7 @@ import { Releases1764340040000 } from './1764340040000-releases.ts';
 import { FourEyes1764340050000 } from './1764340050000-four-eyes.ts';
 import { Acknowledgements1764340060000 } from './1764340060000-acknowledgements.ts';
 import { CreditReversals1764350010000 } from './1764350010000-credit-reversals.ts';
+import { BulkCancels1764350020000 } from './1764350020000-bulk-cancels.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -81,4 +82,5 @@ export const migrations = [
   FourEyes1764340050000,
   Acknowledgements1764340060000,
   CreditReversals1764350010000,
+  BulkCancels1764350020000,
 ];

@@ -10,9 +10,9 @@ WITH needed AS (
     WHEN table_name IN ('guards', 'writer_guards')
       THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
-    WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
-      'orders', 'partners', 'positions', 'proposals', 'reconciliation_breaks', 'reconciliation_runs', 'secret_keys',
-      'stops', 'usage_days', 'wallets', 'webhook_endpoints', 'withdrawals')
+    WHEN table_name IN ('allocations', 'api_keys', 'applications', 'bulk_cancel_orders', 'bulk_cancels', 'environment',
+      'feed_purges', 'key_uses', 'look_ups', 'orders', 'partners', 'positions', 'proposals', 'reconciliation_breaks',
+      'reconciliation_runs', 'secret_keys', 'stops', 'usage_days', 'wallets', 'webhook_endpoints', 'withdrawals')
       THEN 'SELECT,INSERT,UPDATE'
     -- Its row is changed.
     WHEN table_name IN ('writer', 'writer_beats')

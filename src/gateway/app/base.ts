@@ -43,6 +43,7 @@ import { writer, writerBeats } from '../store/writer-table.ts';
 import { accounts } from '../trading/accounts/store.ts';
 import { documents } from '../trading/applications/documents/store.ts';
 import { storedKinds } from '../trading/kinds.ts';
+import { bulkCancelOrders, bulkCancels } from '../trading/orders/bulk-cancels/table.ts';
 import { openCancels, orderSteps } from '../trading/orders/table.ts';
 import { stops } from '../trading/stops/table.ts';
 import { usageDays } from '../trading/submission/day-limit.ts';
@@ -167,6 +168,8 @@ const described: readonly Table<any>[] = [
   transfers,
   environments,
   stops,
+  bulkCancels,
+  bulkCancelOrders,
   partners,
   apiKeys,
   keyUses,

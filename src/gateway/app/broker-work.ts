@@ -9,6 +9,7 @@ import { ApplicationKind } from '../trading/applications/kind.ts';
 import type { Broker, BrokerId } from '../trading/broker/broker.ts';
 import { createGrpcBroker } from '../trading/broker/grpc-broker.ts';
 import { ReadQueue } from '../trading/broker/read-queue.ts';
+import { BulkCancelWorker } from '../trading/orders/bulk-cancels/worker.ts';
 import { Canceller } from '../trading/orders/cancel.ts';
 import { OrderKind, TradingContexts } from '../trading/orders/kind.ts';
 import { ClockWatch } from '../trading/submission/clock-watch.ts';
@@ -80,7 +81,11 @@ function createBrokerWork(base: Base, broker: Broker, relay: Relay, slots: Share
     mostRecords: config.reconciliationMaxRecords,
     ended: (state, seconds) => metrics.reconciliationSeconds.observe({ state }, seconds),
   });
-  const working = [...Object.values(reports), ...Object.values(reconcilers), reconciliation];
+  const bulkCancels = new BulkCancelWorker({
+    ...{ ...settling, broker, canceller: submissions.canceller, kind: kinds.order },
+    perSecond: config.bulkCancelsPerSecond,
+  });
+  const working = [...Object.values(reports), ...Object.values(reconcilers), reconciliation, bulkCancels];
   return {
     ...{ broker, ...submissions, stuck, reports, reconcilers, reconciliation, reads },
     /** Workers of every process. */

@@ -302,6 +302,12 @@ export const settings = {
     '2000',
     wholeNumber(0, 60_000),
   ),
+  bulkCancelsPerSecond: setting(
+    'MARINA_BULK_CANCELS_PER_SECOND',
+    "how many orders operators' jobs cancel in a second at most, so that the broker has room for partners' orders",
+    '20',
+    wholeNumber(1, 1_000),
+  ),
   drainMs: setting(
     'MARINA_DRAIN_MS',
     'how long a stopping gateway still serves requests, in milliseconds, so that load balancers notice',

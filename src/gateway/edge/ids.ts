@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 /** In the order of their bytes, so that later ids sort later. */
 const alphabet = '234567abcdefghijklmnopqrstuvwxyz';
 
-export type IdPrefix = 'ord' | 'app' | 'alc' | 'wdr' | 'wtr' | 'par' | 'prp' | 'stp';
+export type IdPrefix = 'ord' | 'app' | 'alc' | 'wdr' | 'wtr' | 'par' | 'prp' | 'stp' | 'bcl';
 
 /** Makes ids. Use one maker in a process, so that ids of one millisecond sort in the order they were made. */
 export class IdMaker {

@@ -320,6 +320,15 @@ export class Metrics {
   );
   readonly paused = this.#gauge('marina_trading_paused', 'Whether trading is paused.');
   readonly stops = this.#gauge('marina_stops_open', 'How many stops of partners, accounts or symbols are open.');
+  readonly bulkCancels = this.#gauge('marina_bulk_cancels_running', "How many operators' jobs that cancel orders run.");
+  readonly bulkCancelOrdersLeft = this.#gauge(
+    'marina_bulk_cancel_orders_left',
+    'How many orders the running jobs have left.',
+  );
+  readonly bulkCancelIdle = this.#gauge(
+    'marina_bulk_cancel_idle_seconds',
+    'The time since an order got a result, in the running job that rests longest; 0 if none runs.',
+  );
   readonly clockOffset = this.#gauge('marina_clock_offset_seconds', 'How far business time is ahead of real time.');
 
   constructor() {

@@ -229,6 +229,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       'Partners.ListPartners',
       'Proposals.ListProposals',
       'Releases.ListHeldWithdrawals',
+      'Trading.ListBulkCancels',
       'Trading.ListStops',
       'Trading.PauseTrading',
       'Trading.ResumeTrading',
@@ -284,6 +285,16 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       ['Trading.AddStop', { symbol: 'dangcem', actions: ['STOP_ACTION_BUY'], reason: 'a drill' }, 'symbol'],
       ['Trading.EndStop', { id: 'stp_1', reason: 'a drill' }, 'id'],
       ['Trading.ListStops', { limit: 201 }, 'limit'],
+      ['Trading.CountOpenOrders', { symbol: 'dangcem' }, 'symbol'],
+      ['Trading.CountOpenOrders', { side: 'ORDER_SIDE_BUY' }, 'partner_id'],
+      ['Trading.CancelOpenOrders', { symbol: 'DANGCEM', at_most: 1 }, 'reason'],
+      ['Trading.CancelOpenOrders', { symbol: 'DANGCEM', reason: 'a drill' }, 'at_most'],
+      ['Trading.CancelOpenOrders', { symbol: 'DANGCEM', at_most: 50_001, reason: 'a drill' }, 'at_most'],
+      ['Trading.CancelOpenOrders', { at_most: 1, reason: 'a drill' }, 'partner_id'],
+      ['Trading.GetBulkCancel', { id: 'bcl_1' }, 'id'],
+      ['Trading.ListBulkCancels', { limit: 201 }, 'limit'],
+      ['Trading.ListBulkCancelOrders', { id: `bcl_${'a'.repeat(20)}`, result: 9 }, 'result'],
+      ['Trading.StopBulkCancel', { id: 'bcl_1', reason: 'a drill' }, 'id'],
       ['Releases.SetReleaseAmount', { partner_id, above_kobo: '-1', reason: 'a drill' }, 'above_kobo'],
       ['Releases.ListHeldWithdrawals', { limit: 101 }, 'limit'],
       ['Releases.ProposeRelease', { withdrawal_id: 'wdr_1', evidence: 'a drill' }, 'withdrawal_id'],
@@ -406,7 +417,9 @@ describe('every change an operator makes', () => {
     unaudited.add('Settlements.ProposeSettlement');
     // These need a withdrawal that waits: releases.integration.test.ts has their entries.
     for (const call of ['ProposeRelease', 'RefuseWithdrawal']) unaudited.add(`Releases.${call}`);
-    const reads = /^(Audit|.*\.(Get|List|Find|Verify|Watch|Export))/;
+    // These need open orders: bulk-cancels.integration.test.ts has their entries.
+    for (const call of ['CancelOpenOrders', 'StopBulkCancel']) unaudited.add(`Trading.${call}`);
+    const reads = /^(Audit|.*\.(Get|List|Find|Count|Verify|Watch|Export))/;
     const changing = client.calls('marina.admin.v1.').filter(({ name }) => !reads.test(name) && !unaudited.has(name));
     assert.deepEqual(made.map(({ name }) => name).toSorted(), changing.map(({ name }) => name).toSorted());
 

@@ -70,6 +70,12 @@ export const specials: readonly Special[] = [
     because: 'it looks into three parts of the queue of each endpoint, of 64 here',
   },
   {
+    shape:
+      /FROM bulk_cancels FORCE INDEX \(bulk_cancels_ended_at\) WHERE ended_at IS NULL$|^UPDATE bulk_cancels SET \* WHERE ended_at/,
+    more: 6 * 20,
+    because: 'it reads the jobs that run, of which there are 20 at most',
+  },
+  {
     shape: 'SELECT COUNT(1) AS `cnt` FROM `accounts`',
     more: 50_000,
     because: "it counts the partner's accounts, of which the big partner has 50,000, in an index",

@@ -185,6 +185,16 @@ function tables(orders: number, days: number): Record<string, string> {
       WHERE n % 1000 = 7 ORDER BY p, place`,
     open_cancels: `INSERT INTO open_cancels SELECT ${partner('p')}, ${id('ord', 'n')}, @now FROM scale_orders WHERE n % ${orders / 100} = 11
       ORDER BY p, place`,
+    // The last 20 run.
+    bulk_cancels: `INSERT INTO bulk_cancels (id, symbol, reason, started_by, request_id, created_at, give_up_at, matched, cancelled,
+        not_cancelable, unconfirmed, updated_at, ended_at)
+      SELECT ${id('bcl', 'n')}, 'OLD', 'a reason', 'ada', 'request', @now, @now, 50, 20, 10, 10, @now, IF(n < 980, @now, NULL)
+      FROM ${some(1_000)} ORDER BY 1`,
+    bulk_cancel_orders: `INSERT INTO bulk_cancel_orders
+      SELECT ${partner('o.p')}, ${id('bcl', 'some.n')}, ${id('ord', 'o.n')},
+        ELT(1 + o.n % 4, 'cancelled', 'not_cancelable', 'unconfirmed', NULL), '', @now,
+        IF(some.n < 980, NULL, @now - INTERVAL o.n % 60 SECOND)
+      FROM (SELECT p, n FROM scale_orders ORDER BY n LIMIT 50) AS o JOIN ${some(1_000)} ORDER BY 1, 2, 3`,
     api_keys: `INSERT INTO api_keys (partner_id, id, secret_hash, scopes, addresses, created_at, revoked_at, has_mac)
       SELECT ${partner(`n % ${partnerCount}`)}, ${id('key', 'n')}, ${hash}, 'read', '', @now, IF(n % 3 = 0, @now, NULL), n % 4 > 0
       FROM ${some(apiKeys)} ORDER BY 1, 2`,

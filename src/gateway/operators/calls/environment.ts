@@ -6,6 +6,7 @@ import type { GrpcClient } from '../../../kit/grpc-client.ts';
 import { statement } from '../../store/statement.ts';
 import { type EnvironmentState, environmentState, environments } from '../../trading/submission/environment.ts';
 import { audit } from './audit.ts';
+import { bulkCancelCalls } from './bulk-cancels.ts';
 import { type AdminCall, type AdminParts, adminService } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 import { type ChangeEnvironment, stopCalls } from './stops.ts';
@@ -13,7 +14,7 @@ import { type ChangeEnvironment, stopCalls } from './stops.ts';
 const longestAdvanceMs = 400 * 86_400_000;
 
 /**
- * The operators' calls that pause and stop trading, and that advance a sandbox's clock. `changed` notifies the other processes. The
+ * The operators' calls that pause and stop trading, that cancel open orders, and that advance a sandbox's clock. `changed` notifies the other processes. The
  * simulator's clock moves together with ours; `timeoutMs` is its deadline.
  */
 export function environmentServices(
@@ -52,6 +53,7 @@ export function environmentServices(
     pauseTrading: (request, call) => setPaused(true, request, call),
     resumeTrading: (request, call) => setPaused(false, request, call),
     ...stopCalls({ database, clock, ids }, change),
+    ...bulkCancelCalls({ database, clock, ids }),
   });
 
   const advance = adminService(Clock, {

@@ -12,6 +12,7 @@ import { dispatcherLeasePrefix } from '../../delivery/webhooks/table.ts';
 import { type Metrics, maxPartnersNamed } from '../../edge/metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { SqlRow } from '../../store/statement.ts';
+import { type RunningFigures, readRunning } from '../../trading/orders/bulk-cancels/figures.ts';
 import { type ReconciliationFigures, readReconciliation } from '../reconciliation/figures-store.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
 import type { DatabaseProbe } from './database-clock.ts';
@@ -55,6 +56,7 @@ export class Gauges {
       new Reading(() => this.#readEndpoints(), this.#setEndpoints),
       new Reading<number | undefined>(readClock, this.#setDatabaseClock),
       new Reading(() => stream.pending(), this.#setPending),
+      new Reading(() => readRunning(database, clock), this.#setBulkCancels),
       new Reading(() => readReconciliation(database, clock, reconciliationTime), this.#setReconciliation),
     ];
   }
@@ -71,6 +73,13 @@ export class Gauges {
 
   readonly #setPending = (pending: ReadonlyMap<string, number> | undefined): void => {
     setFigure([this.sources.metrics.streamPending, 'consumer', () => pending ?? []]);
+  };
+
+  readonly #setBulkCancels = (running: RunningFigures | undefined): void => {
+    const { metrics } = this.sources;
+    setFigure([metrics.bulkCancels, () => running?.jobs]);
+    setFigure([metrics.bulkCancelOrdersLeft, () => running?.ordersLeft]);
+    setFigure([metrics.bulkCancelIdle, () => running && running.idleMs / 1_000]);
   };
 
   readonly #setReconciliation = (days: ReconciliationFigures | undefined): void => {

@@ -5,6 +5,8 @@ import type { Call } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import { crash } from '../../store/crash.ts';
+import type { Fact } from '../../store/facts.ts';
+import type { Statement } from '../../store/statement.ts';
 import type { BrokerOrders } from '../broker/broker.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
 import type { Change } from '../submission/change.ts';
@@ -19,12 +21,25 @@ const { isFinal } = orderStates;
 type OrderChange = Change<StoredOrder, Report>;
 
 /** The outcome of a cancel, with the reports about the order until then. */
-type Ended =
+export type Ended =
   | { readonly outcome: 'cancelled' | 'too-late'; readonly reports: readonly Report[] }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
-/** The call that cancels. The history names its key. */
-type CancelCall = Pick<Call, 'log' | 'origin' | 'permission'> & { readonly caller?: Pick<Caller, 'keyId'> };
+/** The call that cancels. The history names its key, or the job for which it cancels. */
+type CancelCall = Pick<Call, 'log' | 'origin' | 'permission'> & {
+  readonly caller?: Pick<Caller, 'keyId'>;
+  readonly job?: CancelJob;
+};
+
+/** A job that keeps account of its cancels. Its rows are read and written under the lock of the order's partner. */
+export interface CancelJob<Rows = unknown> {
+  readonly id: string;
+  readonly rows: Fact<Rows>;
+  /** The statements that are written when the cancel is stored. Throws if the job may not cancel the order. */
+  begun(rows: Rows): readonly Statement[];
+  /** The statements that are written with the outcome of the cancel. `order` is as it is then. */
+  ended(rows: Rows, outcome: Ended, order: StoredOrder): readonly Statement[];
+}
 
 /** The history's sentences for the exchange's answers. */
 const answers = {
@@ -61,12 +76,14 @@ export class Canceller {
     });
   }
 
-  async #cancel(read: StoredOrder, { log, origin, caller }: CancelCall, check: () => void): Promise<StoredOrder> {
-    const { kind, recorder } = this.parts;
+  async #cancel(read: StoredOrder, { log, origin, caller, job }: CancelCall, check: () => void): Promise<StoredOrder> {
+    const { kind } = this.parts;
     crash('cancel.before-store');
-    const stored = await recorder.changeCached(kind, read, (order) => {
+    const by = job === undefined ? caller && `with the key ${caller.keyId}` : `by the operators (${job.id})`;
+    const stored = await this.#change(read, job, (order, rows) => {
       check();
-      return this.#begin(order, caller?.keyId);
+      const change = this.#begin(order, by);
+      return job === undefined ? change : change?.write(...job.begun(rows));
     });
     if (stored.state === 'cancelled') return stored;
     if (!kind.table.isKnown(stored)) throw isFinal(stored.state) ? tooLate(stored) : unknownToThisVersion();
@@ -75,7 +92,10 @@ export class Canceller {
     crash('cancel.sent');
     let order: StoredOrder;
     try {
-      order = await recorder.changeCached(kind, stored, (current) => this.#end(current, stored, outcome));
+      order = await this.#change(stored, job, (current, rows) => {
+        const change = this.#end(current, stored, outcome);
+        return job === undefined ? change : change.write(...job.ended(rows, outcome, change.after));
+      });
     } catch (error) {
       log.error({ err: error, objectId: read.id }, 'the outcome of a cancel could not be recorded');
       throw new ApiError('cancel_unconfirmed', { cause: error });
@@ -85,6 +105,17 @@ export class Canceller {
     // The outcome of the cancel is unknown, but a report may have settled the order meanwhile.
     if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate(order);
     throw new ApiError('cancel_unconfirmed');
+  }
+
+  /** Changes an order that was read a moment ago, together with the rows of its job, if it has one. */
+  #change(
+    read: StoredOrder,
+    job: CancelJob | undefined,
+    decide: (order: StoredOrder, rows: unknown) => OrderChange | undefined,
+  ): Promise<StoredOrder> {
+    const { kind, recorder } = this.parts;
+    if (job === undefined) return recorder.changeCached(kind, read, (order) => decide(order, undefined));
+    return recorder.change(kind, read.partnerId, read.id, decide, { fact: job.rows, touches: [] });
   }
 
   /**
@@ -131,7 +162,7 @@ export class Canceller {
     return { before, after, lookUp: record.found ? 'found' : 'missing' };
   }
 
-  #begin(order: StoredOrder, keyId: string | undefined): OrderChange | undefined {
+  #begin(order: StoredOrder, by: string | undefined): OrderChange | undefined {
     const { kind, clock, submitTimeoutMs } = this.parts;
     if (order.state === 'cancelled') return undefined;
     if (isUnsettled(order.state)) {
@@ -149,7 +180,7 @@ export class Canceller {
     return kind
       .begin(order)
       .note({ cancelUntil: realNow + submitTimeoutMs })
-      .step('cancel', keyId === undefined ? 'a cancel is sent' : `a cancel is sent, with the key ${keyId}`);
+      .step('cancel', by === undefined ? 'a cancel is sent' : `a cancel is sent, ${by}`);
   }
 
   /** Records the end of the cancel that was sent as `sent`. A newer one that began meanwhile stays under way. */

@@ -19,6 +19,7 @@ const acrossPartners: Readonly<Record<string, string>> = {
   'api_keys.api_keys_id': isRandom,
   'applications.applications_id': isRandom,
   'audit_entries.PRIMARY': 'a number that each cluster counts by itself',
+  'bulk_cancels.PRIMARY': isRandom,
   'orders.orders_id': isRandom,
   'proposals.proposals_id': isRandom,
   'reconciliation_breaks.reconciliation_breaks_id':
