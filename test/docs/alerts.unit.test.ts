@@ -151,6 +151,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaBulkCancelStuck: { 'marina_bulk_cancel_idle_seconds{instance="a"}': '0+15x400' },
   MarinaTradingPaused: { 'marina_trading_paused{instance="a"}': '1x400' },
   MarinaLargeCredit: { 'marina_large_credits_total{instance="a"}': '0x20 1x380' },
+  MarinaLargeCorrection: { 'marina_large_corrections_total{instance="a"}': '0x20 1x380' },
   MarinaProposalsWait: { 'marina_open_proposals_oldest_seconds{instance="a"}': '432000+15x400' },
 };
 
