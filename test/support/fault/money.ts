@@ -135,15 +135,15 @@ async function checkLedger(
     assert.deepEqual(entriesOf.get(id), [`withdrawal ${amountKobo} ${account}`], `the entries of ${id}`);
   }
   assert.equal(entriesOf.size, allocations.length + paid.length, 'no entry is without its object');
-  const total = (wanted: string) =>
-    entries.filter(({ type }) => type === wanted).reduce((sum, entry) => sum + entry.amount_kobo, 0);
+  const total = (...wanted: readonly string[]) =>
+    entries.filter(({ type }) => wanted.includes(type)).reduce((sum, entry) => sum + entry.amount_kobo, 0);
   const { body: wallet } = await gateway.request('GET', '/v1/wallet', { key: partner.key });
   const { withdrawn_kobo: withdrawn = 0, ...sums } = wallet;
   assert.deepEqual(sums, {
     object: 'wallet',
     available_kobo: available,
     reserved_kobo: 0,
-    posted_kobo: total('credit') + total('withdrawal') - available,
+    posted_kobo: total('credit', 'withdrawal') - total('debit', 'credit_reversal') - available,
   });
   assert.equal(withdrawn, total('withdrawal'), 'the wallet has what was withdrawn; an earlier release does not say');
 }

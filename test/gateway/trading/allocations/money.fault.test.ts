@@ -76,6 +76,31 @@ describe('the last kobo, raced for from several gateways', () => {
     await check();
   });
 
+  it('debits and reverses each once, and never more than there is, while allocations take from the same wallet', async () => {
+    const partner = await newPartner(0n);
+    const admins = gateways.map(({ adminPort }) => adminClient(adminPort));
+    const [admin] = admins;
+    assert.ok(admin);
+    const credit = { partnerId: partner.id, amountKobo: 20_000n, bankReference: `${partner.id} paid` };
+    await admin.wallets.creditWallet(credit, admin.options);
+    const taking = Promise.allSettled(
+      Array.from({ length: 60 }, (_, count) => {
+        const { wallets, options } = admins[count % admins.length] ?? admin;
+        // Each of ten debits and ten reversals three times, from each gateway.
+        const bankReference = `${partner.id} taken ${Math.floor(count / 3)}`;
+        const request = { partnerId: partner.id, amountKobo: 1_000n, bankReference };
+        if (count < 30) return wallets.debitWallet(request, options);
+        return wallets.reverseCredit({ ...request, creditBankReference: credit.bankReference }, options);
+      }),
+    );
+    const [taken, answers] = await Promise.all([taking, race(partner)]);
+    for (const one of admins) one.close();
+    const recorded = taken.filter((each) => each.status === 'fulfilled' && each.value.recorded).length;
+    const allocated = answers.filter(({ status }) => status === 201).length;
+    assert.equal(recorded + allocated, 20, `${recorded} were taken out and ${allocated} allocated`);
+    await check();
+  });
+
   it('credits each payment once, while allocations take from the same wallet', async () => {
     const partner = await newPartner(0n);
     const other = await newPartner(0n);
@@ -109,6 +134,14 @@ type Command =
   | { readonly do: 'allocate'; readonly amount: number; readonly key: number; readonly on: number }
   | Withdraw
   | { readonly do: 'credit'; readonly reference: number; readonly kobo: number; readonly on: number }
+  | { readonly do: 'debit'; readonly reference: number; readonly kobo: number; readonly on: number }
+  | {
+      readonly do: 'reverse';
+      readonly credit: number;
+      readonly reference: number;
+      readonly kobo: number;
+      readonly on: number;
+    }
   | { readonly do: 'fault'; readonly call: Call; readonly fault: WireFault; readonly delayMs: number }
   | { readonly do: 'kill'; readonly on: number }
   | { readonly do: 'freeze'; readonly on: number; readonly ms: number }
@@ -149,6 +182,25 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       do: fc.constant('credit' as const),
       reference: fc.nat({ max: 5 }),
       kobo: fc.integer({ min: 1, max: 1_500_000 }),
+      on,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('debit' as const),
+      reference: fc.nat({ max: 5 }),
+      kobo: fc.integer({ min: 1, max: 300_000 }),
+      on,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('reverse' as const),
+      credit: fc.nat({ max: 5 }),
+      reference: fc.nat({ max: 5 }),
+      kobo: fc.integer({ min: 1, max: 300_000 }),
       on,
     }),
   },
@@ -261,12 +313,11 @@ describe('whatever happens to a wallet at once', { timeout: 300_000 + runs * 120
           asked.push(gateways[next.on]?.withdraw(partner, body, key) ?? Promise.resolve());
           return delay(10);
         }
-        case 'credit': {
+        case 'credit':
+        case 'debit':
+        case 'reverse': {
           const admin = adminClient(gateways[next.on]?.adminPort ?? 0);
-          const bankReference = `${partner.id} ${next.reference}`;
-          const request = { partnerId: partner.id, amountKobo: BigInt(next.kobo), bankReference };
-          const crediting = admin.wallets.creditWallet(request, admin.options);
-          asked.push(ignored(crediting).finally(() => admin.close()));
+          asked.push(ignored(callWallets(admin, partner, next)).finally(() => admin.close()));
           return delay(10);
         }
         case 'fault': {
@@ -302,6 +353,19 @@ describe('whatever happens to a wallet at once', { timeout: 300_000 + runs * 120
     }
   }
 });
+
+/** Records a payment or a correction. The same reference may come again with the same amount or another. */
+function callWallets(
+  { wallets, options }: ReturnType<typeof adminClient>,
+  { id }: Partner,
+  asked: Command & { do: 'credit' | 'debit' | 'reverse' },
+): Promise<unknown> {
+  const bankReference = asked.do === 'credit' ? `${id} ${asked.reference}` : `${id} ${asked.do} ${asked.reference}`;
+  const request = { partnerId: id, amountKobo: BigInt(asked.kobo), bankReference };
+  if (asked.do === 'credit') return wallets.creditWallet(request, options);
+  if (asked.do === 'debit') return wallets.debitWallet(request, options);
+  return wallets.reverseCredit({ ...request, creditBankReference: `${id} ${asked.credit}` }, options);
+}
 
 /** Proves a ledger again and again while it is written to. */
 class WalletWatch {
