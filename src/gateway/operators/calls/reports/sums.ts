@@ -90,13 +90,14 @@ export async function addTrades(
   days: Days,
   trades: TradeDays,
 ): Promise<void> {
+  // STRAIGHT_JOIN, because a server that guesses otherwise reads all steps of the partner.
   for (let from: string | undefined; ; ) {
     const page = sql`SELECT id, counted_day FROM orders FORCE INDEX (PRIMARY)
       WHERE partner_id = ${partnerId} AND ${idsAround(day, 'ord', from)} ORDER BY id ${limit(ordersTogether)}`;
     const [[last] = [], rows = []] = await database.readAll([
       sql`SELECT COUNT(*) AS count, MAX(id) AS last FROM (${page}) AS page`,
       sql`SELECT GREATEST(${statement(tradedDay)}, page.counted_day) AS day, ${tradeSums}
-        FROM (${page}) AS page JOIN order_steps s FORCE INDEX (PRIMARY) ON s.order_id = page.id
+        FROM (${page}) AS page STRAIGHT_JOIN order_steps s FORCE INDEX (PRIMARY) ON s.order_id = page.id
         WHERE s.partner_id = ${partnerId} AND page.counted_day = ${day.first} AND s.quantity IS NOT NULL GROUP BY day`,
     ]);
     addTradeDays(trades, rows, days);
@@ -142,7 +143,7 @@ async function* carriedOrders(database: Database, partnerId: string, days: Days)
 function changedSince(partnerId: string, day: string, atMs: number, id: string): Statement {
   const at = new Date(atMs);
   return sql`SELECT id, updated_at FROM orders FORCE INDEX (orders_counted_day)
-    WHERE partner_id = ${partnerId} AND counted_day = ${day} AND (updated_at > ${at} OR (updated_at = ${at} AND id > ${id}))
+    WHERE partner_id = ${partnerId} AND counted_day = ${day} AND updated_at >= ${at} AND NOT (updated_at = ${at} AND id <= ${id})
     ORDER BY updated_at, id ${limit(ordersTogether)}`;
 }
 
