@@ -7,6 +7,7 @@ import { makeSecret } from '../delivery/webhooks/attempt/signature.ts';
 import { accountService } from '../operators/calls/accounts.ts';
 import { auditService, readAuditor } from '../operators/calls/audit.ts';
 import { type AdminService, adminService } from '../operators/calls/call.ts';
+import { customerAccountService } from '../operators/calls/customer-accounts.ts';
 import { acknowledgementCalls } from '../operators/calls/diagnostics/acknowledgements.ts';
 import { findCalls } from '../operators/calls/diagnostics/find.ts';
 import { reconcileCalls } from '../operators/calls/diagnostics/reconcile.ts';
@@ -82,6 +83,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     auditService(base, base.auditSeals),
     wallets.service,
     reportService(base),
+    customerAccountService({ ...base, records: work.broker.records, orders: work.broker.orders, reads: work.reads }),
     settling.service,
     releasing.service,
     proposalService(base, base.cursors, kinds, actions, base.config.singleOperator),

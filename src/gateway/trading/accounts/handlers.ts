@@ -38,8 +38,9 @@ import {
 } from '../../../gen/marina/gateway/v1/accounts_pb.ts';
 import { type Clock, toMilliseconds, toSecond } from '../../../kit/clock.ts';
 import { enumNames, translateEnum, unnamed, withStoredNames } from '../../../kit/enums.ts';
-import type { Call, HandlersOf } from '../../edge/call.ts';
+import type { HandlersOf } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
+import type { Origin } from '../../edge/origin.ts';
 import type { Cursors } from '../../edge/paging.ts';
 import type { Database } from '../../store/database.ts';
 import type { BrokerOrders, BrokerRecords } from '../broker/broker.ts';
@@ -57,11 +58,25 @@ import { shownMessage } from '../shown-message.ts';
 import { checkInRange, type DayRange, dayRange } from './rules.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
 
-interface AccountHandlerParts {
+/** Whose accounts a call reads. */
+export interface AccountCaller {
+  readonly caller: { readonly partnerId: string };
+  readonly origin: Origin;
+}
+
+/** The operations, for partners and for operators who read for them. */
+type AccountHandlers = {
+  readonly [Name in keyof HandlersOf<typeof Accounts>]: (
+    request: Parameters<HandlersOf<typeof Accounts>[Name]>[0],
+    call: AccountCaller,
+  ) => ReturnType<HandlersOf<typeof Accounts>[Name]>;
+};
+
+export interface AccountHandlerParts {
   readonly database: Database;
   readonly records: BrokerRecords;
   readonly orders: Pick<BrokerOrders, 'capabilities'>;
-  readonly reads: ReadQueue;
+  readonly reads: Pick<ReadQueue, 'read'>;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
@@ -88,18 +103,18 @@ const notOffered = {
 } as const satisfies Partial<Record<keyof GetCapabilitiesResponse, string>>;
 
 /** The operations on accounts. All but those on the accounts themselves read from the broker on each call. */
-export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof Accounts> {
+export function accountHandlers(parts: AccountHandlerParts): AccountHandlers {
   const { database, records, orders, reads, cursors, clock } = parts;
   const capabilities = new StatedCapabilities(orders);
 
   /** An unknown account and another partner's get the same answer in the same time. */
-  async function storedAccount({ caller }: Call, account = '') {
+  async function storedAccount({ caller }: AccountCaller, account = '') {
     const [row] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
     if (row === undefined) throw new ApiError('account_not_found');
     return row;
   }
 
-  async function ownAccount(call: Call, account = ''): Promise<string> {
+  async function ownAccount(call: AccountCaller, account = ''): Promise<string> {
     await storedAccount(call, account);
     return account;
   }
@@ -114,7 +129,7 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
   async function pageOf<Item, Position, Shown>(
     list: string,
     request: RangeRequest,
-    call: Call,
+    call: AccountCaller,
     positionOf: (item: Item) => Position,
     toMessage: (account: string, item: Item) => Shown,
     read: (

@@ -46,6 +46,7 @@ describe('a tool that knows no protos', () => {
       'marina.admin.v1.Accounts',
       'marina.admin.v1.Audit',
       'marina.admin.v1.Clock',
+      'marina.admin.v1.CustomerAccounts',
       'marina.admin.v1.Diagnostics',
       'marina.admin.v1.Documents',
       'marina.admin.v1.Keys',
