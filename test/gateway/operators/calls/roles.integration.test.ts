@@ -27,7 +27,7 @@ describe("the roles of operators' tokens", () => {
   before(async () => {
     gateway = await startGateway({
       ...{ MARINA_OPERATOR_TOKENS: '', MARINA_OPERATOR_TOKENS_FILE: file.path },
-      MARINA_SUBMIT_TIMEOUT_MS: '1000',
+      ...{ MARINA_SUBMIT_TIMEOUT_MS: '1000', MARINA_FOUR_EYES_ABOVE_KOBO: '1000' },
     });
     client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`);
     await gateway.controls.setCapabilities({ honoursNotAfter: false }, callTimeout);
@@ -143,5 +143,36 @@ describe("the roles of operators' tokens", () => {
     assert.match(own.details, /another operator than its proposer/);
     const { changed } = await as(tokens.trading?.token ?? '', 'Proposals.ApproveProposal', decide);
     assert.equal(changed, true);
+  });
+
+  it('let nobody below admin record a payment above the amount of four eyes alone', async () => {
+    const { id: partner_id } = await gateway.newPartner();
+    const paid = { partner_id, amount_kobo: '1001', bank_reference: 'large', reason: 'the statement' };
+    for (const role of ['read', 'support', 'trading']) {
+      assert.equal(
+        (await refused(tokens[role]?.token ?? '', 'Wallets.CreditWallet', paid)).code,
+        status.PERMISSION_DENIED,
+      );
+    }
+    const treasury = tokens.treasury?.token ?? '';
+    const { recorded, proposal } = await as(treasury, 'Wallets.CreditWallet', paid);
+    assert.equal(recorded, false);
+    const decide = { id: proposal.id, reason: 'compared' };
+    for (const token of [treasury, ...['read', 'support', 'trading'].map((role) => tokens[role]?.token ?? '')]) {
+      assert.equal((await refused(token, 'Proposals.ApproveProposal', decide)).code, status.PERMISSION_DENIED);
+    }
+    assert.equal((await as(traders.token, 'Proposals.ApproveProposal', decide)).changed, true);
+  });
+
+  it('let only an admin approve rights of a partner, and not the one who proposed them', async () => {
+    const { id: partner_id } = await gateway.newPartner();
+    const limits = { orders_kobo_per_day: '9007199254740991' };
+    const admin = tokens.admin?.token ?? '';
+    const { proposal } = await as(admin, 'Partners.SetLimits', { partner_id, limits, reason: 'agreed' });
+    const decide = { id: proposal.id, reason: 'compared' };
+    for (const token of [admin, tokens.treasury?.token ?? '', traders.token]) {
+      assert.equal((await refused(token, 'Proposals.ApproveProposal', decide)).code, status.PERMISSION_DENIED);
+    }
+    assert.equal((await as(operatorToken, 'Proposals.ApproveProposal', decide)).changed, true);
   });
 });
