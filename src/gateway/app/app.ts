@@ -4,7 +4,7 @@ import type { LogOutput } from '../../kit/log-output.ts';
 import { warnOfTokensWithoutRole } from '../../kit/operator-tokens.ts';
 import { Supervisor } from '../../kit/worker.ts';
 import { type Base, openBase } from './base.ts';
-import type { Config } from './config.ts';
+import { type Config, fourEyesKobo } from './config.ts';
 import { warnOfPlainLinks } from './links.ts';
 import { createOperators } from './operators.ts';
 import { createServers } from './partners.ts';
@@ -40,6 +40,7 @@ export async function startApp(
     if (config.environment === 'live' && base.acceptsUnsealed) log.warn('rows without a seal are accepted');
     if (config.environment === 'live') warnOfTokensWithoutRole(base.operatorTokens, log);
     if (config.singleOperator) log.warn('operators may approve their own proposals');
+    if (config.environment === 'live' && fourEyesKobo(config) === undefined) log.warn('four eyes are off');
     return {
       ...(await listen(gateway)),
       countUncaught: (outcome) => base.metrics.uncaughtErrors.inc({ outcome }),

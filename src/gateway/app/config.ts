@@ -115,6 +115,13 @@ export function largeCreditKobo({
   return amount === 'off' ? undefined : amount;
 }
 
+/** The amount above which calls need a second operator, in kobo; undefined: four eyes are off. */
+export function fourEyesKobo(
+  config: Pick<Config, 'fourEyesAboveKobo' | 'environment' | 'singleOperator'>,
+): bigint | undefined {
+  return config.singleOperator ? undefined : largeCreditKobo(config);
+}
+
 function readSomeConfig<More extends Readonly<Record<string, Setting<unknown>>>>(
   more: More,
   variables: NodeJS.ProcessEnv,

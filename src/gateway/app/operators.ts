@@ -32,7 +32,7 @@ import { webhookDeliveryCalls } from '../operators/calls/webhook-deliveries.ts';
 import { type WebhookAdminParts, webhookEndpointCalls } from '../operators/calls/webhook-endpoints.ts';
 import type { Health } from '../operators/telemetry/health.ts';
 import type { Base } from './base.ts';
-import { largeCreditKobo } from './config.ts';
+import { fourEyesKobo, largeCreditKobo } from './config.ts';
 import type { Parts } from './parts.ts';
 
 type OperatorParts = Parts & { readonly health: Health };
@@ -64,7 +64,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { recorder, allKinds: kinds, submitter } = work;
   const { submitTimeoutMs, clockSkewMs } = base.config;
   const settling = settlements({ ...base, recorder, kinds, clockSkewMs });
-  const fourEyes = { ...base, fourEyesAboveKobo: fourEyesAboveKobo(base) };
+  const fourEyes = { ...base, fourEyesAboveKobo: fourEyesKobo(base.config) };
   const releasing = releases({
     ...{ ...fourEyes, recorder, submitter, submitTimeoutMs, clockSkewMs },
     kind: work.kinds.withdrawal,
@@ -92,11 +92,6 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   ];
 }
 
-/** The amount above which a call needs a second operator; undefined: no call does. */
-function fourEyesAboveKobo({ config }: Base): bigint | undefined {
-  return config.singleOperator ? undefined : largeCreditKobo(config);
-}
-
 /** Counts large credits and corrections, also where no second operator approves them. */
 function countLargeAmounts({ config, metrics }: Base): RecordedAmounts {
   const aboveKobo = largeCreditKobo(config);
@@ -114,7 +109,7 @@ function diagnosticsCalls(base: Base, { events, work, notify, health }: Operator
   return {
     ...statusCalls({
       ...{ ...base, stream: events.stream, broker, clocks, health },
-      ...{ reconciliationTime, singleOperator, fourEyesAboveKobo: fourEyesAboveKobo(base) },
+      ...{ reconciliationTime, singleOperator, fourEyesAboveKobo: fourEyesKobo(base.config) },
     }),
     ...unsettledCalls(database, pages, clock),
     ...acknowledgementCalls(base, allKinds),

@@ -3,7 +3,13 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { ConfigError, describeConfig, largeCreditKobo, readConfig } from '../../../src/gateway/app/config.ts';
+import {
+  ConfigError,
+  describeConfig,
+  fourEyesKobo,
+  largeCreditKobo,
+  readConfig,
+} from '../../../src/gateway/app/config.ts';
 import { nearest } from '../../../src/kit/settings.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -71,6 +77,9 @@ describe('the settings', () => {
     assert.deepEqual([amount({}), amount(live)], [undefined, 1_000_000_000n]);
     assert.deepEqual([amount({ ...live, ...set('off') }), amount(set('0')), amount(set('5'))], [undefined, 0n, 5n]);
     assert.equal(amount(set('1000000000000000')), 10n ** 15n);
+    const single = readConfig({ ...enough, ...live, MARINA_SINGLE_OPERATOR: 'true' });
+    assert.deepEqual([fourEyesKobo(single), largeCreditKobo(single)], [undefined, 1_000_000_000n]);
+    assert.equal(fourEyesKobo(readConfig({ ...enough, ...live })), 1_000_000_000n);
     for (const wrong of ['-1', '1.5', '01', '1e9', 'Off', '1000000000000001']) {
       assert.match(problemsOf(set(wrong)).join(), /^MARINA_FOUR_EYES_ABOVE_KOBO must be off, or 0 to/, wrong);
     }
