@@ -62,6 +62,11 @@ const exceptions: Exceptions = {
       command,
       why: 'a new sandbox has no month to archive; test/gateway/operators/archive does it all',
     })),
+    ...['CREATE USER', 'reporting.sql'].map((command) => ({
+      page: 'docs/operations/reports.md',
+      command,
+      why: 'it changes the accounts of the server; test/docs/reporting.integration.test.ts does it',
+    })),
     {
       page: 'docs/operations/on-call.md',
       command: 'nats.internal:8222',
