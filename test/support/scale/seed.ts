@@ -220,7 +220,7 @@ function tables(orders: number, days: number): Record<string, string> {
     proposals: `INSERT INTO proposals
       SELECT ${partner(p('n'))}, ${id('prp', 'n')}, 'Settlements.ProposeSettlement', ${id('ord', 'n')},
         IF(n >= ${auditEntries - 20}, 'open', ELT(1 + n % 3, 'applied', 'declined', 'expired')), '{}', '{}', 'a mail', 'T-1', 'ada',
-        @now - INTERVAL ${auditEntries} - n HOUR, @now - INTERVAL ${auditEntries} - n HOUR + INTERVAL 7 DAY, NULL, NULL, NULL
+        @now - INTERVAL ${auditEntries} - n HOUR, @now - INTERVAL ${auditEntries} - n HOUR + INTERVAL 7 DAY, NULL, NULL, NULL, IF(n % 3 = 0, CONCAT('about ', n), NULL)
       FROM ${some(auditEntries)} ORDER BY 1, 2`,
     audit_seals: `INSERT INTO audit_seals SELECT n + 1, n * 200 + 1, n * 200 + 200, 200, ${hash}, '', @now FROM ${some(auditEntries / 200)} ORDER BY 1`,
     write_checks: `INSERT INTO write_checks (holder, filler, checked_at) SELECT CONCAT('holder', n), '', @now FROM ${some(50)}`,
