@@ -21,9 +21,10 @@ import { assertNothingInUse } from './metrics.ts';
  * - `usage`: what counts against each day's limits is what orders and allocations add up to.
  * - `ledgers`: each ledger is proven, its wallet is what allocations, withdrawals, payments and corrections add up to, and no
  *   credit is reversed by more than its amount.
+ * - `jobs`: the counters of each job that cancels orders are what its orders' results add up to.
  * - `exchange`: the broker has no order, allocation or withdrawal that is not stored, and the same fills and bookings.
  */
-const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, exchange };
+const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, jobs, exchange };
 export type WorldPart = keyof typeof parts;
 /** For a test at whose end nothing is left to look at. */
 export const allParts = Object.keys(parts) as readonly WorldPart[];
@@ -134,6 +135,16 @@ async function deliveries({ database }: World): Promise<void> {
   );
   assert.deepEqual(missing, [], 'each event after an endpoint was registered is queued for it');
   assert.deepEqual(foreign, [], 'what is queued is an event of the feed');
+}
+
+async function jobs({ database }: World): Promise<void> {
+  const wrong = await database.read(
+    statement(`SELECT b.id, b.matched, b.cancelled, b.not_cancelable, b.unconfirmed, COUNT(*) AS orders
+      FROM bulk_cancels b JOIN bulk_cancel_orders o ON o.bulk_cancel_id = b.id GROUP BY b.id
+      HAVING b.matched <> orders OR b.cancelled <> SUM(o.result <=> 'cancelled')
+        OR b.not_cancelable <> SUM(o.result <=> 'not_cancelable') OR b.unconfirmed <> SUM(o.result <=> 'unconfirmed')`),
+  );
+  assert.deepEqual(wrong, [], "the counters of each job are what its orders' results add up to");
 }
 
 async function usage({ database }: World): Promise<void> {

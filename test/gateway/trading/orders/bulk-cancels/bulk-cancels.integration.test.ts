@@ -257,7 +257,11 @@ describe('bulk cancels', () => {
 
   it('sends one cancel of each order for two jobs at once, and both count it', async () => {
     const orders = await Promise.all(Array.from({ length: 12 }, () => place(partner)));
-    const jobs = await Promise.all([begin({ partnerId: partner.id }), begin({ account: partner.account })]);
+    // Neither begins before both are stored.
+    await proxy.refuse();
+    proxy.reset();
+    const begun = [begin({ partnerId: partner.id }), begin({ account: partner.account })];
+    const jobs = await Promise.all(begun).finally(() => proxy.accept());
     for (const id of jobs) assert.deepEqual(await ended(id), [12, 0, 0, 0]);
     for (const order of orders) assert.equal(await cancelsOf(order), 1);
   });
