@@ -158,6 +158,10 @@ const refusingEndpoint = once(() =>
   }),
 );
 
+async function brokersClockIsWrong(error: { errorMs: bigint; stated?: StatedTime }): Promise<Series> {
+  return timeline(await observe({}, ({ gateway: { controls } }) => controls.setClockError(error, callTimeout)));
+}
+
 /** A gateway that was there for some days. Returns the last one that is over. */
 async function withEarlierDays({ app, database }: TestGateway, days: number): Promise<string> {
   const admin = adminClient(app.adminPort);
@@ -257,6 +261,33 @@ const allCauses: readonly Cause[] = [
       ),
   },
   {
+    name: "the broker's clock is behind",
+    left: 'MarinaBrokerClockApart',
+    muted: { MarinaReportsLate: 'reports have the times of that clock' },
+    perhaps: perhapsUnsettled,
+    series: () => brokersClockIsWrong({ errorMs: -120_000n }),
+  },
+  {
+    name: "the broker's clock is ahead",
+    left: 'MarinaBrokerClockApart',
+    muted: { MarinaErrors: 'the broker refuses orders as too late, and partners get order_not_sent' },
+    perhaps: perhapsUnsettled,
+    series: () => brokersClockIsWrong({ errorMs: 120_000n }),
+  },
+  {
+    name: "the clock of the broker's exchange is behind, and the broker states another time",
+    left: 'MarinaBrokerClockApart',
+    muted: { MarinaReportsLate: 'reports have the times of that clock' },
+    perhaps: perhapsUnsettled,
+    series: () => brokersClockIsWrong({ errorMs: -120_000n, stated: StatedTime.RIGHT }),
+  },
+  {
+    name: "the clock of the broker's exchange is ahead, and the broker states another time",
+    left: 'MarinaErrors',
+    muted: {},
+    series: () => brokersClockIsWrong({ errorMs: 120_000n, stated: StatedTime.RIGHT }),
+  },
+  {
     name: "the broker's statement of a day differs",
     left: 'MarinaBrokerDisagrees',
     muted: {},
@@ -305,11 +336,7 @@ const allCauses: readonly Cause[] = [
     muted: { MarinaErrors: 'partners get order_not_sent, as for an order that comes too late' },
     hasFix: true,
     series: async () => ({
-      ...timeline(
-        await observe({}, ({ gateway: { controls } }) =>
-          controls.setClockError({ errorMs: 120_000n, stated: StatedTime.RIGHT }, callTimeout),
-        ),
-      ),
+      ...(await brokersClockIsWrong({ errorMs: 120_000n, stated: StatedTime.RIGHT })),
       'marina_fix_active{instance="fix:9465"}': phased(1, 1),
       'marina_fix_session_expected{instance="fix:9465"}': phased(1, 1),
       'marina_fix_session_up{instance="fix:9465"}': phased(1, 0),

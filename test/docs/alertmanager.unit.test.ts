@@ -20,7 +20,7 @@ describe('docs/alertmanager.yml', () => {
 
   it('names alerts that exist', () => {
     const known = new Set(alertRules.map(({ name }) => name));
-    const named = config.match(/\bMarina[A-Z]\w+/g) ?? [];
+    const named = config.match(/\b(?:Marina|Machine|Database)[A-Z]\w+/g) ?? [];
     assert.ok(named.length > 50);
     assert.deepEqual(
       named.filter((name) => !known.has(name)),

@@ -11,7 +11,8 @@ const docs = join(import.meta.dirname, '../../docs');
 
 export const gatewayRules = join(docs, 'alerts.yml');
 export const fixRules = join(docs, 'fix-alerts.yml');
-const ruleFiles = [gatewayRules, fixRules];
+export const machineRules = join(docs, 'alerts-of-the-machine.yml');
+const ruleFiles = [gatewayRules, fixRules, machineRules];
 export const alertmanagerFile = join(docs, 'alertmanager.yml');
 
 export interface AlertRule {
@@ -21,7 +22,7 @@ export interface AlertRule {
   readonly text: string;
 }
 
-/** The alerts of both files. */
+/** The alerts of all files. */
 export const alertRules: readonly AlertRule[] = ruleFiles.flatMap((file) =>
   readFileSync(file, 'utf8')
     .split(/^ {6}- (?=alert: )/m)

@@ -19,12 +19,16 @@ const momentary = 'marina_database_connections';
 const used = new Set(alertRules.flatMap(({ text }) => text.match(/\bmarina_\w+/g) ?? []));
 used.delete(momentary);
 
-/** The operations port's metrics that alerts use. How long things take tells of the machine that tests. */
+/** Buckets that tell of the broker's clock. Others tell how busy the machine is that tests. */
+const usedBuckets = /^marina_report_delay_seconds_bucket\b/;
+
+/** The operations port's metrics that alerts use. */
 export async function sample(opsPort: number): Promise<Sample> {
   const answer = await fetch(`http://127.0.0.1:${opsPort}/metrics`);
   const text = await answer.text();
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`);
-  const lines = text.split('\n').filter((line) => used.has(/^\w+/.exec(line)?.[0] ?? '') && !/^\w+_bucket/.test(line));
+  const isUsed = (name: string) => used.has(name) && (!name.endsWith('_bucket') || usedBuckets.test(name));
+  const lines = text.split('\n').filter((line) => isUsed(/^\w+/.exec(line)?.[0] ?? ''));
   const values = lines.map((line): [string, number] => {
     const at = line.lastIndexOf(' ');
     return [line.slice(0, at), Number(line.slice(at + 1))];

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { type AlertRule, alertRules, firingAt, machineRules, type Series } from '../support/alert-rules.ts';
+import { findPromtool } from '../support/promtool.ts';
+
+const rules: readonly AlertRule[] = alertRules.filter(({ name }) => /^(Machine|Database)/.test(name));
+const page = readFileSync('docs/operations/machines.md', 'utf8');
+const gib = 1_073_741_824;
+
+const avail = (mount: string, type = 'ext4') =>
+  `node_filesystem_avail_bytes{instance="db:9100",mountpoint="${mount}",fstype="${type}"}`;
+const size = (mount: string, type = 'ext4') =>
+  `node_filesystem_size_bytes{instance="db:9100",mountpoint="${mount}",fstype="${type}"}`;
+
+/** A machine and a database server that are well. Values are a quarter of a minute apart. */
+const well: Series = {
+  [size('/')]: `${100 * gib}x2000`,
+  [avail('/')]: `${40 * gib}x2000`,
+  // A disk that is almost empty, and takes a backup.
+  [size('/backup')]: `${1000 * gib}x2000`,
+  [avail('/backup')]: `${900 * gib}-${gib / 4}x2000`,
+  [size('/run', 'tmpfs')]: `${gib}x2000`,
+  [avail('/run', 'tmpfs')]: '0x2000',
+  'node_memory_MemAvailable_bytes{instance="db:9100"}': `${gib}x2000`,
+  'node_memory_MemTotal_bytes{instance="db:9100"}': `${8 * gib}x2000`,
+  'node_timex_sync_status{instance="db:9100"}': '1x2000',
+  'mysql_up{instance="db:9104"}': '1x2000',
+  'mysql_global_status_threads_connected{instance="db:9104"}': '80x2000',
+  'mysql_global_variables_max_connections{instance="db:9104"}': '151x2000',
+};
+
+/** The series that make each alert ring. */
+const rings: Readonly<Record<string, Series>> = {
+  MachineDiskFills: { [avail('/')]: `${19 * gib}x2000` },
+  MachineDiskFull: { [avail('/')]: `${19 * gib}x100 ${4.9 * gib}x1900` },
+  MachineDiskFillsSoon: { [avail('/')]: `${49 * gib}-${gib / 400}x2000` },
+  MachineMemoryShort: { 'node_memory_MemAvailable_bytes{instance="db:9100"}': `${0.3 * gib}x2000` },
+  MachineClockFree: { 'node_timex_sync_status{instance="db:9100"}': '0x2000' },
+  DatabaseDown: { 'mysql_up{instance="db:9104"}': '0x2000' },
+  DatabaseConnectionsShort: { 'mysql_global_status_threads_connected{instance="db:9104"}': '140x2000' },
+};
+/** Seven hours and a half. */
+const step = 1_800;
+
+describe('the sample alerts for machines and databases', () => {
+  it('are rules Prometheus takes', async () => {
+    const { stdout } = await promisify(execFile)(await findPromtool(), ['check', 'rules', machineRules]);
+    assert.match(stdout, new RegExp(`SUCCESS: ${rules.length} rules`));
+  });
+
+  it('are silent about a machine that is well', async () => {
+    assert.deepEqual(await firingAt(well, [step], [machineRules]), [[]]);
+  });
+
+  for (const { name } of rules) {
+    it(`ring as ${name}`, async () => {
+      const [firing = []] = await firingAt({ ...well, ...rings[name] }, [step], [machineRules]);
+      const names = firing.map(({ alertname }) => alertname);
+      assert.ok(names.includes(name), `rings: ${names.join(', ')}`);
+      const others = names.filter((other) => other !== name);
+      // A disk that is used to 95 % is used to 80 % too. The Alertmanager mutes that warning.
+      assert.deepEqual(others, name === 'MachineDiskFull' ? ['MachineDiskFills'] : []);
+    });
+  }
+
+  it('have a heading each on their page: what the alert means, what to run, what to expect', () => {
+    const sections = new Map(
+      page.split(/^### /m).map((section): [string, string] => [/^\w*/.exec(section)?.[0] ?? '', section]),
+    );
+    for (const { name, text } of rules) {
+      const section = sections.get(name) ?? '';
+      for (const part of ['Means', 'Run', 'Expect']) assert.ok(section.includes(`**${part}:**`), `${name}: ${part}`);
+      assert.ok(text.includes(`runbook: docs/operations/machines.md#${name.toLowerCase()}`), name);
+      for (const [metric] of text.matchAll(/\b(?:node|mysql)_\w+/g))
+        assert.ok(section.includes(`\`${metric}\``), metric);
+    }
+  });
+});
