@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { withoutOurs } from '../../../src/sandbox/processes.ts';
 import type { Sandbox } from '../../../src/sandbox/sandbox-file.ts';
 import { findClient } from '../dump.ts';
+import { AuditOfPages } from './audit-of-pages.ts';
 import { findGrpcurl } from './grpcurl.ts';
 import { type Exceptions, type Own, type PastedBlock, pastePage } from './paste.ts';
 
@@ -105,11 +106,14 @@ export async function pastePages(sandbox: Sandbox, dataDir: string, folder: stri
   const all = pages.map((page) => readFileSync(page, 'utf8')).join('\n');
   for (const [text] of own) assert.ok(all.includes(text), `no page has ${text}`);
   for (const { page } of [...exceptions.notRun, ...exceptions.interrupted]) assert.ok(pages.includes(page), page);
+  const audit = await AuditOfPages.start(sandbox, folder, env);
   try {
     for (const page of pages) {
       const isGuide = page.startsWith('src/site/guides/');
-      const blocks = await pastePage(page, { own, exceptions, folder, env: isGuide ? partnersEnv : env });
+      const afterBlock = page.startsWith('docs/operations/') ? audit.command : '';
+      const blocks = await pastePage(page, { own, exceptions, folder, env: isGuide ? partnersEnv : env, afterBlock });
       if (page === 'README.md') checkOneOrder(blocks);
+      if (afterBlock !== '') audit.check(page, blocks);
     }
   } finally {
     grpcurl.close();

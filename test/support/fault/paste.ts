@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
+import { type Block, blocksOf, commandsIn, shellLanguages } from '../page-blocks.ts';
+import { patient } from '../patience.ts';
 
 /** How long a command of a page may say nothing of the next. */
 const commandWithinMs = 40_000;
@@ -33,6 +35,16 @@ interface Pasted {
 export interface PastedBlock {
   readonly line: number;
   readonly commands: readonly Pasted[];
+  /** The output of `afterBlock`. */
+  readonly after: string;
+}
+
+interface PasteOptions {
+  readonly own: Own;
+  readonly exceptions: Exceptions;
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly afterBlock?: string;
 }
 
 /** Told to the shell that runs a page: it says before each command which line of the page it is from. */
@@ -47,17 +59,20 @@ trap 'printf "\\n@@ %s\\n" "$LINENO" >&3' DEBUG
 /**
  * Pastes every command of a page into one shell, as a reader would who goes through it from the top, and fails with page,
  * line and what was said when one does not end with 0. Where an answer is shown below a block, the block's last answer has
- * its members.
+ * its members. `afterBlock` is a command that runs after each block.
  */
 export async function pastePage(
   page: string,
-  { own, exceptions, folder, env }: { own: Own; exceptions: Exceptions; folder: string; env: NodeJS.ProcessEnv },
+  { own, exceptions, folder, env, afterBlock = '' }: PasteOptions,
 ): Promise<PastedBlock[]> {
   const text = readFileSync(page, 'utf8');
-  const blocks = blocksOf(text, /^(sh|bash|shell|console)$/);
+  const blocks = blocksOf(text, shellLanguages);
   const script = scriptOf(page, text, blocks, exceptions);
   if (blocks.length === 0) return [];
-  const filled = own.reduce((all, [placeholder, value]) => all.replaceAll(placeholder, value), script);
+  const lines = own.reduce((all, [placeholder, value]) => all.replaceAll(placeholder, value), script).split('\n');
+  // The line that ends a block has room for it. The second command ends its output: a subshell that follows says no line.
+  for (const { to } of blocks) lines[to] = afterBlock === '' ? '' : `${afterBlock}; :`;
+  const filled = `${lines.join('\n').trimEnd()}\n`;
   const name = page.replaceAll('/', '-');
   writeFileSync(join(folder, 'prelude.sh'), prelude);
   writeFileSync(join(folder, `${name}.sh`), filled);
@@ -78,42 +93,20 @@ export async function pastePage(
     const seen = pasted().length;
     if (seen !== lastSeen) since = performance.now();
     lastSeen = seen;
-    if (performance.now() - since < commandWithinMs) continue;
+    if (performance.now() - since < patient(commandWithinMs)) continue;
     await shell.kill();
-    assert.fail(`${where(page, blocks, pasted().at(-1))}\ndid not end within ${commandWithinMs / 1000} s`);
+    assert.fail(
+      `${where(page, blocks, pasted().at(-1))}\ndid not end within ${commandWithinMs / 1000} s of a quiet machine`,
+    );
   }
   if (code !== 0) assert.fail(`${where(page, blocks, pasted().at(-1))}\nended with ${code}`);
   const done = blocks.map(({ from, to }) => ({
     line: from,
     commands: pasted().filter(({ line }) => line >= from && line <= to),
+    after: pasted().find(({ line }) => line === to + 1)?.output ?? '',
   }));
   for (const shown of blocksOf(text, /^json$/)) checkShown(page, shown, done);
   return done;
-}
-
-interface Block {
-  /** Its first line, counted from 1, and its last. */
-  readonly from: number;
-  readonly to: number;
-  readonly lines: readonly string[];
-}
-
-/** The blocks of a page in one of the languages. */
-function blocksOf(text: string, language: RegExp): Block[] {
-  const blocks: Block[] = [];
-  const lines = text.split('\n');
-  for (let at = 0; at < lines.length; at += 1) {
-    const opened = /^( *)```(\w+)$/.exec(lines[at] ?? '');
-    if (opened === null) continue;
-    const [, indent = '', word = ''] = opened;
-    const end = lines.indexOf(`${indent}\`\`\``, at + 1);
-    assert.ok(end > at, `line ${at + 1} opens a block that is not closed`);
-    if (language.test(word)) {
-      blocks.push({ from: at + 2, to: end, lines: lines.slice(at + 1, end).map((line) => line.slice(indent.length)) });
-    }
-    at = end;
-  }
-  return blocks;
 }
 
 /** The page with all but its commands left out, so that the lines of both are the same. */
@@ -133,18 +126,7 @@ function scriptOf(page: string, text: string, blocks: readonly Block[], exceptio
     script.splice(from - 1, lines.length, ...`${isEndless ? 'until_interrupted ' : ''}${command}`.split('\n'));
   }
   assert.deepEqual([...left], [], `${page} has no longer what is excepted`);
-  return `${script.join('\n').trimEnd()}\n`;
-}
-
-/** A block's commands: each a line, with those it goes on in. */
-function commandsIn({ from, lines }: Block): Block[] {
-  const commands: Block[] = [];
-  for (let at = 0, end = 0; at < lines.length; at = end + 1) {
-    end = at;
-    while (lines[end]?.endsWith('\\')) end += 1;
-    commands.push({ from: from + at, to: from + end, lines: lines.slice(at, end + 1) });
-  }
-  return commands;
+  return script.join('\n');
 }
 
 /** Splits the log into the output of each command. */
