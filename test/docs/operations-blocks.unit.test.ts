@@ -64,6 +64,13 @@ describe("the blocks to paste on the operators' pages", () => {
       looks: ['Controls/GetReads'],
       acts: ['Controls/SetCash'],
     });
+    assert.deepEqual(
+      ofText(`wallets() { grpcurl -d "$2" "$address/$1 marina.admin.v1.Wallets/$1"; }`, `wallets DebitWallet '{}'`),
+      {
+        looks: [],
+        acts: ['Wallets/DebitWallet'],
+      },
+    );
     assert.deepEqual(ofText('(cd /opt/marina && node src/main.js keys status)')?.acts, []);
     assert.deepEqual(ofText('(cd /opt/marina && node src/main.js keys reseal)')?.acts, ['src/main.js keys reseal']);
   });

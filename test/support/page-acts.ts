@@ -42,6 +42,7 @@ export class PageCalls {
   /** The calls of each of a page's blocks. A function that a block defines acts only where a later line uses it. */
   ofPage(blocks: readonly Block[]): BlockCalls[] {
     const sending = new Set<string>();
+    const servicesOf = new Map([['call', 'Controls']]);
     return blocks.map((block) => {
       const looks: string[] = [];
       const acts: string[] = [];
@@ -49,10 +50,12 @@ export class PageCalls {
         const command = lines.join('\n');
         const [, defined] = oneFunction.exec(command) ?? [];
         if (defined !== undefined) {
-          if (sendsBody.test(command)) sending.add(defined);
+          const [, service] = /\b([A-Z]\w+)\/\$1/.exec(command) ?? [];
+          if (service !== undefined) servicesOf.set(defined, service);
+          else if (sendsBody.test(command)) sending.add(defined);
           continue;
         }
-        const named = this.methodsIn(command);
+        const named = this.methodsIn(command, servicesOf);
         for (const method of named) {
           (onlyReads(method) ? looks : acts).push(`${method.parent.name}/${method.name}`);
         }
@@ -71,10 +74,12 @@ export class PageCalls {
     return this.services.get(service)?.methods.find((method) => method.name === name);
   }
 
-  private methodsIn(command: string): DescMethod[] {
+  private methodsIn(command: string, servicesOf: ReadonlyMap<string, string>): DescMethod[] {
     const paths = [...command.matchAll(/\b[A-Z]\w+\/[A-Z]\w+\b/g)].map(([path]) => path);
-    const controls = [...command.matchAll(/\bcall ([A-Z]\w+)/g)].map(([, name]) => `Controls/${name}`);
-    return [...paths, ...controls].flatMap((path) => {
+    const named = [...servicesOf].flatMap(([word, service]) =>
+      [...command.matchAll(new RegExp(`\\b${word} ([A-Z]\\w+)`, 'g'))].map(([, name]) => `${service}/${name}`),
+    );
+    return [...paths, ...named].flatMap((path) => {
       if (!this.services.has(path.split('/')[0] ?? '')) return [];
       const method = this.method(path);
       assert.ok(method !== undefined, `there is no call ${path}`);
