@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -13,10 +13,12 @@ import { statement } from '../../src/gateway/store/statement.ts';
 import { Call, StatementLie, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { daysBefore, lagosDay } from '../../src/kit/clock.ts';
 import { adminClient } from '../support/admin.ts';
+import { machineRules } from '../support/alert-rules.ts';
 import { type DrawnPanel, drawDashboard } from '../support/dashboard-picture.ts';
 import { type Dashboard, dashboards, dashboardsFolder, filled, legend, namesIn } from '../support/dashboards.ts';
 import { goodFields, overRest } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
+import { startExporters } from '../support/exporters.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { noisePng } from '../support/images.ts';
 import { type RunningPrometheus, startPrometheus } from '../support/prometheus.ts';
@@ -43,9 +45,21 @@ const onlyInTrouble: Readonly<Record<string, string>> = {
   'Its ledger is at fault': 'every ledger added up',
   'Troubles of the session': 'the session had no trouble',
   Findings: 'the exchange said nothing impossible',
+  'Rare faults': 'nothing of it happened',
 };
 
 const jobOf = ({ name }: Dashboard) => (name === 'fix' ? 'marina-fix' : 'marina');
+
+/** The metrics of the exporters, with their labels. That they have them is shown by a panel of each. */
+const ofExporters: readonly [string, readonly string[]][] = [
+  ['node_cpu_seconds_total', ['cpu', 'mode']],
+  ['node_filesystem_avail_bytes', ['device', 'fstype', 'mountpoint']],
+  ['node_filesystem_size_bytes', ['device', 'fstype', 'mountpoint']],
+  ['node_memory_MemAvailable_bytes', []],
+  ['node_memory_MemTotal_bytes', []],
+  ['mysql_global_status_threads_connected', []],
+  ['mysql_global_variables_max_connections', []],
+];
 
 /** The labels that Prometheus adds to each series, and to buckets of a histogram. */
 const addedLabels = ['job', 'instance', 'le'];
@@ -60,9 +74,12 @@ describe('the dashboards of docs/dashboards', () => {
     receiver = await WebhookReceiver.start();
     gateway = await startGateway(receiver.variables);
     fix = await startFixPort();
+    const exporters = await startExporters(gateway.databaseUrl);
     prometheus = await startPrometheus([
       { job: 'marina', instance: 'gateway-1:9464', port: gateway.app.opsPort },
       { job: 'marina-fix', instance: 'fix-1:9465', port: (fix.address() as AddressInfo).port },
+      { job: 'machines', instance: 'db-1:9100', port: exporters.machine },
+      { job: 'machines', instance: 'db-1:9104', port: exporters.database },
     ]);
     const from = Date.now() / 1_000;
     await work(gateway, receiver);
@@ -78,7 +95,7 @@ describe('the dashboards of docs/dashboards', () => {
   const panels = dashboards.flatMap((dashboard) => dashboard.panels.map((panel) => ({ dashboard, panel })));
 
   it('ask only for metrics and labels that there are', () => {
-    const known = new Map<string, readonly string[]>([['up', []]]);
+    const known = new Map<string, readonly string[]>([['up', []], ...ofExporters]);
     for (const { registry } of [new Metrics(), new FixMetrics()]) {
       for (const metric of registry.getMetricsAsArray()) {
         const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] };
@@ -119,6 +136,21 @@ describe('the dashboards of docs/dashboards', () => {
       [],
       'there is no such panel',
     );
+  });
+
+  it('have exporters beside them with the metrics of the sample alerts', async () => {
+    const metrics = new Set(
+      readFileSync(machineRules, 'utf8')
+        .replaceAll(/^ *#.*$/gm, '')
+        .match(/\b(?:node|mysql)_\w+/g),
+    );
+    for (const metric of metrics) {
+      const found = await prometheus.range(`${metric}{job="machines"}`, ...period, 1);
+      assert.ok(
+        found.some(({ points }) => points.length > 0),
+        metric,
+      );
+    }
   });
 
   it('are drawn with all their panels', async () => {

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { dashboards, dashboardsFolder } from '../support/dashboards.ts';
 
+/** Variables in addition to those that each dashboard has. */
+const further = (name: string) => ({ partner: [['partner', 'query']], capacity: [['machines', 'query']] })[name] ?? [];
+
 const page = readFileSync(join(dashboardsFolder, '../operations/dashboards.md'), 'utf8');
 
 // That every query gives a value is shown by integration/dashboards.test.ts.
@@ -11,7 +14,7 @@ describe('the dashboards of docs/dashboards', () => {
   it('are there, each with an id of its own, a picture and a place on the page', () => {
     assert.deepEqual(
       dashboards.map(({ name }) => name),
-      ['database-and-nats', 'events-and-webhooks', 'fix', 'orders-and-broker', 'overview', 'partner'],
+      ['capacity', 'database-and-nats', 'events-and-webhooks', 'fix', 'orders-and-broker', 'overview', 'partner'],
     );
     for (const { name, uid, schemaVersion } of dashboards) {
       assert.equal(uid, `marina-${name}`);
@@ -25,12 +28,12 @@ describe('the dashboards of docs/dashboards', () => {
     for (const { name, templating, panels } of dashboards) {
       assert.deepEqual(
         templating.list.map((variable) => [variable.name, variable.type]),
-        [['datasource', 'datasource'], ['job', 'query'], ...(name === 'partner' ? [['partner', 'query']] : [])],
+        [['datasource', 'datasource'], ['job', 'query'], ...further(name)],
         name,
       );
       for (const { title, datasource, targets } of panels) {
         assert.deepEqual(datasource, { type: 'prometheus', uid: '$' + '{datasource}' }, title);
-        for (const { expr } of targets) assert.match(expr, /\{job=~"\$job"/, title);
+        for (const { expr } of targets) assert.match(expr, /\{job=~"\$(job|machines)"/, title);
       }
     }
   });

@@ -44,6 +44,7 @@ export function filled({ expr }: Query, job: string, rateInterval: string): stri
   return expr
     .replaceAll('$__rate_interval', rateInterval)
     .replaceAll('"$job"', `"${job}"`)
+    .replaceAll('"$machines"', '"machines"')
     .replaceAll('"$partner"', '".*"');
 }
 

@@ -31,9 +31,11 @@ export async function startPrometheus(targets: readonly Target[]): Promise<Runni
   const folder = temporaryFolder();
   sharedKeeper().removeAtEnd(folder);
   const config = join(folder, 'prometheus.json');
-  const scraped = targets.map(({ job, instance, port }) => ({
-    job_name: job,
-    static_configs: [{ targets: [`127.0.0.1:${port}`], labels: { instance } }],
+  const scraped = [...new Set(targets.map(({ job }) => job))].map((name) => ({
+    job_name: name,
+    static_configs: targets
+      .filter(({ job }) => job === name)
+      .map(({ instance, port }) => ({ targets: [`127.0.0.1:${port}`], labels: { instance } })),
   }));
   // JSON is YAML.
   writeFileSync(config, JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: scraped }));
