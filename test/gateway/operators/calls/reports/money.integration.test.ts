@@ -184,6 +184,23 @@ describe('reports of money', () => {
     );
   });
 
+  it('a day of a ledger begins with the first entry after midnight, also if entries behind it are a moment older', async () => {
+    const partner = await gateway.newPartner();
+    const credits = (count: number, ms: number) =>
+      Array.from({ length: count }, () => ({ type: 'credit' as const, createdAt: monday + ms }));
+    await append(partner.id, [
+      ...credits(5, -3_600_000),
+      ...credits(1, 500),
+      ...credits(20, -200),
+      ...credits(14, 3_600_000),
+    ]);
+    const sequencesOf = async (day: string) =>
+      (await ledger({ from_day: day, partner_id: partner.id })).flatMap(({ sequence }) => sequence ?? []).map(Number);
+    assert.deepEqual(await sequencesOf(daysAfter(firstDay, -1)), [1, 2, 3, 4, 5]);
+    const [first, ...rest] = await sequencesOf(firstDay);
+    assert.deepEqual([first, rest.length], [6, 34]);
+  });
+
   it('a report of partners has the sums of their orders and trades, by day and by month', async () => {
     const random = numbers(11);
     const stored: StoredOrder[] = [];
