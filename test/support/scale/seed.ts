@@ -217,8 +217,7 @@ function tables(orders: number, days: number): Record<string, string> {
     unclaimed_reports: `INSERT INTO unclaimed_reports SELECT IF(n % 2, 'order', 'application'), n, CONCAT('foreign', n), 'X', 'trade',
       10, 1000, @now, @now - INTERVAL n % 400 DAY FROM ${some(auditEntries)} ORDER BY 1, 2`,
     // Only those of the last days are open.
-    proposals: `INSERT INTO proposals (partner_id, id, action, object_id, state, request, seen, evidence, reference, proposed_by,
-        proposed_at, expires_at, decided_by, decided_at, decision_reason)
+    proposals: `INSERT INTO proposals
       SELECT ${partner(p('n'))}, ${id('prp', 'n')}, 'Settlements.ProposeSettlement', ${id('ord', 'n')},
         IF(n >= ${auditEntries - 20}, 'open', ELT(1 + n % 3, 'applied', 'declined', 'expired')), '{}', '{}', 'a mail', 'T-1', 'ada',
         @now - INTERVAL ${auditEntries} - n HOUR, @now - INTERVAL ${auditEntries} - n HOUR + INTERVAL 7 DAY, NULL, NULL, NULL, IF(n % 3 = 0, CONCAT('about ', n), NULL)
