@@ -3,10 +3,11 @@ import { join } from 'node:path';
 
 const configuration = join(import.meta.dirname, '../../docs/deploy/nats.conf');
 
-/** The passwords of the two users of NATS: hex, or other text without quotes and backslashes. */
+/** The passwords of the users of NATS: hex, or other text without quotes and backslashes. */
 export interface NatsPasswords {
   readonly gateway: string;
   readonly events: string;
+  readonly 'back-office': string;
 }
 
 /** The accounts and permissions of docs/deploy/nats.conf, as lines of a configuration of NATS. */
@@ -16,6 +17,7 @@ export function natsAccounts(passwords: NatsPasswords, prefix = ''): string[] {
   return [
     `GATEWAY_PASSWORD: "${passwords.gateway}"`,
     `EVENTS_PASSWORD: "${passwords.events}"`,
+    `BACK_OFFICE_PASSWORD: "${passwords['back-office']}"`,
     ...withPrefix(accounts, prefix).split('\n'),
   ];
 }

@@ -75,6 +75,7 @@ export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort
     MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
     // The seed seals rows that an earlier version stored.
     MARINA_UNSEALED_ROWS: 'refused',
+    MARINA_NATS_CONSUMERS: 'back-office',
     ...gatewayVariables(settings.given),
     MARINA_ENVIRONMENT: 'sandbox',
     MARINA_WEBHOOK_CA_FILE: needs.authorityFile,

@@ -25,6 +25,11 @@ export interface Sandbox {
   admin_address: string;
   ops_url: string;
   simulator_address: string;
+  /**
+   * Where a back office pulls events from its consumer `back-office`, with a login that may do nothing else; of a NATS that
+   * is not the sandbox's own, its URL as it was given.
+   */
+  nats_url: string;
   /** Where events can be subscribed to in NATS, with a login that may only read them; absent: NATS is not the sandbox's own. */
   events_nats_url?: string;
   operator_token: string;

@@ -128,6 +128,7 @@ export async function startSandbox(
     admin_address: adminAddress,
     ops_url: `http://${address(settings, 'ops', opsPort)}`,
     simulator_address: simulatorAddress,
+    nats_url: nats.backOfficeUrl,
     ...(nats.eventsUrl === undefined ? {} : { events_nats_url: nats.eventsUrl }),
     operator_token: operatorToken,
     second_operator_token: secondToken,
@@ -181,22 +182,32 @@ async function openDatabases(start: ServerStart): Promise<{ databases: Databases
   return { databases, version: await serverVersion(databases.ownerUrl), pid: server.pid };
 }
 
-/** NATS, with the login of the gateway and, if it is private, that of a subscriber of events. */
-async function openNats(start: ServerStart): Promise<{ url: string; eventsUrl?: string; pid?: number }> {
+/** NATS, with the login of the gateway, that of a back office and, if it is private, that of a subscriber of events. */
+async function openNats(
+  start: ServerStart,
+): Promise<{ url: string; backOfficeUrl: string; eventsUrl?: string; pid?: number }> {
   const { settings, progress } = start;
   if (settings.natsUrl !== undefined) {
     if (!(await answersAsNats(settings.natsUrl)))
       progress.note('The NATS of MARINA_NATS_URL does not answer: no events until it does');
-    return { url: settings.natsUrl };
+    return { url: settings.natsUrl, backOfficeUrl: settings.natsUrl };
   }
   const options = privately(start, 'nats');
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
   const password = (user: string) => keptSecret(join(options.dataDir, `${user}-password`), 16);
-  const passwords = { gateway: password('gateway'), events: password('events') };
+  const passwords = {
+    gateway: password('gateway'),
+    events: password('events'),
+    'back-office': password('back-office'),
+  };
   const further = natsAccounts(passwords, settings.given.MARINA_NATS_PREFIX);
   const { url, pid } = await openServer(start, 'nats', 'NATS', startNats, { ...options, further });
-  const eventsUrl = natsLogin(url, 'events', passwords);
-  return { url: natsLogin(url, 'gateway', passwords), eventsUrl, pid };
+  return {
+    url: natsLogin(url, 'gateway', passwords),
+    backOfficeUrl: natsLogin(url, 'back-office', passwords),
+    eventsUrl: natsLogin(url, 'events', passwords),
+    pid,
+  };
 }
 
 /** Starts a private server, which comes back on its port. */

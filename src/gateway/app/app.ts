@@ -83,6 +83,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   }
   if (does('worker')) {
     supervisor.start(relay.worker);
+    if (base.config.natsConsumers.length > 0) supervisor.start(events.subscribers);
     for (const worker of brokers.flatMap(({ workers }) => workers)) supervisor.start(worker);
   }
   for (const worker of brokers.flatMap(({ watchers }) => watchers)) supervisor.start(worker);

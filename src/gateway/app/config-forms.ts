@@ -62,6 +62,16 @@ export function parseReplicas(value: string): number {
   return Number(value);
 }
 
+/** At most 16 names, none of which is that of the gateway's own consumer. */
+export function parseConsumers(value: string): readonly string[] {
+  const names = value === '' ? [] : value.split(',').map((entry) => entry.trim());
+  if (names.length > 16) throw new Error('must be at most 16 names');
+  if (names.some((name) => !/^[A-Za-z0-9_-]{1,32}$/.test(name) || name.endsWith('webhooks'))) {
+    throw new Error("must be names of letters, digits, hyphens and underscores, and not the gateway's own `webhooks`");
+  }
+  return names;
+}
+
 export function parseOtlpUrl(value: string): string {
   const url = httpUrl.read(value);
   const { user, password } = parseLinkUrl(url, ['http:', 'https:']);

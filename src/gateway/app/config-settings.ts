@@ -22,6 +22,7 @@ import {
   httpUrl,
   linkNames,
   parseAddresses,
+  parseConsumers,
   parseCrashPoint,
   parseDatabaseUrl,
   parseFourEyesAmount,
@@ -86,6 +87,12 @@ export const settings = {
     'on how many servers of a NATS cluster events and counters of limits are kept; they are raised at a start, never lowered',
     '1',
     reading('1, 3 or 5', parseReplicas),
+  ),
+  natsConsumers: setting(
+    'MARINA_NATS_CONSUMERS',
+    'the durable consumers of events that the gateway makes in NATS for internal systems, and makes again when NATS has lost them',
+    '',
+    reading('at most 16 names, separated by commas', parseConsumers),
   ),
   brokerAddress: setting('MARINA_BROKER_ADDRESS', "the broker's gRPC service", undefined, hostPort),
   backOfficeAddress: setting(

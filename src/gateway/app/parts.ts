@@ -8,6 +8,7 @@ import { FeedWatch } from '../delivery/events/feed.ts';
 import { Relay } from '../delivery/events/relay.ts';
 import { feedRetention } from '../delivery/events/retention.ts';
 import { EventStream } from '../delivery/events/stream.ts';
+import { subscriberConsumers } from '../delivery/events/subscriber-consumers.ts';
 import { WebhookSender } from '../delivery/webhooks/attempt/sender.ts';
 import { signingKeys } from '../delivery/webhooks/attempt/signature.ts';
 import { WebhookTester } from '../delivery/webhooks/attempt/tester.ts';
@@ -73,12 +74,12 @@ function createCallers(base: Base) {
 /** The path of events: the feed, which is written with each change, and from the outbox through NATS to the webhooks. */
 function createEvents(base: Base) {
   const { config, database, nats, peerMac: mac, distrust } = base;
-  const { natsPrefix: prefix, natsReplicas: replicas } = config;
+  const { natsPrefix: prefix, natsReplicas: replicas, natsConsumers: names } = config;
   const stream = new EventStream({ nats, mac, distrust, prefix, replicas });
   const feedWatch = new FeedWatch(database);
   const webhooks = createWebhooks(base);
   const relay = new Relay({ ...base, stream, feedWatch, consumer: webhooks.consumer });
-  return { stream, feedWatch, webhooks, relay };
+  return { stream, feedWatch, webhooks, relay, subscribers: subscriberConsumers({ nats, prefix, names }) };
 }
 
 /** Webhooks: the consumer that fills the endpoint queues, the sender, and the signing secrets. */

@@ -36,6 +36,17 @@ describe('the settings', () => {
     assert.equal(readConfig(enough).restPort, 8080);
   });
 
+  it("take at most 16 names of consumers in NATS, and not that of the gateway's own", () => {
+    const names = (count: number) => Array.from({ length: count }, (_, number) => `system-${number}`).join(', ');
+    const read = (value: string) => readConfig({ ...enough, MARINA_NATS_CONSUMERS: value }).natsConsumers;
+    assert.deepEqual(readConfig(enough).natsConsumers, []);
+    assert.deepEqual(read('back-office, risk_Monitor2'), ['back-office', 'risk_Monitor2']);
+    assert.equal(read(names(16)).length, 16);
+    for (const bad of [names(17), 'webhooks', 'live-webhooks', 'a.b', 'a b', '>', '*', 'a,,b', 'a'.repeat(33)]) {
+      assert.equal(problemsOf({ MARINA_NATS_CONSUMERS: bad }).length, 1, bad);
+    }
+  });
+
   it('a renamed setting is read by its old name, but not by both', () => {
     const read = (variables: Record<string, string>) => readConfig({ ...enough, ...variables }).decoderWalls;
     assert.equal(read({}), 'auto');

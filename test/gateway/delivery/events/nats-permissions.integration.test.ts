@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { connect, type Msg, type NatsConnection } from 'nats';
+import { type Consumer, connect, type JsMsg, type Msg, type NatsConnection } from 'nats';
 import { type App, startApp } from '../../../../src/gateway/app/app.ts';
 import { readConfig } from '../../../../src/gateway/app/config.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
@@ -16,7 +16,7 @@ import { scrape } from '../../../support/metrics.ts';
 import { patient } from '../../../support/patience.ts';
 
 const prefix = 'acl-';
-const passwords = { gateway: '0123456789abcdef', events: '1e5' };
+const passwords = { gateway: '0123456789abcdef', events: '1e5', 'back-office': 'fedcba9876543210' };
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/EVENTS-NATS.md'), 'utf8');
 const configuration = readFileSync(join(import.meta.dirname, '../../../../docs/deploy/nats.conf'), 'utf8');
 
@@ -37,6 +37,7 @@ describe('NATS with the accounts and permissions of docs/deploy/nats.conf', () =
     gateway = await startGateway({
       MARINA_NATS_URL: natsLogin(nats.url, 'gateway', passwords),
       MARINA_NATS_PREFIX: prefix,
+      MARINA_NATS_CONSUMERS: 'back-office,another',
     });
     other = await startApp(readConfig({ ...gateway.variables }), createLogger({ name: 'other', level: 'silent' }));
     partner = await gateway.newPartner({ limits: { requestsUnderWay: 2 } });
@@ -60,6 +61,41 @@ describe('NATS with the accounts and permissions of docs/deploy/nats.conf', () =
     assert.equal((await gateway.place(partner, { symbol: 'SIM-FILL' })).status, 201);
     await eventually(() => assert.ok(received.length > before));
   }
+
+  /** The back office, with an inbox of its own. */
+  const connectBackOffice = () =>
+    connect({
+      servers: nats.url,
+      user: 'back-office',
+      pass: passwords['back-office'],
+      inboxPrefix: '_INBOX_back-office',
+      timeout: patient(20_000),
+    });
+
+  const consumerOf = (backOffice: NatsConnection): Promise<Consumer> =>
+    backOffice.jetstream({ apiPrefix: 'marina.API' }).consumers.get(`${prefix}EVENTS`, 'back-office');
+
+  async function pull(consumer: Consumer): Promise<JsMsg[]> {
+    const pulled: JsMsg[] = [];
+    for await (const message of await consumer.fetch({ max_messages: 100, expires: 1_000 })) pulled.push(message);
+    return pulled;
+  }
+
+  /** Calls to JetStream that would change something, or show what others do. */
+  const jetStreamCalls = (api: string) => [
+    `${api}.STREAM.DELETE.${prefix}EVENTS`,
+    `${api}.STREAM.PURGE.${prefix}EVENTS`,
+    `${api}.STREAM.INFO.${prefix}EVENTS`,
+    `${api}.STREAM.MSG.GET.KV_${prefix}SLOTS`,
+    `${api}.DIRECT.GET.KV_${prefix}SLOTS.$KV.${prefix}SLOTS.tokens.rate.${partner.id}`,
+    `${api}.STREAM.PURGE.KV_${prefix}SLOTS`,
+    `${api}.CONSUMER.CREATE.${prefix}EVENTS.back-office`,
+    `${api}.CONSUMER.DELETE.${prefix}EVENTS.back-office`,
+    `${api}.CONSUMER.INFO.${prefix}EVENTS.another`,
+    `${api}.CONSUMER.MSG.NEXT.${prefix}EVENTS.another`,
+    `${api}.CONSUMER.MSG.NEXT.${prefix}EVENTS.${prefix}webhooks`,
+    `${api}.CONSUMER.DELETE.${prefix}EVENTS.${prefix}webhooks`,
+  ];
 
   it('lets gateways do all that they need', async () => {
     await placeOne();
@@ -118,6 +154,87 @@ describe('NATS with the accounts and permissions of docs/deploy/nats.conf', () =
     }
   });
 
+  it('lets the back office pull all events from its consumer and acknowledge them, and nothing else', async () => {
+    const backOffice = await connectBackOffice();
+    try {
+      const consumer = await eventually(() => consumerOf(backOffice));
+      await placeOne();
+      const events = await eventually(async () => {
+        const pulled = await pull(consumer);
+        assert.ok(pulled.some(({ subject }) => subject === `${prefix}events.${partner.id}.order.filled`));
+        return pulled;
+      });
+      for (const event of events) assert.equal(await event.ackAck(), true);
+      await eventually(async () => assert.equal((await consumer.info()).num_ack_pending, 0));
+      assert.equal(refused('back-office'), 0);
+
+      const subjects = [
+        `${prefix}events.${partner.id}.order.filled`,
+        `${prefix}peers.here`,
+        `$KV.${prefix}SLOTS.tokens.rate.${partner.id}`,
+        ...jetStreamCalls('$JS.API'),
+        ...jetStreamCalls('marina.API'),
+        `$JS.ACK.${prefix}EVENTS.webhooks.1.1.1.1.0`,
+        `$JS.API.CONSUMER.MSG.NEXT.${prefix}EVENTS.back-office`,
+      ];
+      for (const subject of subjects) backOffice.publish(subject, 'lie 1');
+      for (const subject of ['>', `${prefix}events.>`, `$KV.${prefix}SLOTS.>`, '_INBOX.>', '$JS.ACK.>', 'marina.>']) {
+        backOffice.subscribe(subject, { callback: () => undefined });
+        subjects.push(subject);
+      }
+      await backOffice.flush();
+      await eventually(() => assert.equal(refused('back-office'), subjects.length));
+      assert.equal((await scrape(gateway.app.opsPort)).value('marina_nats_untrusted_total'), 0);
+      await placeOne();
+      await eventually(async () => assert.ok((await pull(consumer)).length > 0));
+    } finally {
+      await backOffice.close();
+    }
+  });
+
+  it('brings what the back office asks for to no gateway and no other subscriber', async () => {
+    const backOffice = await connectBackOffice();
+    const gateways = await connect({ servers: nats.url, user: 'gateway', pass: passwords.gateway });
+    const heard: Msg[] = [];
+    try {
+      await eventually(() => consumerOf(backOffice));
+      gateways.subscribe(`${prefix}peers.>`, { callback: (_, message) => void heard.push(message) });
+      await gateways.flush();
+      await placeOne();
+      const asked = `marina.API.CONSUMER.MSG.NEXT.${prefix}EVENTS.back-office`;
+      const before = received.length;
+      for (const reply of [`${prefix}peers.lie`, `${prefix}events.lie`]) backOffice.publish(asked, '', { reply });
+      await placeOne();
+      const isLie = ({ subject }: Msg) => subject.endsWith('.lie');
+      assert.deepEqual([heard.filter(isLie).length, received.slice(before).filter(isLie).length], [0, 0]);
+    } finally {
+      await Promise.all([backOffice.close(), gateways.close()]);
+    }
+  });
+
+  it('gives the back office its consumer back when NATS has lost it', async () => {
+    const backOffice = await connectBackOffice();
+    const gateways = await connect({ servers: nats.url, user: 'gateway', pass: passwords.gateway });
+    try {
+      const { created } = await eventually(async () => (await consumerOf(backOffice)).info());
+      // A gateway that finds its stream offline deletes it, with its consumers.
+      const manager = await gateways.jetstreamManager({ checkAPI: false });
+      await manager.streams.delete(`${prefix}EVENTS`);
+      await eventually(async () => {
+        await gateway.place(partner, { symbol: 'SIM-FILL' });
+        assert.notEqual((await (await consumerOf(backOffice)).info()).created, created);
+      });
+      const consumer = await consumerOf(backOffice);
+      // The gateway publishes nothing for a moment after NATS stored nothing.
+      await eventually(async () => {
+        await gateway.place(partner, { symbol: 'SIM-FILL' });
+        assert.ok((await pull(consumer)).length > 0);
+      });
+    } finally {
+      await Promise.all([backOffice.close(), gateways.close()]);
+    }
+  });
+
   it('lets nobody in without a login', async () => {
     await assert.rejects(connect({ servers: nats.url }), /Authorization/i);
     await assert.rejects(connect({ servers: nats.url, user: 'events', pass: 'wrong' }), /Authorization/i);
@@ -126,8 +243,9 @@ describe('NATS with the accounts and permissions of docs/deploy/nats.conf', () =
   it('has exactly the permissions that docs/EVENTS-NATS.md lists', () => {
     const withoutComments = configuration.replace(/^\s*#.*$/gm, '');
     const [, gateways = ''] = /user: gateway([\s\S]*?)exports:/.exec(withoutComments) ?? [];
-    const listed = [...gateways.matchAll(/"([^"\s]+\.[^"\s]+)"/g)].map(([, subject]) => subject);
-    assert.ok(listed.length > 15);
+    const [, backOffice = ''] = /user: back-office([\s\S]*)$/.exec(withoutComments) ?? [];
+    const listed = [...`${gateways}${backOffice}`.matchAll(/"([^"\s]+\.[^"\s]+)"/g)].map(([, subject]) => subject);
+    assert.ok(listed.length > 19);
     const [, table = ''] = /## Permissions([\s\S]*?)\n## /.exec(page) ?? [];
     const described = new Set([...table.matchAll(/`([^`]+)`/g)].map(([, subject]) => subject));
     assert.deepEqual(
