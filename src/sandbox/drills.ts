@@ -89,7 +89,7 @@ export const drills: readonly Drill[] = [
     },
   },
   partIsAway('gateway', 'gateway', 'MarinaDown rings.', 'on-call.md#marinadown'),
-  partIsAway('webhooks', 'receiver', 'MarinaWebhooksLate rings.', 'on-call.md#marinawebhookslate'),
+  receiverIsAway(),
   {
     name: 'leaked-key',
     heard: 'A partner writes: "One of our keys stands in a public repository. What did it do?"',
@@ -120,6 +120,20 @@ export const drills: readonly Drill[] = [
     end: async () => undefined,
   },
 ];
+
+/** The partners' endpoint answers nothing, and an event waits for it. */
+function receiverIsAway(): Drill {
+  const heard = 'MarinaWebhookFails rings, after a quarter of an hour in which events wait.';
+  const drill = partIsAway('webhooks', 'receiver', heard, 'on-call.md#marinawebhookfails');
+  return {
+    ...drill,
+    begin: async (where) => {
+      const begun = await drill.begin(where);
+      const order = await place(where.sandbox, where.sandbox.partners[0]?.key ?? '', { symbol: 'SIM-FILL' });
+      return `${begun} The events of order ${order} wait.`;
+    },
+  };
+}
 
 /** A part ends, and is kept from coming back. */
 function partIsAway(name: string, part: PartName, heard: string, page: string): Drill {

@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { drills } from '../../src/sandbox/drills.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Drill, drills } from '../../src/sandbox/drills.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { isRunning } from '../../src/sandbox/lock.ts';
 import { withoutOurs } from '../../src/sandbox/processes.ts';
 import { readSandbox, type Sandbox } from '../../src/sandbox/sandbox-file.ts';
+import { adminClient } from '../support/admin.ts';
+import { firingAt, gatewayRules } from '../support/alert-rules.ts';
 import { eventually } from '../support/eventually.ts';
+import { type Observed, phases, sample, timeline } from '../support/fault/observed.ts';
 import { pasteWhilePractising } from '../support/fault/pages.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { inPart } from '../support/part.ts';
@@ -20,6 +24,9 @@ const troubles: Readonly<Record<string, string>> = {
   broker: 'broker',
   'wrong-clock': 'broker-clock',
 };
+
+/** For so long the metrics are watched, before a drill and in its midst. */
+const watchedMs = 5_000;
 
 describe('a sandbox to practise in', () => {
   const folder = temporaryFolder();
@@ -102,16 +109,62 @@ describe('a sandbox to practise in', () => {
     await eventually(() => assert.match(output(), new RegExp(`order\\.filled ${id}`)), 60_000);
   });
 
+  /** Two looks at the metrics, a while apart; undefined: nothing answers. */
+  async function watch(): Promise<Observed['faulty']> {
+    const port = Number(new URL(sandbox().ops_url).port);
+    try {
+      const first = await sample(port);
+      await sleep(watchedMs);
+      return [first, await sample(port)];
+    } catch (error) {
+      if (error instanceof TypeError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The alerts that ring if it lasts for 25 minutes. */
+  async function alertsOf(well: Observed['faulty'], brokeAtSeconds: number): Promise<Set<string>> {
+    assert.ok(well !== undefined);
+    const series = timeline({ well, faulty: await watch(), brokeAtSeconds });
+    const lasts = phases.well + phases.faulty - 1;
+    const [firing = []] = await firingAt(series, [lasts], [gatewayRules]);
+    return new Set(firing.map(({ alertname = '' }) => alertname));
+  }
+
+  /** An endpoint counts as failing only after minutes without a delivery. */
+  async function letEventsWait(): Promise<void> {
+    const { admin_address: address, operator_token: token } = sandbox();
+    const admin = adminClient(Number(address.split(':').at(-1)), token);
+    await admin.clock.advanceClock({ by: { seconds: 400n, nanos: 0 } }, admin.options);
+    admin.close();
+    const port = Number(new URL(sandbox().ops_url).port);
+    await eventually(async () => {
+      const { values } = await sample(port);
+      assert.ok([...values.keys()].some((name) => name.startsWith('marina_webhook_undelivered_seconds')));
+    }, 60_000);
+  }
+
+  const alertIn = ({ heard }: Drill) => /\bMarina\w+/.exec(heard)?.[0];
+
   for (const drill of inPart(drills)) {
     it(`has the drill ${drill.name}, whose page can be gone through while it lasts`, async () => {
       const [page = '', anchor] = drill.page.split('#');
       assert.ok(existsSync(join('docs/operations', page)), page);
+      const alert = alertIn(drill);
+      if (anchor !== undefined) assert.equal(anchor, alert?.toLowerCase(), 'the page is that of the alert');
+      const well = alert === undefined ? undefined : await watch();
+      const brokeAtSeconds = performance.now() / 1_000;
       const drilling = await start(`make drill NAME=${drill.name}`, 'src/sandbox/drill.ts', drill.name);
       const said = () => readFileSync(drilling.logPath, 'utf8');
       await eventually(() => assert.match(said(), /The drill is on/), 30_000);
       assert.ok(said().includes(drill.heard) && said().includes(drill.page), said());
       const trouble = troubles[drill.name];
       if (trouble !== undefined) await eventually(async () => assert.ok((await reasons()).includes(trouble)), 60_000);
+      if (drill.name === 'webhooks') await letEventsWait();
+      if (alert !== undefined) {
+        const rings = await alertsOf(well, brokeAtSeconds);
+        assert.ok(rings.has(alert), `${alert} is said to ring, and these do: ${[...rings].join(', ')}`);
+      }
       if (anchor === undefined) {
         const own = temporaryFolder();
         sharedKeeper().removeAtEnd(own);
