@@ -50,6 +50,11 @@ export function nextLagosMidnight(atMs: number): number {
   return (Math.floor((atMs + lagosOffsetMs) / dayMs) + 1) * dayMs - lagosOffsetMs;
 }
 
+/** The instant at which the Lagos day of an instant began. */
+export function lagosMidnight(atMs: number): number {
+  return nextLagosMidnight(atMs) - dayMs;
+}
+
 const datePattern = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Whether a text is an existing date, as YYYY-MM-DD. */

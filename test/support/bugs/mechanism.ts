@@ -132,6 +132,14 @@ export const mechanismBugs: readonly SeededBug[] = [
     pattern: 'is not settled as never taken while the broker may still take it',
   },
   {
+    name: 'one operator credits a large payment in small ones',
+    file: 'src/gateway/operators/calls/wallets.ts',
+    find: 'isAbove(aloneKobo + amountKobo, fourEyesAboveKobo)',
+    replace: 'isAbove(amountKobo, fourEyesAboveKobo)',
+    test: 'test/gateway/operators/calls/proposals/credits.integration.test.ts',
+    pattern: 'small payments of a day add up',
+  },
+  {
     name: 'a payment of the broker settles two withdrawals',
     file: 'src/gateway/operators/calls/settlements/outcomes.ts',
     find: "if (other !== undefined && word === 'completed') {",

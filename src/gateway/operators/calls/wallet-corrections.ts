@@ -20,6 +20,7 @@ import {
 import { type AdminCalls, listed, requirePartner } from './call.ts';
 import { type Payment, paymentActions, paymentEntry } from './credit-audit.ts';
 import { AdminError } from './errors.ts';
+import { paidAloneToday, touchedByPayments } from './payments-alone.ts';
 import {
   approvedCall,
   askFor,
@@ -49,6 +50,8 @@ interface CorrectionFacts extends Readonly<Record<string, unknown>> {
   readonly prior: RecordedPayment | undefined;
   /** The entry with the bank reference of the credit, of any partner. */
   readonly credit: RecordedPayment | undefined;
+  /** The amount that was taken out today in the same way without a second operator, in kobo. */
+  readonly aloneKobo: bigint;
 }
 
 type CorrectionCall<Schema extends DescMessage> = GuardedCall<Schema, CorrectionFacts, Recorded>;
@@ -100,24 +103,26 @@ export function correctionCalls(parts: FourEyesParts, seals: WalletSeals, record
 
 /** Records a correction once for its bank reference. One above the amount needs a second operator. */
 function correctionWork(
-  { database, fourEyesAboveKobo }: FourEyesParts,
+  parts: FourEyesParts,
   seals: WalletSeals,
   correction: Correction,
   recorded: (amountKobo: bigint) => void,
 ): GuardedWork<CorrectionFacts, Recorded> {
+  const { database, fourEyesAboveKobo } = parts;
   const { partnerId, amountKobo, bankReference, creditBankReference } = correction;
+  const type = creditBankReference === null ? 'debit' : 'credit_reversal';
   const find = findPayment(bankReference);
   const findCredit = findPayment(creditBankReference ?? bankReference);
   return {
     ...{ partnerId, objectId: partnerId, about: `bank reference ${bankReference}` },
-    // Reversals of one credit never share a transaction: each must read what the one before took.
-    touches: `bank reference ${creditBankReference ?? bankReference}`,
+    touches: touchedByPayments,
     fact: allFacts({
       prior: queryFact(find, ([row]) => row && toPayment(row)),
       credit: queryFact(findCredit, ([row]) => row && toPayment(row)),
+      aloneKobo: paidAloneToday(parts, partnerId, type),
       shared: sharedFact(wallet(partnerId, seals)),
     }),
-    decide: ({ prior, credit }, partner): GuardedChange<Recorded> => {
+    decide: ({ prior, credit, aloneKobo }, partner): GuardedChange<Recorded> => {
       if (prior !== undefined) return { unchanged: recordedBefore(prior, correction) };
       const reversed = creditBankReference === null ? undefined : reversedCredit(credit, correction);
       const { availableKobo } = usableWallet(partner, seals).head;
@@ -126,10 +131,9 @@ function correctionWork(
       }
       const reverses = reversed?.entry.sequence ?? null;
       const { id } = correction;
-      const type = reversed === undefined ? 'debit' : 'credit_reversal';
       const transferred = { id, type, amountKobo, bankReference, reverses, allocation: null, account: null } as const;
       return {
-        needsSecond: isAbove(amountKobo, fourEyesAboveKobo),
+        needsSecond: isAbove(aloneKobo + amountKobo, fourEyesAboveKobo),
         // A reversal that was recorded meanwhile may have corrected the same mistake.
         seen: reversed === undefined ? {} : { reversed_kobo: String(reversed.reversedKobo) },
         apply: (createdAt) => {

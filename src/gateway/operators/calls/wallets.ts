@@ -23,6 +23,7 @@ import { adminService, listed, requirePartner } from './call.ts';
 import { creditAction, type Payment, paymentEntry } from './credit-audit.ts';
 import { AdminError } from './errors.ts';
 import { walkLedger } from './ledger.ts';
+import { paidAloneToday, touchedByPayments } from './payments-alone.ts';
 import { approvedCall, askFor, type FourEyesParts, type GuardedCall, type GuardedWork } from './proposals/four-eyes.ts';
 import { isAbove } from './proposals/rules.ts';
 import { correctionCalls, type Recorded, recordedBefore } from './wallet-corrections.ts';
@@ -81,32 +82,36 @@ export function walletService(parts: FourEyesParts, walletSeals: WalletSeals, re
 interface Prior extends Readonly<Record<string, unknown>> {
   /** The entry with the same bank reference, of any partner. */
   readonly prior: RecordedPayment | undefined;
+  /** The amount that was credited today without a second operator, in kobo. */
+  readonly aloneKobo: bigint;
 }
 
 /** The call that records a payment once for its bank reference. One above the amount needs a second operator. */
 export function creditCall(
-  { database, ids, fourEyesAboveKobo }: FourEyesParts,
+  parts: FourEyesParts,
   seals: WalletSeals,
   recorded: (amountKobo: bigint) => void = () => undefined,
 ): GuardedCall<typeof CreditWalletRequestSchema, Prior, Recorded> {
+  const { database, ids, fourEyesAboveKobo } = parts;
   const asked = ({ partnerId, amountKobo, bankReference }: CreditWalletRequest) => {
     const about = `bank reference ${bankReference}`;
     const payment = { id: ids.object('wtr'), partnerId, amountKobo, bankReference };
     const find = findPayment(bankReference);
     const work: GuardedWork<Prior, Recorded> = {
-      ...{ partnerId, objectId: partnerId, about, touches: about },
+      ...{ partnerId, objectId: partnerId, about, touches: touchedByPayments },
       fact: allFacts({
         prior: queryFact(find, ([row]) => row && toPayment(row)),
+        aloneKobo: paidAloneToday(parts, partnerId, 'credit'),
         shared: sharedFact(wallet(partnerId, seals)),
       }),
-      decide: ({ prior }, partner) => {
+      decide: ({ prior, aloneKobo }, partner) => {
         if (prior !== undefined) return { unchanged: recordedBefore(prior, payment) };
         const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId, seals)).head;
         if (availableKobo + reservedKobo + postedKobo + amountKobo > maxInWalletKobo) {
           throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
         }
         return {
-          needsSecond: isAbove(amountKobo, fourEyesAboveKobo),
+          needsSecond: isAbove(aloneKobo + amountKobo, fourEyesAboveKobo),
           seen: {},
           apply: (createdAt) => ({
             ...{ writes: [], entry: paymentEntry(payment), after: { entry: payment.id } },

@@ -230,6 +230,20 @@ export function findPayment(bankReference: string): Statement {
   return statement(`SELECT ${payment} WHERE t.bank_reference = ?`, Buffer.from(bankReference));
 }
 
+/** How many of the newest entries a sum is made of at most. */
+const maxSummed = 1_000;
+
+/** The sum, as `kobo`, of a partner's newest entries of a type since an instant, without those above an amount. */
+export function sumSince(partnerId: string, type: TransferTypeWord, since: number, maxKobo: bigint): Statement {
+  return statement(
+    `SELECT COALESCE(SUM(amount_kobo), 0) AS kobo FROM (
+      SELECT amount_kobo, created_at FROM wallet_transfers FORCE INDEX (wallet_transfers_type)
+      WHERE partner_id = ? AND type = ? ORDER BY sequence DESC LIMIT ${maxSummed}) AS newest
+      WHERE created_at >= ? AND amount_kobo <= ?`,
+    ...[partnerId, storedType(type), new Date(since), maxKobo.toString()],
+  );
+}
+
 /** A page of a partner's entries of a type, newest first, from before an entry on; 0: from the newest. */
 export function listPayments(partnerId: string, type: TransferTypeWord, before: bigint, most: number): Statement {
   const from = before > 0n ? [before.toString()] : [];

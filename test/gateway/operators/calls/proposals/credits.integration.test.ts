@@ -85,6 +85,29 @@ describe('credits above the amount of four eyes', () => {
     assert.deepEqual(JSON.parse(proposals[0].request), asked);
   });
 
+  it('small payments of a day add up: the one that brings them above the amount is proposed, until midnight in Lagos', async () => {
+    const paid = await Promise.all(Array.from({ length: 12 }, () => credit(payment(above / 10n))));
+    assert.equal(
+      paid.filter(({ recorded }) => recorded).length,
+      10,
+      'more than the amount was recorded by one operator',
+    );
+    assert.equal(paid.filter(({ proposal }) => proposal !== undefined).length, 2);
+    assert.equal(await available(), above);
+    const waiting = paid.find(({ proposal }) => proposal !== undefined);
+    await operators.approve(waiting?.proposal.id);
+    assert.equal(await available(), above + above / 10n);
+    await propose(payment(1n));
+    const other = await gateway.newPartner();
+    assert.equal(
+      (await credit(payment(1n, randomUUID(), other.id))).recorded,
+      true,
+      'another partner has its own amount',
+    );
+    await operators.as('ada', 'Clock.AdvanceClock', { by: '86400s', reason });
+    assert.equal((await credit(payment(above))).recorded, true, 'the day before counts');
+  });
+
   it('another operator approves a payment once, and the ledger, the audit and the metric have it', async () => {
     const before = await largeCredits();
     const id = await propose(payment(above + 1n, 'GTB 77'));
