@@ -75,8 +75,8 @@ export const edgeBugs: readonly SeededBug[] = [
   {
     name: 'the hash of a reversal is made of a name that an older version does not read',
     file: 'src/gateway/trading/wallet/rules.ts',
-    find: "return type === 'withdrawal' ? type : storedType(type)",
-    replace: 'return type',
+    find: '    storedType(entry.type),',
+    replace: '    entry.type,',
     test: wallet,
     pattern: 'makes the hash of a reversal of its stored type',
   },

@@ -70,8 +70,9 @@ export const mechanismBugs: readonly SeededBug[] = [
   {
     name: 'reversals of one credit share a transaction and do not see each other',
     file: 'src/gateway/operators/calls/wallet-corrections.ts',
-    find: 'creditBankReference ?? bankReference}`,',
-    replace: 'bankReference}`,',
+    find: 'touches: touchedByPayments,',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'touches: `bank reference ${bankReference}`,',
     test: corrections,
     pattern: 'when many reverse it at once',
   },

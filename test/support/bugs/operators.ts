@@ -33,8 +33,8 @@ export const operatorBugs: readonly SeededBug[] = [
   {
     name: 'two payments of a partner cannot wait at the same time',
     file: 'src/gateway/operators/calls/wallets.ts',
-    find: '...{ partnerId, objectId: partnerId, about, touches: about },',
-    replace: "...{ partnerId, objectId: partnerId, about: 'credit', touches: about },",
+    find: '...{ partnerId, objectId: partnerId, about, touches: touchedByPayments },',
+    replace: "...{ partnerId, objectId: partnerId, about: 'credit', touches: touchedByPayments },",
     test: credits,
     pattern: 'wait at the same time',
   },

@@ -235,18 +235,16 @@ function wrongSums({ availableKobo, reservedKobo, postedKobo }: WalletSums): str
   return undefined;
 }
 
-/** The type as an earlier version reads it, so that it can check the hash too. Those of withdrawals were made of the whole name. */
-function hashedType(type: string): string {
-  return type === 'withdrawal' ? type : storedType(type);
-}
-
-/** Hashes an entry with its predecessor's hash. As JSON, two different entries never give the same text. */
+/**
+ * Hashes an entry with its predecessor's hash. As JSON, two different entries never give the same text. Its type is as it is stored, so
+ * that an earlier version that does not know it can check the hash too.
+ */
 function hashOf(entry: Omit<LedgerEntry, 'hash' | 'sequence'>): Buffer {
   const text = JSON.stringify([
     entry.partnerId,
     entry.previousHash.toString('hex'),
     entry.id,
-    hashedType(entry.type),
+    storedType(entry.type),
     entry.amountKobo.toString(),
     entry.availableKobo.toString(),
     entry.reservedKobo.toString(),
