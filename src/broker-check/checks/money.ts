@@ -1,6 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   isAccountStatus,
+  isInitialsOrNone,
   isTransactionsList,
   placeOfTransaction,
   transactionDate,
@@ -41,12 +42,18 @@ export const moneyChecks = checks({
     },
   ),
   'account-status-sense': reading.must(
-    'A status is of the account that was asked about, and has restrictions if and only if it is restricted',
+    'A status is of the account that was asked about, has restrictions if and only if it is restricted, and no name of a customer',
     async (session) => {
       await checkStated(session, 'accountStatus');
       const { account } = session;
       const { answer, exchange } = answered(await session.call('Accounts', 'getAccountStatus', { account }));
       expect(isAccountStatus(answer, account), 'the status makes no sense', exchange);
+      // The exchange would show the customer's name.
+      const { holderInitials = '' } = answer;
+      expect(
+        isInitialsOrNone(holderInitials),
+        `holder_initials has ${holderInitials.length} characters, or other ones`,
+      );
     },
   ),
   'withdrawable-bounded': reading.must(

@@ -4,6 +4,7 @@ import { addressShower } from '../../kit/addresses.ts';
 import { IdentityCredentials } from '../../kit/server-identity.ts';
 import { checkEndpointUrl } from '../delivery/webhooks/attempt/addresses.ts';
 import { makeSecret } from '../delivery/webhooks/attempt/signature.ts';
+import { AccountsAtBroker } from '../operators/calls/account-at-broker.ts';
 import { accountService } from '../operators/calls/accounts.ts';
 import { auditService, readAuditor } from '../operators/calls/audit.ts';
 import { type AdminService, adminService } from '../operators/calls/call.ts';
@@ -78,7 +79,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     environment.trading,
     partners.service,
     keys.service,
-    accountService(base, notify.accountUnlinked),
+    accountService(base, new AccountsAtBroker({ ...work, ...work.broker, timeoutMs }), notify.accountUnlinked),
     documentService(base, work.documents),
     auditService(base, base.auditSeals),
     wallets.service,

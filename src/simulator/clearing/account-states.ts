@@ -87,8 +87,16 @@ export function statusMessage(
       since: sinceMs === undefined ? undefined : timestampFromMs(sinceMs),
     })),
     chn: chnOf(account),
+    holderInitials: initialsOf(account),
     asOf: timestampFromMs(now),
   };
+}
+
+/** Two initials that belong to the account, as in "A. O.". Nobody has an account of a simulator, so they are invented. */
+function initialsOf(account: string): string {
+  const [first = 0, second = 0] = createHash('sha256').update(`holder ${account}`).digest();
+  const letter = (byte: number) => String.fromCharCode('A'.charCodeAt(0) + (byte % 26));
+  return `${letter(first)}. ${letter(second)}.`;
 }
 
 /** A number of the clearing house that belongs to the account: `C` and ten digits. */

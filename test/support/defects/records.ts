@@ -207,6 +207,13 @@ const moneyDefects: readonly SeededDefect[] = [
     },
   },
   {
+    adapter: 'gives the name of a customer as initials',
+    breaks: 'account-status-sense',
+    defect: {
+      accounts: { getAccountStatus: async ({ next }) => ({ ...(await next()), holderInitials: 'Adaeze Okafor' }) },
+    },
+  },
+  {
     adapter: 'lets money be withdrawn that is not settled',
     breaks: 'withdrawable-bounded',
     defect: {

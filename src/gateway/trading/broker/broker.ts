@@ -140,8 +140,10 @@ export interface BrokerRecords {
   positions(account: string, range: PositionsRange, time: ReadTime): Promise<ListPositionsResponse>;
   trades(range: RecordRange<TradePlace>, time: ReadTime): Promise<ListTradesResponse>;
   contractNotes(range: RecordRange<ContractNotePlace>, time: ReadTime): Promise<ListContractNotesResponse>;
-  /** Only asked of a broker that has it. */
+  /** Only asked of a broker that has it. Without the holder's initials, which no partner sees. */
   accountStatus(account: string, time: ReadTime): Promise<GetAccountStatusResponse>;
+  /** The same for operators, with the holder's initials. Never store or log them. */
+  accountStatusWithHolder(account: string, time: ReadTime): Promise<GetAccountStatusResponse>;
   /** Only asked of a broker that has them. */
   transactions(range: TransactionRange, time: ReadTime): Promise<ListTransactionsResponse>;
   /** Transactions of all types whose sums nobody has checked. */

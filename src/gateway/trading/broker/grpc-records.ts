@@ -1,6 +1,7 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { Accounts, TransactionType } from '../../../gen/marina/broker/v1/accounts_pb.ts';
+import { Accounts, type GetAccountStatusResponse, TransactionType } from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import { Reference } from '../../../gen/marina/broker/v1/reference_pb.ts';
+import type { Logger } from '../../../kit/log.ts';
 import type { BrokerRecords } from './broker.ts';
 import { BrokerConnection, type BrokerOptions, type Closable, closeAll } from './grpc-connection.ts';
 import { isDaysOf, isInstrumentList } from './market.ts';
@@ -8,6 +9,7 @@ import {
   isAccountStatus,
   isAreaList,
   isBalance,
+  isInitialsOrNone,
   isMarket,
   isNotesPage,
   isPositionsPage,
@@ -44,10 +46,12 @@ export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
         isNotesPage(answer, range),
       );
     },
-    accountStatus: (account, time) =>
-      accounts.read('getAccountStatus', { account }, time, 'account_not_at_broker', (answer) =>
-        isAccountStatus(answer, account),
-      ),
+    accountStatus: async (account, time) => ({
+      ...(await readStatus(accounts, account, time)),
+      holderInitials: undefined,
+    }),
+    accountStatusWithHolder: async (account, time) =>
+      withRightInitials(await readStatus(accounts, account, time), options.log),
     transactions: (range, time) => readTransactions(accounts, range, time, isTransactionsPage),
     uncheckedTransactions: (range, time) => {
       const ofAllTypes = { ...range, type: TransactionType.UNSPECIFIED };
@@ -73,6 +77,19 @@ export function grpcRecords(options: BrokerOptions): BrokerRecords & Closable {
     },
     close: () => closeAll([accounts, reference]),
   };
+}
+
+function readStatus(accounts: BrokerConnection<typeof Accounts>, account: string, time: ReadTime) {
+  return accounts.read('getAccountStatus', { account }, time, 'account_not_at_broker', (answer) =>
+    isAccountStatus(answer, account),
+  );
+}
+
+/** The answer without initials that are none. The adapter's check (`account-status-sense`) finds them. */
+function withRightInitials(answer: GetAccountStatusResponse, log: Logger | undefined): GetAccountStatusResponse {
+  if (isInitialsOrNone(answer.holderInitials ?? '')) return answer;
+  log?.warn('the broker gives initials of an account holder that are none; nobody sees them');
+  return { ...answer, holderInitials: undefined };
 }
 
 function readTransactions(

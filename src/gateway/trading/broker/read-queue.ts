@@ -50,13 +50,17 @@ export class ReadQueue {
     return this.#read(origin.partnerId, origin, work);
   }
 
-  /** Runs a read of the gateway's own in the turn of a reader, who counts as one more partner. */
-  readFor<T>(reader: string, work: (time: ReadTime) => Promise<T>): Promise<T> {
-    return this.#read(reader, undefined, work);
+  /** Runs a read of the gateway's own in the turn of a reader, who counts as one more partner. It may have less time. */
+  readFor<T>(reader: string, work: (time: ReadTime) => Promise<T>, timeoutMs = this.timeoutMs): Promise<T> {
+    return this.#read(reader, undefined, work, Math.min(timeoutMs, this.timeoutMs));
   }
 
-  #read<T>(partnerId: string, origin: Origin | undefined, work: (time: ReadTime) => Promise<T>): Promise<T> {
-    const { timeoutMs } = this;
+  #read<T>(
+    partnerId: string,
+    origin: Origin | undefined,
+    work: (time: ReadTime) => Promise<T>,
+    timeoutMs = this.timeoutMs,
+  ): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     if ((this.#queues.get(partnerId)?.size ?? 0) >= maxWaiting - this.waiting) {
       return Promise.reject(tooLate('too many reads wait already'));

@@ -78,6 +78,8 @@ const maxRestrictions = 100;
 /** JSON numbers above it are not exact in every language. */
 const largestKobo = BigInt(Number.MAX_SAFE_INTEGER);
 const chnForm = /^[A-Za-z0-9-]{1,32}$/;
+/** As in "A. O.". */
+const initialsForm = /^\p{Lu}[\p{Lu}. ]{0,7}$/u;
 /** The last instant of the year 9999. */
 const lastMs = 253_402_300_799_999;
 
@@ -116,6 +118,11 @@ export function isAccountStatus(answer: GetAccountStatusResponse, account: strin
     (chn === '' || chnForm.test(chn)) &&
     isInstantOrNone(answer.asOf)
   );
+}
+
+/** Whether a text can be the initials of a person, and is no name in full; empty: the broker does not give them. */
+export function isInitialsOrNone(text: string): boolean {
+  return text === '' || initialsForm.test(text);
 }
 
 /** Whether an answer is the requested page of positions. */

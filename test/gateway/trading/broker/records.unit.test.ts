@@ -6,6 +6,7 @@ import {
   isAccountStatus,
   isAreaList,
   isBalance,
+  isInitialsOrNone,
   isMarket,
   isNotesPage,
   isPositionsPage,
@@ -315,5 +316,11 @@ describe('the money of an account', () => {
     ]) {
       assert.equal(isRight(wrong), false, `${Object.keys(wrong)} wrong was believed`);
     }
+  });
+
+  it('shows initials of at most eight capital letters, points and spaces, and never a name', () => {
+    for (const text of ['', 'A. O.', 'A', 'AO', 'Ọ. A.', 'A. B. C.']) assert.equal(isInitialsOrNone(text), true, text);
+    const wrong = ['Ada', 'Adaeze Okafor', '. A', ' A', 'A. B. C. D.', 'A1', 'A\n', 'A. o.'];
+    for (const text of wrong) assert.equal(isInitialsOrNone(text), false, text);
   });
 });
