@@ -25,7 +25,7 @@ interface Options<Use extends string, T> {
   readonly make: (contents: Contents<Use>, former?: T) => T;
   /** Why a value should not be used, such as an expired certificate. At the start it is used nevertheless. */
   readonly problem?: (value: T) => string | undefined;
-  /** Tries a changed value out, and throws if it does not work. */
+  /** Tries a changed value out, and throws if it does not work: a `RefusedChange` to say why. */
   readonly prove?: (value: T) => Promise<void>;
   /** The link or port that they are for. */
   readonly name: string;
@@ -39,6 +39,11 @@ const usuallyEveryMs = 1_000;
 const longestWaitMs = 60_000;
 /** After so many reads in a row that each found something else, files are refused, so that somebody is notified. */
 const maxRestlessReads = 30;
+
+/** Why a changed value is refused, in words without any of its contents, which are logged. */
+export class RefusedChange extends Error {
+  override readonly name = 'RefusedChange';
+}
 
 /** Files that changed and cannot be used. */
 interface Refusal {
@@ -147,6 +152,7 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
       await this.options.prove?.(value);
       return undefined;
     } catch (error) {
+      if (error instanceof RefusedChange) return error.message;
       return `it does not work: ${(error as NodeJS.ErrnoException).code ?? 'no connection'}`;
     }
   }

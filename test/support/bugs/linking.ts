@@ -1,6 +1,7 @@
 import type { SeededBug } from '../fault/seeded-bugs.ts';
 
 const linking = 'test/gateway/operators/calls/link-account.integration.test.ts';
+const lostKey = 'test/gateway/operators/secret-keys/lost-key.integration.test.ts';
 
 /** Bugs in the calls and the settings that the people who run Marina use. */
 export const linkingBugs: readonly SeededBug[] = [
@@ -35,5 +36,13 @@ export const linkingBugs: readonly SeededBug[] = [
     replace: "atBroker: 'holderInitials' in found ? found.holderInitials : found.answer,",
     test: linking,
     pattern: 'nothing of them is logged or stored',
+  },
+  {
+    name: 'a changed ring that has lost a key of the last 30 days is taken over',
+    file: 'src/gateway/operators/secret-keys/open-ring.ts',
+    find: 'lastUsedAt >= now - neededForMs);',
+    replace: 'lastUsedAt >= now + neededForMs);',
+    test: lostKey,
+    pattern: 'is refused, and the former keys stay in use',
   },
 ];

@@ -3,9 +3,10 @@ import { checkSuccessor, type KeyRing } from '../../../kit/key-ring.ts';
 import { openSecret } from '../../../kit/link.ts';
 import type { Logger } from '../../../kit/log.ts';
 import type { Secret } from '../../../kit/settings.ts';
-import type { WatchedFiles } from '../../../kit/watched-files.ts';
+import { RefusedChange, type WatchedFiles } from '../../../kit/watched-files.ts';
 import { periodic, type Worker } from '../../../kit/worker.ts';
 import type { Database } from '../../store/database.ts';
+import { countApiKeys } from './status.ts';
 import { neededForMs, neededUsesLackedBy, notedEveryMs, noteUse, usesLackedBy } from './table.ts';
 
 /** A secret that was current so short ago may be current in another process, which seals and digests with it. */
@@ -19,7 +20,8 @@ export interface OpenRing {
 
 /**
  * Opens the ring. A secret is noted before anything is made with it. Throws if the ring lacks one that was current a moment
- * ago: it would refuse API keys and repeat requests that were made with it.
+ * ago: it would refuse API keys and repeat requests that were made with it. While the gateway runs, a changed ring is refused if it
+ * lacks one that was current within the last 30 days, because its file has lost a line, and the next start could fail.
  */
 export async function openRing(
   secret: Secret<KeyRing>,
@@ -30,7 +32,10 @@ export async function openRing(
     name: 'secret key',
     secret,
     check: checkSuccessor,
-    prove: async (changed) => void (await note(changed)),
+    prove: async (changed) => {
+      await requireNeeded(database, changed, ring.current, clock.now());
+      await note(changed);
+    },
     log,
   });
   const now = clock.now();
@@ -54,6 +59,25 @@ export async function noteRestored(database: Database, ring: KeyRing, now: numbe
     throw new Error(`${lackOf(id, lastUsedAt)}: ${remedy}`);
   }
   for (const { id } of ring) await database.write(noteUse(id, now));
+}
+
+/**
+ * Throws if a changed ring lacks a secret that was current so lately that what it made is still read, or a secret of the former
+ * ring that API keys are still made with.
+ */
+async function requireNeeded(database: Database, ring: KeyRing, former: KeyRing, now: number): Promise<void> {
+  const lacked = await usesLackedBy(database, ring);
+  const needed = lacked.findLast(({ lastUsedAt }) => lastUsedAt >= now - neededForMs);
+  if (needed !== undefined) throw new RefusedChange(`${lackOf(needed.id, needed.lastUsedAt)}: ${remedy}`);
+  const apiKeys = await countApiKeys(database);
+  for (const { id } of former) {
+    const count = ring.some((key) => key.id === id) ? 0 : (apiKeys.get(id) ?? 0);
+    if (count > 0) {
+      throw new RefusedChange(
+        `MARINA_SECRET_KEY lacks the key ${id}, which ${count} API keys need: run keys reseal first`,
+      );
+    }
+  }
 }
 
 const remedy = 'add it, or delete its row of secret_keys if it is destroyed for good, or a wrong clock wrote that time';

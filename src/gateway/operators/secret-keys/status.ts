@@ -78,7 +78,7 @@ async function countWebhookSecrets(database: Database, ring: KeyRing): Promise<R
 }
 
 /** Counts API keys by the id of the secret that their MAC is made with; empty: none that was noted. */
-async function countApiKeys(database: Database): Promise<ReadonlyMap<string, number>> {
+export async function countApiKeys(database: Database): Promise<ReadonlyMap<string, number>> {
   const groups = await database.read(
     statement(
       `SELECT mac_key, COUNT(*) AS found FROM api_keys WHERE has_mac = 1 AND revoked_at IS NULL GROUP BY mac_key`,

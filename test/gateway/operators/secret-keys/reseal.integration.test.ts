@@ -166,7 +166,15 @@ describe('keys reseal', () => {
     );
     assert.doesNotMatch(whole.printed(), new RegExp(`${old}|${next}|until keys reseal`), 'nothing stored needs it');
 
+    // As 31 days later. A ring without a secret of the last 30 days would be refused.
+    const dayMs = 86_400_000;
+    const lastUsedIn = (ms: number) =>
+      gateway.database.write(
+        statement('UPDATE secret_keys SET last_used_at = ? WHERE id = ?', new Date(Date.now() + ms), formerId),
+      );
+    await lastUsedIn(-31 * dayMs);
     await file.change([next], gateway.logged);
+    await lastUsedIn(0);
     assert.deepEqual(await countUnder(alone), await countUnder(ring));
     await assertWork({ ...before, sealed: partner.key });
     const forgotten = await keysOfEarlierVersions();
