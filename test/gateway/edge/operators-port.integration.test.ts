@@ -160,6 +160,22 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
     assert.equal(JSON.parse(unlinked?.before ?? '').partner, partner.id);
   });
 
+  it('partners are found by a part of their name, in any case, a page at a time', async () => {
+    const mark = randomBytes(6).toString('hex');
+    const made: string[] = [];
+    for (const name of [`Acme ${mark} One`, `ACME ${mark.toUpperCase()} two`, 'Acme 100% other', `x ${mark}`]) {
+      made.push((await call('Partners.CreatePartner', { name })).partner.id);
+    }
+    const [one, two, , three] = made;
+    const first = await call('Partners.ListPartners', { name_contains: `${mark}`, limit: 2 });
+    const more = { name_contains: mark, limit: 2, after_partner_id: first.partners[1].id };
+    const second = await call('Partners.ListPartners', more);
+    const found = [...first.partners, ...second.partners].map(({ id }: JsonObject) => id);
+    assert.deepEqual(found.toSorted(), [one, two, three].toSorted());
+    assert.deepEqual([first.has_more, second.has_more], [true, false]);
+    assert.deepEqual((await call('Partners.ListPartners', { name_contains: `${mark}%` })).partners, []);
+  });
+
   it("a partner's keys are listed and revoked, at most ten are active", async () => {
     const partnerId = await newPartner();
     const made: string[] = [];
@@ -264,6 +280,8 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       ['Partners.GetPartner', { partner_id: 'par_1' }, 'partner_id'],
       ['Partners.ListPartners', { limit: 101 }, 'limit'],
       ['Partners.ListPartners', { limit: -1 }, 'limit'],
+      ['Partners.ListPartners', { name_contains: 'x' }, 'name_contains'],
+      ['Partners.ListPartners', { name_contains: 'x'.repeat(101) }, 'name_contains'],
       ['Partners.SuspendPartner', { partner_id, reason: long }, 'reason'],
       ['Partners.SetLimits', { partner_id }, 'limits'],
       [

@@ -9,6 +9,7 @@ import {
   type StoredPartner,
   toFeatures,
 } from '../../edge/auth/store.ts';
+import type { Database } from '../../store/database.ts';
 import { queryFact } from '../../store/facts.ts';
 import type { Statement } from '../../store/statement.ts';
 import type { RowOf } from '../../store/table.ts';
@@ -18,6 +19,9 @@ import { type AdminCall, adminService, changeOwned, listed } from './call.ts';
 import { AdminError } from './errors.ts';
 import { distinct, featuresCall, limitsCall, limitsIn, rightsOfNew } from './partner-rights.ts';
 import { approvedCall, askFor, type FourEyesParts } from './proposals/four-eyes.ts';
+
+/** How many partners a search by name reads at once. There are hundreds to some thousands of partners. */
+const maxNamesRead = 500;
 
 /** A state of another version is not among them. */
 const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
@@ -60,12 +64,8 @@ export function partnerService(parts: FourEyesParts, changed: (partnerId: string
       }));
     },
 
-    async listPartners({ limit, afterPartnerId }) {
-      const { MoreThan } = await import('typeorm');
-      const where = { id: MoreThan(afterPartnerId) };
-      const { rows, hasMore } = await listed(limit, (take) =>
-        database.manage((manager) => manager.find<StoredPartner>(partners.name, { where, order: { id: 'ASC' }, take })),
-      );
+    async listPartners({ limit, afterPartnerId, nameContains }) {
+      const { rows, hasMore } = await listed(limit, (most) => named(database, nameContains, afterPartnerId, most));
       return { partners: rows.map(toMessage), hasMore };
     },
 
@@ -114,6 +114,23 @@ export function partnerService(parts: FourEyesParts, changed: (partnerId: string
     const [row] = await database.read(partners.find({ id }));
     if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
     return partners.all.read(row);
+  }
+}
+
+/** The partners after one whose names contain a text, in any case. It reads one page of partners after the other. */
+async function named(database: Database, text: string, afterId: string, most: number): Promise<StoredPartner[]> {
+  const { MoreThan } = await import('typeorm');
+  const take = text === '' ? most : maxNamesRead;
+  const found: StoredPartner[] = [];
+  for (let after = afterId; ; ) {
+    const where = { id: MoreThan(after) };
+    const rows = await database.manage((manager) =>
+      manager.find<StoredPartner>(partners.name, { where, order: { id: 'ASC' }, take }),
+    );
+    found.push(...rows.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())));
+    const last = rows.at(-1);
+    if (found.length >= most || last === undefined || rows.length < take) return found.slice(0, most);
+    after = last.id;
   }
 }
 
