@@ -73,13 +73,19 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const wallets = walletService(fourEyes, base.walletSeals, countLargeAmounts(base));
   const partners = partnerService(fourEyes, notify.partnerChanged);
   const keys = keyService(fourEyes, base.keyMacKeys, base.keySeals, notify.keyEnded);
-  const actions = [settling.action, ...releasing.actions, ...wallets.actions, ...partners.actions, keys.action];
+  const accounts = accountService(
+    fourEyes,
+    new AccountsAtBroker({ ...work, ...work.broker, timeoutMs }),
+    notify.accountUnlinked,
+  );
+  const moneys = [...releasing.actions, ...wallets.actions];
+  const actions = [settling.action, ...moneys, ...partners.actions, keys.action, accounts.action];
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,
     partners.service,
     keys.service,
-    accountService(base, new AccountsAtBroker({ ...work, ...work.broker, timeoutMs }), notify.accountUnlinked),
+    accounts.service,
     documentService(base, work.documents),
     auditService(base, base.auditSeals),
     wallets.service,

@@ -32,7 +32,7 @@ export const linkingBugs: readonly SeededBug[] = [
   {
     name: 'the audit has the whole answer of the broker about an account',
     file: 'src/gateway/operators/calls/accounts.ts',
-    find: 'atBroker: found.answer,',
+    find: 'atBroker: found?.answer,',
     replace: "atBroker: 'holderInitials' in found ? found.holderInitials : found.answer,",
     test: linking,
     pattern: 'nothing of them is logged or stored',

@@ -141,6 +141,22 @@ export const mechanismBugs: readonly SeededBug[] = [
     pattern: 'small payments of a day add up',
   },
   {
+    name: 'a withdrawal is released for a partner that has lost its account',
+    file: 'src/gateway/operators/calls/releases/service.ts',
+    find: 'if (!isLinked && !lookedUp.found) {',
+    replace: 'if (isLinked === undefined && !lookedUp.found) {',
+    test: 'test/gateway/operators/calls/releases/releases.integration.test.ts',
+    pattern: 'is not sent once the partner has lost the account',
+  },
+  {
+    name: 'one operator links an account to a partner that takes its money out',
+    file: 'src/gateway/operators/calls/accounts.ts',
+    find: 'needsSecond: features.has(Feature.WITHDRAWALS),',
+    replace: 'needsSecond: features.has(Feature.UNSPECIFIED),',
+    test: 'test/gateway/operators/calls/proposals/rights.integration.test.ts',
+    pattern: 'by two to a partner that may take its money out',
+  },
+  {
     name: 'a payment of the broker settles two withdrawals',
     file: 'src/gateway/operators/calls/settlements/outcomes.ts',
     find: "if (other !== undefined && word === 'completed') {",

@@ -106,7 +106,7 @@ export const operatorBugs: readonly SeededBug[] = [
   {
     name: 'a report has no trade of an order that was placed before',
     file: 'src/gateway/operators/calls/reports/partner-figures.ts',
-    find: '  await addCarriedTrades(database, partnerId, days, trades);\n',
+    find: '  await addCarriedTrades(database, partnerId, days, trades, signal);\n',
     replace: '',
     test: 'test/gateway/operators/calls/reports/money.integration.test.ts',
     pattern: 'sums of their orders',

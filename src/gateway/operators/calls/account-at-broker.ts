@@ -15,7 +15,7 @@ interface AccountReads {
 }
 
 /** The broker's answer about an account, by the names of `BrokerAnswer`. */
-type AccountAtBroker = ReturnType<typeof toFound> | { readonly answer: 'not_found' | 'not_offered' | 'none' };
+export type AccountAtBroker = ReturnType<typeof toFound> | { readonly answer: 'not_found' | 'not_offered' | 'none' };
 
 /** Operators together count as one more partner in the queue of reads. */
 const reader = 'operators';

@@ -1,53 +1,96 @@
 import { status } from '@grpc/grpc-js';
-import { Accounts, type ListAccountsRequest } from '../../../gen/marina/admin/v1/accounts_pb.ts';
-import { partners } from '../../edge/auth/store.ts';
+import {
+  Accounts,
+  LinkAccountRequestSchema,
+  type ListAccountsRequest,
+} from '../../../gen/marina/admin/v1/accounts_pb.ts';
+import { Feature } from '../../../gen/marina/options/v1/options_pb.ts';
+import { partners, toFeatures } from '../../edge/auth/store.ts';
 import type { Database } from '../../store/database.ts';
 import { isDuplicate } from '../../store/errors.ts';
-import { queryFact } from '../../store/facts.ts';
+import { allFacts, queryFact } from '../../store/facts.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';
 import { accounts, insertAccount, type StoredAccount } from '../../trading/accounts/store.ts';
-import { type AccountsAtBroker, requireAtBroker } from './account-at-broker.ts';
+import { readUpToDate } from '../../trading/submission/table.ts';
+import { type AccountAtBroker, type AccountsAtBroker, requireAtBroker } from './account-at-broker.ts';
 import { audit } from './audit.ts';
-import { type AdminParts, adminService, changeOwned, listed, requirePartner } from './call.ts';
+import { adminService, changeOwned, listed, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
+import { approvedCall, askFor, type FourEyesParts, type GuardedCall } from './proposals/four-eyes.ts';
+
+interface LinkFacts extends Readonly<Record<string, unknown>> {
+  readonly owner: StoredAccount | undefined;
+  readonly features: ReadonlySet<Feature>;
+}
 
 /**
- * The operators' calls on partners' accounts. `atBroker` asks the broker about an account. `unlinked` notifies all replicas that
+ * The call that links an account. It needs a second operator if the partner can take money out of accounts. `found` is what the
+ * broker said of it.
+ */
+function linkCall(
+  found?: Pick<AccountAtBroker, 'answer'>,
+): GuardedCall<typeof LinkAccountRequestSchema, LinkFacts, boolean> {
+  return {
+    ...{ name: 'Accounts.LinkAccount', schema: LinkAccountRequestSchema },
+    asked: ({ partnerId, account, unchecked }) => ({
+      ...{ partnerId, objectId: partnerId, about: `account ${account}`, touches: `account ${account}` },
+      fact: allFacts({
+        owner: ownerFact(account),
+        features: queryFact(partners.find({ id: partnerId }), ([row = {}]) => toFeatures(partners.all.read(row))),
+      }),
+      decide: ({ owner, features }) => {
+        if (owner?.partnerId === partnerId) return { unchanged: false };
+        if (owner !== undefined) throw anotherPartners();
+        const detail = { atBroker: found?.answer, ...(unchecked ? { unchecked } : {}) };
+        return {
+          needsSecond: features.has(Feature.WITHDRAWALS),
+          seen: {},
+          apply: (now) => ({
+            writes: [insertAccount(partnerId, account, now)],
+            entry: { partnerId, subject: account, detail, after: { partner: partnerId } },
+            ...{ after: { account }, result: true },
+          }),
+        };
+      },
+      // Two partners have two locks. If both link the same account, the database accepts only one.
+      async failed(error) {
+        throw isDuplicate(error) ? anotherPartners() : error;
+      },
+    }),
+  };
+}
+
+function ownerFact(account: string) {
+  return queryFact(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
+}
+
+/**
+ * The operators' calls on partners' accounts, and what approving a link does. `atBroker` asks the broker about an account. `unlinked` notifies all replicas that
  * an account was unlinked.
  */
 export function accountService(
-  { database, clock }: AdminParts,
+  parts: FourEyesParts,
   atBroker: AccountsAtBroker,
   unlinked: (partnerId: string, account: string) => void,
 ) {
-  return adminService(Accounts, {
+  const { database, clock } = parts;
+  const service = adminService(Accounts, {
     async lookUpAccount({ account }) {
       const [found, owner] = await Promise.all([atBroker.ask(account), ownerOf(database, account)]);
       const [partner] = owner === undefined ? [] : await database.read(partners.find({ id: owner.partnerId }));
       return { account, atBroker: found, linked: owner && toMessage(owner), partnerName: nameOf(partner) };
     },
 
-    async linkAccount({ partnerId, account, unchecked, reason }, call) {
+    async linkAccount(request, call) {
+      const { partnerId, account, unchecked } = request;
       await requirePartner(database, partnerId);
       const before = await ownerOf(database, account);
       if (before !== undefined && before.partnerId !== partnerId) throw anotherPartners();
       const found = await atBroker.ask(account);
       if (before !== undefined) return { changed: false, atBroker: found };
       if (database.environment === 'live') requireAtBroker(found, unchecked);
-      const detail = { reason, atBroker: found.answer, ...(unchecked ? { unchecked } : {}) };
-      const createdAt = clock.now();
-      try {
-        const changed = await change(partnerId, account, (owner) => {
-          if (owner?.partnerId === partnerId) return [];
-          if (owner !== undefined) throw anotherPartners();
-          const entry = { partnerId, subject: account, detail, after: { partner: partnerId } };
-          return [insertAccount(partnerId, account, createdAt), audit(call, createdAt, entry)];
-        });
-        return { changed, atBroker: found };
-      } catch (error) {
-        // Two partners have two locks. If both link the same account, the database accepts only one.
-        throw isDuplicate(error) ? anotherPartners() : error;
-      }
+      const { result = false, proposal } = await askFor(parts, linkCall(found), request, call);
+      return { changed: result, atBroker: found, proposal };
     },
 
     async unlinkAccount({ partnerId, account, reason }, call) {
@@ -64,6 +107,7 @@ export function accountService(
 
     listAccounts: (request) => listAccounts(database, request),
   });
+  return { service, action: approvedCall(parts, linkCall()) };
 
   function change(
     partnerId: string,
@@ -71,8 +115,7 @@ export function accountService(
     decide: (owner: StoredAccount | undefined) => Statement[],
     ended?: () => void,
   ): Promise<boolean> {
-    const owner = queryFact(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
-    return changeOwned(database, partnerId, `account ${account}`, owner, decide, ended);
+    return changeOwned(database, partnerId, `account ${account}`, ownerFact(account), decide, ended);
   }
 }
 
@@ -90,7 +133,7 @@ async function listAccounts(database: Database, { partnerId, account, afterAccou
 }
 
 async function ownerOf(database: Database, account: string): Promise<StoredAccount | undefined> {
-  const [row] = await database.read(accounts.find({ account }));
+  const [row] = await readUpToDate(database, accounts.find({ account }));
   return row && accounts.all.read(row);
 }
 

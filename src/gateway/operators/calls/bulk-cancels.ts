@@ -28,6 +28,8 @@ import { AdminError, invalidField } from './errors.ts';
 /** A count stops a little above this: an exact number beyond it is not worth its cost. */
 const maxCounted = 100_000;
 const maxExamples = 10;
+/** How far ahead the clock of a replica that stored an order may be. */
+const clockMarginMs = 60_000;
 /** Rows in one INSERT. */
 const insertedAtOnce = 5_000;
 const sides = enumWords<typeof OrderSide>(OrderSideSchema);
@@ -46,6 +48,7 @@ type BulkCancelCalls = Pick<
 /** The operators' calls that cancel open orders. They store, show and end the jobs of `trading/bulk-cancels`. */
 export function bulkCancelCalls(parts: AdminParts): BulkCancelCalls {
   const { database, clock } = parts;
+  let counting = false;
 
   async function find(id: string): Promise<BulkCancel> {
     const [row] = await readUpToDate(database, bulkCancels.find({ id }));
@@ -54,8 +57,14 @@ export function bulkCancelCalls(parts: AdminParts): BulkCancelCalls {
 
   return {
     async countOpenOrders(request) {
-      const filter = await filterOf(parts, request);
-      return counted(await findOpenOrders(database, filter, clock.now(), maxCounted));
+      if (counting) throw new AdminError(status.RESOURCE_EXHAUSTED, 'other orders are being counted: call again');
+      counting = true;
+      try {
+        const filter = await filterOf(parts, request);
+        return counted(await findOpenOrders(database, filter, clock.now() + clockMarginMs, maxCounted));
+      } finally {
+        counting = false;
+      }
     },
 
     cancelOpenOrders: (request, call) => begin(parts, request, call),
@@ -97,7 +106,7 @@ async function begin(
   const { database, clock, ids } = parts;
   const filter = await filterOf(parts, request);
   const now = clock.now();
-  const found = await findOpenOrders(database, filter, now, atMost);
+  const found = await findOpenOrders(database, filter, now + clockMarginMs, atMost);
   if (found.length === 0) return { changed: false, bulkCancel: undefined };
   if (found.length > atMost) {
     throw new AdminError(

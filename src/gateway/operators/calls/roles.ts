@@ -44,5 +44,5 @@ export function requireRole(
 export function requireReason({ reason }: CallRules, request: Message): void {
   if (reason === undefined) return;
   const given = (request as unknown as Readonly<Record<string, unknown>>)[reason.localName];
-  if (String(given ?? '').trim() === '') throw invalidField(reason.name, 'must say why.');
+  if (!/[\p{L}\p{N}]/u.test(String(given ?? ''))) throw invalidField(reason.name, 'must say why.');
 }

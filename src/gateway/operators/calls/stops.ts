@@ -20,6 +20,8 @@ import { type AdminCall, type AdminCalls, type AdminParts, listed, requirePartne
 import { AdminError, invalidField } from './errors.ts';
 
 const maxOpen = 200;
+/** One operator leaves room for the stops of others. */
+const maxOfOperator = 100;
 const longestMs = 400 * 86_400_000;
 const actionWords = enumWords<typeof StopAction>(StopActionSchema);
 
@@ -95,6 +97,9 @@ function begin(
   if (same !== undefined) return { writes: [], result: { changed: false, stop: toMessage(same, now) } };
   if (inForce.length >= maxOpen) {
     throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxOpen} stops are in force: end one first`);
+  }
+  if (inForce.filter(({ startedBy }) => startedBy === call.operator).length >= maxOfOperator) {
+    throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxOfOperator} stops of yours are in force: end one first`);
   }
   const made: StoredStop = {
     ...{ id: ids.object('stp'), partnerId, ...wanted, startedBy: call.operator, startedAt: now },

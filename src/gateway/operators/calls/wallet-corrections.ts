@@ -7,6 +7,7 @@ import {
 } from '../../../gen/marina/admin/v1/wallets_pb.ts';
 import { isDuplicate } from '../../store/errors.ts';
 import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
+import { readUpToDate } from '../../trading/submission/table.ts';
 import {
   findPayment,
   listPayments,
@@ -149,7 +150,7 @@ function correctionWork(
     ended: (result) => result?.recorded && recorded(amountKobo),
     // Two pieces of work with one reference may have two locks, or one transaction. The database accepts only one of them.
     async failed(error) {
-      const [row] = isDuplicate(error) ? await database.read(find) : [];
+      const [row] = isDuplicate(error) ? await readUpToDate(database, find) : [];
       if (row === undefined) throw error;
       return recordedBefore(toPayment(row), correction);
     },

@@ -7,6 +7,7 @@ import {
 import { isDuplicate } from '../../store/errors.ts';
 import { allFacts, queryFact, sharedFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
+import { readUpToDate } from '../../trading/submission/table.ts';
 import { maxInWalletKobo } from '../../trading/wallet/rules.ts';
 import {
   findPayment,
@@ -122,7 +123,7 @@ export function creditCall(
       ended: (result) => result?.recorded && recorded(amountKobo),
       // Two partners have two locks. If both use the same reference, the database accepts only one.
       async failed(error) {
-        const [row] = isDuplicate(error) ? await database.read(find) : [];
+        const [row] = isDuplicate(error) ? await readUpToDate(database, find) : [];
         if (row === undefined) throw error;
         return recordedBefore(toPayment(row), payment);
       },

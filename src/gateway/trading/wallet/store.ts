@@ -233,14 +233,16 @@ export function findPayment(bankReference: string): Statement {
 /** How many of the newest entries a sum is made of at most. */
 const maxSummed = 1_000;
 
-/** The sum, as `kobo`, of a partner's newest entries of a type since an instant, without those above an amount. */
+/**
+ * The sum, as `kobo`, of a partner's newest entries of a type since an instant, without those above an amount. It is above the amount
+ * if there are too many of them to be added up: otherwise entries of a kobo would push out the others.
+ */
 export function sumSince(partnerId: string, type: TransferTypeWord, since: number, maxKobo: bigint): Statement {
   return statement(
-    `SELECT COALESCE(SUM(amount_kobo), 0) AS kobo FROM (
+    `SELECT COALESCE(SUM(IF(amount_kobo <= ?, amount_kobo, 0)), 0) + IF(COUNT(*) < ${maxSummed}, 0, ?) AS kobo FROM (
       SELECT amount_kobo, created_at FROM wallet_transfers FORCE INDEX (wallet_transfers_type)
-      WHERE partner_id = ? AND type = ? ORDER BY sequence DESC LIMIT ${maxSummed}) AS newest
-      WHERE created_at >= ? AND amount_kobo <= ?`,
-    ...[partnerId, storedType(type), new Date(since), maxKobo.toString()],
+      WHERE partner_id = ? AND type = ? ORDER BY sequence DESC LIMIT ${maxSummed}) AS newest WHERE created_at >= ?`,
+    ...[maxKobo, maxKobo, partnerId, storedType(type), new Date(since)],
   );
 }
 

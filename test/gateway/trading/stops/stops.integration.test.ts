@@ -286,8 +286,12 @@ describe('stops', () => {
       });
     }
 
-    it('if 200 others are in force', async () => {
-      for (let count = 0; count < 200; count += 1) await begin({ symbol: `S${count}` }, [BUY]);
+    it('if 100 of the same operator are in force, or 200 in all', async () => {
+      for (const from of [0, 100]) {
+        for (let count = from; count < from + 100; count += 1) await begin({ symbol: `S${count}` }, [BUY]);
+        await assert.rejects(begin({ symbol: 'S200' }, [BUY]), { code: status.RESOURCE_EXHAUSTED });
+        await gateway.database.write(statement("UPDATE stops SET started_by = 'another'"));
+      }
       await assert.rejects(begin({ symbol: 'S200' }, [BUY]), { code: status.RESOURCE_EXHAUSTED });
       const page = await admin.trading.listStops({ limit: 150 }, admin.options);
       const rest = await admin.trading.listStops({ limit: 150, beforeId: page.stops.at(-1)?.id ?? '' }, admin.options);

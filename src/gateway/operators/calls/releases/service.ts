@@ -4,10 +4,12 @@ import {
   Releases,
   SetReleaseAmountRequestSchema,
 } from '../../../../gen/marina/admin/v1/releases_pb.ts';
+import { Feature } from '../../../../gen/marina/options/v1/options_pb.ts';
 import type { Logger } from '../../../../kit/log.ts';
-import { partners } from '../../../edge/auth/store.ts';
-import { allFacts, queryFact } from '../../../store/facts.ts';
+import { partners, toFeatures } from '../../../edge/auth/store.ts';
+import { allFacts, existsFact, queryFact } from '../../../store/facts.ts';
 import { milliseconds } from '../../../store/statement.ts';
+import { accounts } from '../../../trading/accounts/store.ts';
 import { applyNotReleased, applyReleased } from '../../../trading/submission/change.ts';
 import { type EnvironmentState, inForceFact, refusalBy } from '../../../trading/submission/environment.ts';
 import type { SendTimes } from '../../../trading/submission/kind.ts';
@@ -164,7 +166,17 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
   let decided: 'sent' | 'found' | 'before' | undefined;
   const decide = (
     row: StoredWithdrawal,
-    { proposal: current, inForce }: { proposal: StoredProposal | undefined; inForce: Parameters<typeof refusalBy>[0] },
+    {
+      proposal: current,
+      inForce,
+      isLinked,
+      mayWithdraw,
+    }: {
+      readonly proposal: StoredProposal | undefined;
+      readonly inForce: Parameters<typeof refusalBy>[0];
+      readonly isLinked: boolean;
+      readonly mayWithdraw: boolean;
+    },
   ) => {
     if (current === undefined) throw new Error(`${id} is not stored`);
     if (!mayApply(current)) {
@@ -172,6 +184,13 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
       return undefined;
     }
     if (!isHeld(row) || lookedUp === undefined) throw waitsNot(row);
+    // A withdrawal that the broker has already is taken over, whoever's the account is now.
+    if (!isLinked && !lookedUp.found) {
+      throw new AdminError(status.FAILED_PRECONDITION, "the account is not the partner's any more: refuse it");
+    }
+    if (!mayWithdraw && !lookedUp.found) {
+      throw new AdminError(status.FAILED_PRECONDITION, 'the partner is suspended or may not withdraw any more');
+    }
     const refusal = refusalBy(inForce, kind.affects(row), clock.now());
     if (refusal !== undefined) throw new AdminError(status.FAILED_PRECONDITION, refusal.message);
     const notAfter = clock.realNow() + submitTimeoutMs;
@@ -183,6 +202,11 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
   const fact = allFacts({
     proposal: queryFact(proposals.find({ partnerId, id }), ([row]) => row && proposals.all.read(row)),
     inForce: inForceFact(environment),
+    isLinked: existsFact(accounts.find({ partnerId, account: before.account }), true),
+    mayWithdraw: queryFact(partners.find({ id: partnerId }), ([row = {}]) => {
+      const partner = partners.all.read(row);
+      return partner.state === 'active' && toFeatures(partner).has(Feature.WITHDRAWALS);
+    }),
   });
   const released = await recorder.change(kind, partnerId, objectId, decide, { fact, touches: [id] });
   if (decided === undefined) throw new AdminError(status.FAILED_PRECONDITION, 'another version stored its state');

@@ -1,5 +1,6 @@
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, sql, statement, toBigInt } from '../../../store/statement.ts';
+import { readUpToDate } from '../../../trading/submission/table.ts';
 import { emptyLedger, type WalletSums } from '../../../trading/wallet/rules.ts';
 import { ledgerHead, toEntry, transfers, wallets } from '../../../trading/wallet/store.ts';
 
@@ -45,7 +46,9 @@ export async function firstEntryAt(
 
 /** The sums of a ledger after an entry; 0: before the first. */
 export async function sumsAt(database: Database, partnerId: string, sequence: bigint): Promise<WalletSums> {
-  const [row] = sequence === 0n ? [] : await database.read(transfers.find({ partnerId, sequence }));
+  // Reads can come from a server that lags. A missing entry must not be shown as no money.
+  const [row] = sequence === 0n ? [] : await readUpToDate(database, transfers.find({ partnerId, sequence }));
+  if (row === undefined && sequence > 0n) throw new Error(`entry ${sequence} of the ledger of ${partnerId} is missing`);
   const { availableKobo, reservedKobo, postedKobo } = row === undefined ? emptyLedger(partnerId) : toEntry(row);
   return { availableKobo, reservedKobo, postedKobo };
 }

@@ -82,7 +82,8 @@ async function* figuresOf(
   signal: AbortSignal,
 ): AsyncGenerator<PartnerFigures> {
   const trades: TradeDays = new Map();
-  await addCarriedTrades(database, partnerId, days, trades);
+  await addCarriedTrades(database, partnerId, days, trades, signal);
+  if (signal.aborted) return;
   const head = await readHead(database, partnerId);
   const last = head?.lastSequence ?? 0n;
   let first = await firstEntryAt(database, partnerId, days.from, { from: 1n, last });

@@ -112,8 +112,10 @@ export async function addCarriedTrades(
   partnerId: string,
   days: Days,
   trades: TradeDays,
+  signal: AbortSignal,
 ): Promise<void> {
   for await (const ids of carriedOrders(database, partnerId, days)) {
+    if (signal.aborted) return;
     const [rows = []] = await database.readAll([
       sql`SELECT ${statement(tradedDay)} AS day, ${tradeSums} FROM order_steps s FORCE INDEX (PRIMARY)
         WHERE s.partner_id = ${partnerId} AND s.order_id IN (${ids}) AND s.quantity IS NOT NULL GROUP BY day`,

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../../kit/clock.ts';
+import { ApiError } from '../../../edge/errors.ts';
 import type { Database } from '../../../store/database.ts';
 import { allFacts, type Fact, queryFact } from '../../../store/facts.ts';
 import type { CancelJob, Ended } from '../cancel.ts';
@@ -13,9 +14,14 @@ export interface JobParts {
   readonly clockSkewMs: number;
 }
 
-/** The job may not cancel the order: it has stored a cancel of it before, or it has ended. */
-export class NotBegun extends Error {
-  override readonly name = 'NotBegun';
+/**
+ * The job may not cancel the order: it has stored a cancel of it before, or it has ended. A partner whose cancel waits for the job's
+ * is asked to repeat it.
+ */
+export class NotBegun extends ApiError {
+  constructor() {
+    super('service_unavailable');
+  }
 }
 
 interface JobRows {
@@ -51,7 +57,9 @@ export async function recordStep({ database, clock }: JobParts, item: BulkCancel
     touches: [orderId],
     fact: rowsOf(item),
     decide: ({ item: current }) => {
-      const writes = current === undefined ? [] : changeOrder(current, changeOf(step), clock.now());
+      // Another process may be done with it: the step was decided on a row that was read before.
+      const isOpen = current !== undefined && current.dueAt !== null;
+      const writes = isOpen ? changeOrder(current, changeOf(step), clock.now()) : [];
       return { writes, result: undefined };
     },
   });

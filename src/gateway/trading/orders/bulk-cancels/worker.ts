@@ -81,7 +81,9 @@ export class BulkCancelWorker {
         // The queries below may return old rows of orders that are being changed now. These are skipped.
         const before = new Set(this.#underWay.keys());
         const jobs = await this.#readJobs();
-        const due = await this.#readDue(jobs);
+        // One whose time is over sends no more, also if it could send nothing for long, and ends below.
+        const now = this.parts.clock.realNow();
+        const due = await this.#readDue(jobs.filter(({ giveUpAt }) => now < giveUpAt));
         const began = await this.#beginAll(due, before, signal, failures);
         for (const job of jobs) if (due.every((one) => one.job !== job)) await this.#endIfDone(job);
         if (jobs.some(({ waitsFor }) => waitsFor !== this.#waitsFor)) await this.#saveWait();

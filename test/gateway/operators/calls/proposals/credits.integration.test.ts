@@ -108,6 +108,19 @@ describe('credits above the amount of four eyes', () => {
     assert.equal((await credit(payment(above))).recorded, true, 'the day before counts');
   });
 
+  it('a thousand payments of a kobo do not hide the ones before them', async () => {
+    const large = (above * 9n) / 10n;
+    assert.equal((await credit(payment(large))).recorded, true);
+    await propose(payment(large));
+    const small = 999n;
+    for (let left = Number(small); left > 0; left -= 37) {
+      await Promise.all(Array.from({ length: 37 }, () => credit(payment(1n))));
+    }
+    assert.equal(await available(), large + small);
+    await propose(payment(large));
+    await propose(payment(1n));
+  });
+
   it('another operator approves a payment once, and the ledger, the audit and the metric have it', async () => {
     const before = await largeCredits();
     const id = await propose(payment(above + 1n, 'GTB 77'));

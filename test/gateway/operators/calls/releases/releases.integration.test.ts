@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { statement } from '../../../../../src/gateway/store/statement.ts';
+import { Feature } from '../../../../../src/gen/marina/options/v1/options_pb.ts';
 import { Call, WireFault } from '../../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { adminClient } from '../../../../support/admin.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -156,6 +157,46 @@ describe('withdrawals above an agreed amount', () => {
     }
     await operators.approve(proposal);
     assert.equal((await read(id)).state, 'completed');
+  });
+
+  it('one that waits is not sent once the partner has lost the account, the feature or its right to call', async () => {
+    const admin = adminClient(gateway.app.adminPort);
+    const partnerId = partner.id;
+    const features = [Feature.ACCOUNT_OPENING, Feature.WITHDRAWALS];
+    try {
+      const { account } = partner;
+      const losses: Record<string, [() => Promise<unknown>, () => Promise<unknown>]> = {
+        'not the partner': [
+          () => admin.accounts.unlinkAccount({ partnerId, account, reason: 'moved' }, admin.options),
+          () => admin.accounts.linkAccount({ partnerId, account, reason: 'moved' }, admin.options),
+        ],
+        'suspended or may not': [
+          () => admin.partners.suspendPartner({ partnerId, reason: 'a theft' }, admin.options),
+          () => admin.partners.resumePartner({ partnerId, reason: 'settled' }, admin.options),
+        ],
+        'may not withdraw': [
+          () => admin.partners.setFeatures({ partnerId, features: [], reason: 'ended' }, admin.options),
+          () => admin.partners.setFeatures({ partnerId, features, reason: 'again' }, admin.options),
+        ],
+      };
+      const id = await held();
+      const proposal = await propose(id);
+      for (const [why, [lose, get]] of Object.entries(losses)) {
+        await lose();
+        const refused = await operators.refused('bola', 'Proposals.ApproveProposal', {
+          id: proposal,
+          reason: 'called',
+        });
+        assert.equal(refused.code, status.FAILED_PRECONDITION, why);
+        assert.ok(refused.details.includes(why), refused.details);
+        await get();
+      }
+      assert.equal(await countSent(id), 0);
+      await operators.approve(proposal);
+      assert.deepEqual([(await read(id)).state, await countSent(id)], ['completed', 1]);
+    } finally {
+      admin.close();
+    }
   });
 
   it('one that waits is not sent again if a restored database forgot the release: the broker is asked first', async () => {

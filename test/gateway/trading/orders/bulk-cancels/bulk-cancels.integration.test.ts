@@ -286,6 +286,30 @@ describe('bulk cancels', () => {
     for (const order of orders) assert.equal(await cancelsOf(order), 1);
   });
 
+  it('ends when its time is over though the broker is away, and cancels nothing after that', async () => {
+    const orders = [await place(partner), await place(partner)];
+    await proxy.refuse();
+    proxy.reset();
+    let id = '';
+    try {
+      id = await begin({ partnerId: partner.id }, 2);
+      await eventually(async () => assert.equal((await get(id)).waitsFor, 'a connection to the broker'), longMs);
+      const over = statement('UPDATE bulk_cancels SET give_up_at = ? WHERE id = ?', new Date(Date.now() - 1_000), id);
+      await gateway.database.write(over);
+      await eventually(async () => assert.equal((await get(id)).state, BulkCancelState.DONE), longMs);
+    } finally {
+      await proxy.accept();
+    }
+    await eventually(() => place(neighbour), longMs);
+    assert.deepEqual(
+      [await ended(id), await Promise.all(orders.map(cancelsOf))],
+      [
+        [0, 0, 0, 2],
+        [0, 0],
+      ],
+    );
+  });
+
   it('is stopped by an operator, leaves the other orders as they are, and says how many', async () => {
     const orders = [await place(partner), await place(partner)];
     await proxy.refuse();

@@ -85,14 +85,14 @@ describe('the account that a job keeps of a cancel', () => {
   it('lets no process send a second cancel for the job, though the first had no answer and is long over', async () => {
     assert.equal(await cancel(), 'cancel_unconfirmed');
     settling.clock.advance(submitTimeoutMs + clockSkewMs + 1);
-    assert.equal(await cancel(), 'NotBegun');
+    assert.equal(await cancel(), 'service_unavailable');
     assert.equal(sends, 1);
     assert.deepEqual(await counted(), [0, 0, 1, 'unconfirmed']);
   });
 
   it('lets no process send a cancel for a job that has ended', async () => {
     await settling.database.write(endJob(id, null, settling.clock.now()));
-    assert.equal(await cancel(), 'NotBegun');
+    assert.equal(await cancel(), 'service_unavailable');
     assert.equal(sends, 0);
     assert.equal((await settling.readOrder(order)).cancelUntil, null);
   });
