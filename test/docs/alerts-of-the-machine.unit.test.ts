@@ -17,6 +17,8 @@ const size = (mount: string, type = 'ext4') =>
 
 /** A machine and a database server that are well. Values are a quarter of a minute apart. */
 const well: Series = {
+  'up{job="node",instance="db:9100"}': '1x2000',
+  'up{job="mysqld",instance="db:9104"}': '1x2000',
   [size('/')]: `${100 * gib}x2000`,
   [avail('/')]: `${40 * gib}x2000`,
   // A disk that is almost empty, and takes a backup.
@@ -34,6 +36,7 @@ const well: Series = {
 
 /** The series that make each alert ring. */
 const rings: Readonly<Record<string, Series>> = {
+  MachineUnseen: { 'up{job="node",instance="db:9100"}': '0x2000' },
   MachineDiskFills: { [avail('/')]: `${19 * gib}x2000` },
   MachineDiskFull: { [avail('/')]: `${19 * gib}x100 ${4.9 * gib}x1900` },
   MachineDiskFillsSoon: { [avail('/')]: `${49 * gib}-${gib / 400}x2000` },
@@ -65,6 +68,15 @@ describe('the sample alerts for machines and databases', () => {
       assert.deepEqual(others, name === 'MachineDiskFull' ? ['MachineDiskFills'] : []);
     });
   }
+
+  it('say that nobody sees the machines if Prometheus has no figures of any, or only of some', async () => {
+    const without = (name: RegExp) => Object.fromEntries(Object.entries(well).filter(([series]) => !name.test(series)));
+    for (const name of [/^node_filesystem_avail_bytes/, /^mysql_up/, /./]) {
+      const [firing = []] = await firingAt({ 'up{job="marina"}': '1x2000', ...without(name) }, [step], [machineRules]);
+      const unseen = firing.map(({ alertname }) => alertname);
+      assert.ok(unseen.length > 0 && unseen.every((each) => each === 'MachineUnseen'), `${name}: ${unseen.join(', ')}`);
+    }
+  });
 
   it('have a heading each on their page: what the alert means, what to run, what to expect', () => {
     const sections = new Map(
