@@ -17,6 +17,9 @@ import { AdminError, invalidField } from './errors.ts';
 
 /** How many batches one call verifies. */
 const maxBatches = 100;
+/** How long an export may take, in real time: others wait for it, however slowly its client reads. */
+const longestExportMs = 1_800_000;
+const tooLong = 'the export takes too long: ask for a shorter period';
 /** How many entries an export reads at a time. */
 const together = 200;
 /** The highest number that an entry can have. */
@@ -72,7 +75,11 @@ export function auditProofCalls(database: Database, seals: AuditSeals) {
     exporting = true;
     try {
       if (format !== ExportFormat.JSON_LINES) yield { text: csvLine(columns) };
-      yield* exportLines(database, seals, request, period, toText, signal);
+      const end = performance.now() + longestExportMs;
+      for await (const part of exportLines(database, seals, request, period, toText, signal)) {
+        if (performance.now() >= end) throw new AdminError(status.DEADLINE_EXCEEDED, tooLong);
+        yield part;
+      }
     } finally {
       exporting = false;
     }

@@ -1,3 +1,4 @@
+import type { GetStatusRequest } from '../../../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { atMost } from '../../../../kit/at-most.ts';
 import type { SystemClock } from '../../../../kit/clock.ts';
 import { groupBy } from '../../../../kit/group.ts';
@@ -44,7 +45,7 @@ const maxLeases = 500;
 export function statusCalls(parts: StatusParts) {
   const { database, clock, nats, stream, broker, clocks } = parts;
 
-  async function getStatus() {
+  async function getStatus({ brief }: Pick<GetStatusRequest, 'brief'>) {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending, days] = await Promise.all([
       inTime(parts.health.troubles()),
       inTime(readFacts()),
@@ -77,8 +78,8 @@ export function statusCalls(parts: StatusParts) {
         ...(backlog === undefined ? [] : backlogQueues(backlog)),
         ...[...(pending ?? [])].map(([consumer, count]) => queue(`stream ${consumer}`, count)),
         ...queues,
-      ],
-      leases,
+      ].filter(({ count }) => !brief || count > 0),
+      leases: leases.filter(({ isHeld }) => !brief || !isHeld),
       tradingPausedSince: facts?.pausedAt,
       now: clock.now(),
       businessAheadMs: clock.offsetMs,

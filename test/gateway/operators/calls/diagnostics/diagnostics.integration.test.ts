@@ -82,6 +82,22 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     assert.ok(found.leases.some((lease: Found) => lease.name === 'relay'));
   });
 
+  it('in brief, only that which waits or is not held', async () => {
+    await eventually(async () => {
+      const { queues, leases, upstream } = await ask('GetStatus', { brief: true });
+      assert.deepEqual([queues.filter(({ count }: Found) => Number(count) === 0), leases], [[], []]);
+      assert.equal(upstream.connected, true);
+    }, 20_000);
+    const partner = await gateway.newPartner();
+    const { body } = await gateway.place(partner, { symbol: 'SIM-RESET' });
+    assert.equal(body.state, 'uncertain');
+    const { queues } = await ask('GetStatus', { brief: true });
+    assert.ok(
+      queues.some(({ name, count }: Found) => name === 'orders' && Number(count) >= 1),
+      JSON.stringify(queues),
+    );
+  });
+
   it('everything that is unsettled, whatever it is, with by what that is known', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 2_000_000n);
