@@ -82,7 +82,7 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     assert.ok(found.leases.some((lease: Found) => lease.name === 'relay'));
   });
 
-  it('in brief, only that which waits or is not held', async () => {
+  it('a brief status has only what waits, and leases that nobody holds', async () => {
     await eventually(async () => {
       const { queues, leases, upstream } = await ask('GetStatus', { brief: true });
       assert.deepEqual([queues.filter(({ count }: Found) => Number(count) === 0), leases], [[], []]);
