@@ -162,7 +162,7 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
   const { kind, recorder, submitter, environment, clock, submitTimeoutMs, clockSkewMs, log } = parts;
   const { partnerId, id, objectId } = proposal;
   const before = await find(parts, objectId);
-  const lookedUp = isHeld(before) ? await askBroker(kind, before) : undefined;
+  const asked = isHeld(before) ? await askBroker(kind, before) : undefined;
   let decided: 'sent' | 'found' | 'before' | undefined;
   const decide = (
     row: StoredWithdrawal,
@@ -183,7 +183,8 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
       decided = 'before';
       return undefined;
     }
-    if (!isHeld(row) || lookedUp === undefined) throw waitsNot(row);
+    if (!isHeld(row) || asked === undefined) throw waitsNot(row);
+    const lookedUp = asked();
     // A withdrawal that the broker has already is taken over, whoever's the account is now.
     if (!isLinked && !lookedUp.found) {
       throw new AdminError(status.FAILED_PRECONDITION, "the account is not the partner's any more: refuse it");
@@ -215,12 +216,22 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
   return { changed: true, objectState: after.state };
 }
 
-async function askBroker(kind: WithdrawalKind, row: StoredWithdrawal) {
+/**
+ * Asks the broker's record about a withdrawal. The result answers or throws: the answer does not matter to a second approval, which
+ * may ask while the first one sends.
+ */
+async function askBroker(
+  kind: WithdrawalKind,
+  row: StoredWithdrawal,
+): Promise<() => Awaited<ReturnType<WithdrawalKind['lookUp']>>> {
   try {
-    return await kind.lookUp(row);
+    const found = await kind.lookUp(row);
+    return () => found;
   } catch (error) {
     const message = "the broker's record could not be read, and nothing was sent: approve it again";
-    throw new AdminError(status.UNAVAILABLE, message, { cause: error });
+    return () => {
+      throw new AdminError(status.UNAVAILABLE, message, { cause: error });
+    };
   }
 }
 
