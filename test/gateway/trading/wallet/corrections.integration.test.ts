@@ -307,7 +307,7 @@ describe('money that operators take out of a wallet', { concurrency: 4 }, () => 
       const answers = await Promise.allSettled(
         Array.from({ length: 20 }, (_, count) => {
           const partner = partners[count % 2] ?? partners[0];
-          const reference = `raced ${partners[0].id} ${round}`;
+          const reference = `raced ${partners[0].id.slice(4)} ${round}`;
           return count % 4 < 2 ? debit(partner, 10n, reference) : reverse(partner, 10n, `${partner.id} in`, reference);
         }),
       );
