@@ -1,8 +1,10 @@
+import { status } from '@grpc/grpc-js';
 import type { Database } from '../../../store/database.ts';
 import { milliseconds, type SqlRow, sql, statement, toBigInt } from '../../../store/statement.ts';
 import { readUpToDate } from '../../../trading/submission/table.ts';
 import { emptyLedger, type WalletSums } from '../../../trading/wallet/rules.ts';
 import { ledgerHead, toEntry, transfers, wallets } from '../../../trading/wallet/store.ts';
+import { AdminError } from '../errors.ts';
 
 /** How far the instants of two neighbours in a ledger may be in the wrong order, because replicas' clocks differ. */
 const marginMs = 60_000;
@@ -46,11 +48,16 @@ export async function firstEntryAt(
 
 /** The sums of a ledger after an entry; 0: before the first. */
 export async function sumsAt(database: Database, partnerId: string, sequence: bigint): Promise<WalletSums> {
-  // Reads can come from a server that lags. A missing entry must not be shown as no money.
   const [row] = sequence === 0n ? [] : await readUpToDate(database, transfers.find({ partnerId, sequence }));
-  if (row === undefined && sequence > 0n) throw new Error(`entry ${sequence} of the ledger of ${partnerId} is missing`);
+  if (row === undefined && sequence > 0n) throw missingEntry(partnerId, sequence);
   const { availableKobo, reservedKobo, postedKobo } = row === undefined ? emptyLedger(partnerId) : toEntry(row);
   return { availableKobo, reservedKobo, postedKobo };
+}
+
+/** An entry from a number on could not be read: the server lags, or it was removed. A report must not show that as no money. */
+export function missingEntry(partnerId: string, from: bigint): AdminError {
+  const what = `an entry from ${from} on of the ledger of ${partnerId}`;
+  return new AdminError(status.UNAVAILABLE, `${what} could not be read: call again, and VerifyLedger if it stays so`);
 }
 
 function readInstants(database: Database, partnerId: string, from: bigint, most: number): Promise<SqlRow[]> {

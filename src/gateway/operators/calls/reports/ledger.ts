@@ -4,7 +4,7 @@ import type { LedgerEntry, WalletSums } from '../../../trading/wallet/rules.ts';
 import { listEntries, toEntry } from '../../../trading/wallet/store.ts';
 import type { AdminCall } from '../call.ts';
 import { askedDays } from './days.ts';
-import { firstEntryAt, readHead, sumsAt } from './ledger-part.ts';
+import { firstEntryAt, missingEntry, readHead, sumsAt } from './ledger-part.ts';
 import { partnersOf } from './partners.ts';
 import type { ReportForm, ReportsUnderWay } from './parts.ts';
 
@@ -53,7 +53,7 @@ export function ledgerReports(database: Database, underWay: ReportsUnderWay) {
     for await (const partnerId of partnersOf(database, request.partnerId, signal)) {
       const head = await readHead(database, partnerId);
       if (head === undefined) continue;
-      const last = head.lastSequence;
+      const { lastSequence: last } = head;
       const first = await firstEntryAt(database, partnerId, days.from, { from: 1n, last });
       const end = await firstEntryAt(database, partnerId, days.until, { from: first, last });
       let sums = await sumsAt(database, partnerId, first - 1n);
@@ -61,12 +61,14 @@ export function ledgerReports(database: Database, underWay: ReportsUnderWay) {
       for (let after = first - 1n; after < end - 1n && !signal.aborted; ) {
         const rows = await database.read(listEntries(partnerId, after, together));
         const page = rows.map(toEntry).filter(({ sequence }) => sequence < end);
+        const read = page.at(-1)?.sequence;
+        if (read === undefined || read !== after + BigInt(page.length)) throw missingEntry(partnerId, after + 1n);
         yield page.map((entry) => {
           const line = toLine(sums, entry);
           sums = onlySums(line);
           return line;
         });
-        after = page.at(-1)?.sequence ?? end;
+        after = read;
       }
       yield [{ partnerId, kind: 'closing', ...sums }];
     }

@@ -3,6 +3,7 @@ import { type SqlRow, type Statement, sql, statement, toBigInt } from '../../../
 import { readDays } from '../../../trading/submission/list.ts';
 import { transferTypeOf } from '../../../trading/wallet/store.ts';
 import { type Days, idsAround } from './days.ts';
+import { missingEntry } from './ledger-part.ts';
 
 /** How many rows a statement adds up. */
 const together = 2_000;
@@ -163,8 +164,10 @@ export async function sumEntries(
         AND sequence < ${end.toString()} ORDER BY sequence ${limit(together)}) AS page GROUP BY type`,
     );
     for (const row of rows) addTo(sums, transferTypeOf(String(row.type)), toSum(row));
-    const last = rows.map((row) => toBigInt(row.last)).reduce((most, each) => (each > most ? each : most), from);
-    from = rows.length === 0 ? end : last + 1n;
+    const last = rows.map((row) => toBigInt(row.last)).reduce((most, each) => (each > most ? each : most), from - 1n);
+    const count = rows.reduce((sum, row) => sum + toBigInt(row.count), 0n);
+    if (count === 0n || last !== from + count - 1n) throw missingEntry(partnerId, from);
+    from = last + 1n;
   }
   return sums;
 }

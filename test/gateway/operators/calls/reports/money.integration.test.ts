@@ -5,6 +5,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { IdMaker } from '../../../../../src/gateway/edge/ids.ts';
 import { sharedFact } from '../../../../../src/gateway/store/facts.ts';
+import { statement } from '../../../../../src/gateway/store/statement.ts';
 import {
   orderSteps,
   orders,
@@ -409,6 +410,24 @@ describe('reports of money', () => {
     ];
     for (const request of wrong) {
       await assert.rejects(figures(request), { code: status.INVALID_ARGUMENT }, JSON.stringify(request));
+    }
+  });
+
+  it('a report ends with an error, and is not complete, if an entry of a ledger cannot be read', async () => {
+    for (const missing of [1, 3, 5]) {
+      const { id } = await gateway.newPartner();
+      await append(
+        id,
+        Array.from({ length: 5 }, (_, at) => ({ type: 'credit' as const, createdAt: monday + at * 3_600_000 })),
+      );
+      const day = { from_day: firstDay, to_day: firstDay, partner_id: id };
+      assert.equal((await ledger(day)).length, 7);
+      const remove = statement('DELETE FROM wallet_transfers WHERE partner_id = ? AND sequence = ?', id, missing);
+      await gateway.database.write(remove);
+      const period = { period: 'REPORT_PERIOD_DAY' };
+      for (const report of [() => ledger(day), () => figures({ ...day, ...period })]) {
+        await assert.rejects(report(), { code: status.UNAVAILABLE }, `without the entry ${missing}`);
+      }
     }
   });
 });
