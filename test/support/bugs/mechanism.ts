@@ -143,8 +143,8 @@ export const mechanismBugs: readonly SeededBug[] = [
   {
     name: 'a withdrawal is released for a partner that has lost its account',
     file: 'src/gateway/operators/calls/releases/service.ts',
-    find: 'if (!isLinked && !lookedUp.found) {',
-    replace: 'if (isLinked === undefined && !lookedUp.found) {',
+    find: 'if (!isLinked)',
+    replace: 'if (isLinked === undefined)',
     test: 'test/gateway/operators/calls/releases/releases.integration.test.ts',
     pattern: 'is not sent once the partner has lost the account',
   },

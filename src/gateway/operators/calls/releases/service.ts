@@ -154,6 +154,14 @@ async function propose(parts: ReleaseParts, { withdrawalId, evidence }: ProposeR
   return { proposal: toProposal(row, clock.now()), created };
 }
 
+/** A release depends on these, under the partner's lock. */
+interface ReleaseFacts extends Readonly<Record<string, unknown>> {
+  readonly proposal: StoredProposal | undefined;
+  readonly inForce: Parameters<typeof refusalBy>[0];
+  readonly isLinked: boolean;
+  readonly mayWithdraw: boolean;
+}
+
 /**
  * Sends a withdrawal that waited, once its release is recorded. A restored database may have lost that it was released before: so
  * the broker's record is asked first, and what the broker has is not sent.
@@ -164,20 +172,7 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
   const before = await find(parts, objectId);
   const asked = isHeld(before) ? await askBroker(kind, before) : undefined;
   let decided: 'sent' | 'found' | 'before' | undefined;
-  const decide = (
-    row: StoredWithdrawal,
-    {
-      proposal: current,
-      inForce,
-      isLinked,
-      mayWithdraw,
-    }: {
-      readonly proposal: StoredProposal | undefined;
-      readonly inForce: Parameters<typeof refusalBy>[0];
-      readonly isLinked: boolean;
-      readonly mayWithdraw: boolean;
-    },
-  ) => {
+  const decide = (row: StoredWithdrawal, { proposal: current, inForce, ...partner }: ReleaseFacts) => {
     if (current === undefined) throw new Error(`${id} is not stored`);
     if (!mayApply(current)) {
       decided = 'before';
@@ -185,13 +180,8 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
     }
     if (!isHeld(row) || asked === undefined) throw waitsNot(row);
     const lookedUp = asked();
-    // A withdrawal that the broker has already is taken over, whoever's the account is now.
-    if (!isLinked && !lookedUp.found) {
-      throw new AdminError(status.FAILED_PRECONDITION, "the account is not the partner's any more: refuse it");
-    }
-    if (!mayWithdraw && !lookedUp.found) {
-      throw new AdminError(status.FAILED_PRECONDITION, 'the partner is suspended or may not withdraw any more');
-    }
+    // A withdrawal that the broker has already is taken over, whatever the partner has lost since.
+    if (!lookedUp.found) requireRights(partner);
     const refusal = refusalBy(inForce, kind.affects(row), clock.now());
     if (refusal !== undefined) throw new AdminError(status.FAILED_PRECONDITION, refusal.message);
     const notAfter = clock.realNow() + submitTimeoutMs;
@@ -214,6 +204,15 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
   if (decided !== 'sent') return { changed: decided === 'found', objectState: released.state };
   const after = await submitter.sendReleased(kind, released, undefined as never, log);
   return { changed: true, objectState: after.state };
+}
+
+/** Throws FAILED_PRECONDITION if the partner has lost the account, the feature or its right to call since it asked. */
+function requireRights({ isLinked, mayWithdraw }: Pick<ReleaseFacts, 'isLinked' | 'mayWithdraw'>): void {
+  if (!isLinked)
+    throw new AdminError(status.FAILED_PRECONDITION, "the account is not the partner's any more: refuse it");
+  if (!mayWithdraw) {
+    throw new AdminError(status.FAILED_PRECONDITION, 'the partner is suspended or may not withdraw any more');
+  }
 }
 
 /**
