@@ -1,4 +1,4 @@
--- Writes the statements that make the views for reports, in a database of their own beside the gateway's (its name and `_reports`),
+-- Writes the statements that make the views for reports, in a database of their own on the gateway's server (its name and `_reports`),
 -- and that give an account (@user at @host) the right to read them and nothing else. They have no field of a customer but the account's code, and no
 -- text of a partner, key, digest, hash or seal. Views read with the rights of the account that made them: keep it.
 -- Run it again after an upgrade.

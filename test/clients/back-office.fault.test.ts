@@ -16,7 +16,7 @@ import { temporaryFolder } from '../support/folders.ts';
 const program = 'clients/back-office/back-office.ts';
 const ports = ['REST', 'GRPC', 'ADMIN', 'OPS', 'SIMULATOR'].map((name) => [`MARINA_${name}_PORT`, '0']);
 
-describe('the back office of clients/back-office, beside a sandbox of make run', () => {
+describe('the back office of clients/back-office, with a sandbox of make run', () => {
   const folder = temporaryFolder();
   sharedKeeper().removeAtEnd(folder);
   const dataDir = join(folder, 'sandbox');
@@ -92,7 +92,7 @@ describe('the back office of clients/back-office, beside a sandbox of make run',
     }
   }
 
-  it('records every event of all partners once, whoever dies meanwhile', async () => {
+  it('records every event of all partners once, also if it or NATS is killed meanwhile', async () => {
     assert.equal(new URL(sandbox.nats_url).username, 'back-office');
     const orders = await placeOrders();
     office = await follow();

@@ -49,12 +49,12 @@ const rings: Readonly<Record<string, Series>> = {
 const step = 1_800;
 
 describe('the sample alerts for machines and databases', () => {
-  it('are rules Prometheus takes', async () => {
+  it('Prometheus takes the sample alerts for machines', async () => {
     const { stdout } = await promisify(execFile)(await findPromtool(), ['check', 'rules', machineRules]);
     assert.match(stdout, new RegExp(`SUCCESS: ${rules.length} rules`));
   });
 
-  it('are silent about a machine that is well', async () => {
+  it('the sample alerts say nothing of a machine that is well', async () => {
     assert.deepEqual(await firingAt(well, [step], [machineRules]), [[]]);
   });
 
@@ -78,7 +78,7 @@ describe('the sample alerts for machines and databases', () => {
     }
   });
 
-  it('have a heading each on their page: what the alert means, what to run, what to expect', () => {
+  it('each sample alert has a heading on its page: what it means, what to run, what to expect', () => {
     const sections = new Map(
       page.split(/^### /m).map((section): [string, string] => [/^\w*/.exec(section)?.[0] ?? '', section]),
     );

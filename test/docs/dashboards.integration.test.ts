@@ -138,7 +138,7 @@ describe('the dashboards of docs/dashboards', () => {
     );
   });
 
-  it('have exporters beside them with the metrics of the sample alerts', async () => {
+  it('the sample alerts of machines name metrics that their exporters have', async () => {
     const metrics = new Set(
       readFileSync(machineRules, 'utf8')
         .replaceAll(/^ *#.*$/gm, '')

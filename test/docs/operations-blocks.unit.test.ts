@@ -44,7 +44,7 @@ describe("the blocks to paste on the operators' pages", () => {
     assert.ok(blocks.filter(({ looks }) => looks.length > 0).length > 80, 'look-ups are found');
   });
 
-  it('are told apart by what the protos say of each call', () => {
+  it('a block looks or acts by what the protos say of its calls', () => {
     const pause = `admin Trading/PauseTrading '{"reason":"the broker is away"}'`;
     const resume = `admin Trading/ResumeTrading '{"reason":"it is back"}'`;
     assert.deepEqual(ofText(pause, resume)?.acts, ['Trading/PauseTrading', 'Trading/ResumeTrading']);

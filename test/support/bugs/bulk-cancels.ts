@@ -53,7 +53,7 @@ export const bulkCancelBugs: readonly SeededBug[] = [
     find: 'if (found.length > atMost) {',
     replace: 'if (found.length > atMost + 1_000) {',
     test: whole,
-    pattern: 'if it is asked for more orders than it names',
+    pattern: 'is asked for more orders than it names',
   },
   {
     name: 'a job leaves out orders whose outcome is unknown',

@@ -65,8 +65,8 @@ function ownerFact(account: string) {
 }
 
 /**
- * The operators' calls on partners' accounts, and what approving a link does. `atBroker` asks the broker about an account. `unlinked` notifies all replicas that
- * an account was unlinked.
+ * The operators' calls on partners' accounts, and what approving a link does. `atBroker` asks the broker about an account.
+ * `unlinked` notifies all replicas that an account was unlinked.
  */
 export function accountService(
   parts: FourEyesParts,

@@ -225,7 +225,7 @@ export function toPayment(row: SqlRow): RecordedPayment {
   };
 }
 
-/** The payment or correction with a bank reference, whoever's it is. */
+/** The payment or correction with a bank reference, of whichever partner. */
 export function findPayment(bankReference: string): Statement {
   return statement(`SELECT ${payment} WHERE t.bank_reference = ?`, Buffer.from(bankReference));
 }

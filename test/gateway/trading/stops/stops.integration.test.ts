@@ -286,7 +286,7 @@ describe('stops', () => {
       });
     }
 
-    it('if 100 of the same operator are in force, or 200 in all', async () => {
+    it('a stop is refused if 100 of the same operator are in force, or 200 in all', async () => {
       for (const from of [0, 100]) {
         for (let count = from; count < from + 100; count += 1) await begin({ symbol: `S${count}` }, [BUY]);
         await assert.rejects(begin({ symbol: 'S200' }, [BUY]), { code: status.RESOURCE_EXHAUSTED });

@@ -300,7 +300,7 @@ describe('money that operators take out of a wallet', { concurrency: 4 }, () => 
     await assert.rejects(list(1_001), { code: status.INVALID_ARGUMENT });
   });
 
-  it('is recorded once when many record it at once, whoever for', async () => {
+  it('is recorded once when many record it at once, for the same partner and for another', async () => {
     const partners = [await gateway.newPartner(), await gateway.newPartner()] as const;
     for (const partner of partners) await credit(partner, 1_000n, `${partner.id} in`);
     for (let round = 0; round < 5; round += 1) {

@@ -78,7 +78,7 @@ describe('an export of the orders of a period', () => {
   });
 
   for (const more of [-1, 0, 1]) {
-    it(`is whole when a partner has ${page + more} orders, beside another with as many`, async () => {
+    it(`a report is whole when each of two partners has ${page + more} orders`, async () => {
       const day = `2026-05-${String(10 + more).padStart(2, '0')}`;
       const at = Date.parse(`${day}T09:00:00+01:00`);
       const rows = [0, 1].flatMap((partner) =>

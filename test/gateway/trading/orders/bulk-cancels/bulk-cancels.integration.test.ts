@@ -386,7 +386,7 @@ describe('bulk cancels', () => {
       ],
     ];
     for (const [which, filter, atMost, code, says] of refusals) {
-      it(`if it is asked for ${which}`, async () => {
+      it(`a job is refused that is asked for ${which}`, async () => {
         await Promise.all([place(partner), place(partner)]);
         await assert.rejects(begin(filter(), atMost), (error: { code: status; message: string }) => {
           assert.deepEqual([error.code, error.message.includes(says)], [code, true], error.message);
@@ -397,7 +397,7 @@ describe('bulk cancels', () => {
       });
     }
 
-    it('if others run and are as many as may run', async () => {
+    it('a job is refused while as many run as may run', async () => {
       await place(partner);
       await proxy.refuse();
       proxy.reset();
@@ -409,7 +409,7 @@ describe('bulk cancels', () => {
       }
     });
 
-    it('if no order matches, without an error', async () => {
+    it('no job is stored if no order matches, without an error', async () => {
       const request = { partnerId: partner.id, atMost: 1, reason: 'a test' };
       const { changed, bulkCancel } = await admin.trading.cancelOpenOrders(request, admin.options);
       assert.deepEqual([changed, bulkCancel], [false, undefined]);
