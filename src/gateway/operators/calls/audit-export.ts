@@ -12,7 +12,7 @@ import { joined, type Statement, sql, statement } from '../../store/statement.ts
 import type { RowOf } from '../../store/table.ts';
 import type { AuditSeals } from '../audit/seals.ts';
 import { batchBefore, type FaultyBatch, readLastBatch, type WalkedBatch, walkBatches } from '../audit/walk.ts';
-import type { AdminCall } from './call.ts';
+import { type AdminCall, oneAtATime } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 
 /** How many batches one call verifies. */
@@ -33,37 +33,31 @@ type Line = Record<(typeof columns)[number], string>;
 
 /** The operators' calls that prove the audit, and take it elsewhere. */
 export function auditProofCalls(database: Database, seals: AuditSeals) {
-  let verifying = false;
+  const verifying = oneAtATime('another call verifies the audit');
   let exporting = false;
 
   async function verifyEntries({ afterBatch }: VerifyEntriesRequest) {
-    if (verifying) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another call verifies the audit: call again');
-    verifying = true;
-    try {
-      const end = await readLastBatch(database, seals);
-      if (afterBatch > (end?.batch.number ?? 0n)) throw new AdminError(status.NOT_FOUND, 'there is no such batch');
-      const walked: WalkedBatch[] = [];
-      for await (const batch of walkProven(database, seals, afterBatch)) {
-        walked.push(batch);
-        if (walked.length === maxBatches) break;
-      }
-      const last = walked.at(-1);
-      const [row] = await database.read(
-        statement('SELECT COUNT(*) AS found FROM audit_entries WHERE id > ?', end?.batch.lastId ?? 0n),
-      );
-      return {
-        faults: walked.flatMap(toFault),
-        batches: walked.length,
-        entries: walked.reduce((sum, { entries }) => sum + entries, 0),
-        lastBatch: last?.number ?? afterBatch,
-        lastId: last?.lastId,
-        lastHash: last?.hash,
-        complete: walked.length < maxBatches || last?.number === end?.batch.number,
-        unsealed: Number(row?.found),
-      };
-    } finally {
-      verifying = false;
+    const end = await readLastBatch(database, seals);
+    if (afterBatch > (end?.batch.number ?? 0n)) throw new AdminError(status.NOT_FOUND, 'there is no such batch');
+    const walked: WalkedBatch[] = [];
+    for await (const batch of walkProven(database, seals, afterBatch)) {
+      walked.push(batch);
+      if (walked.length === maxBatches) break;
     }
+    const last = walked.at(-1);
+    const [row] = await database.read(
+      statement('SELECT COUNT(*) AS found FROM audit_entries WHERE id > ?', end?.batch.lastId ?? 0n),
+    );
+    return {
+      faults: walked.flatMap(toFault),
+      batches: walked.length,
+      entries: walked.reduce((sum, { entries }) => sum + entries, 0),
+      lastBatch: last?.number ?? afterBatch,
+      lastId: last?.lastId,
+      lastHash: last?.hash,
+      complete: walked.length < maxBatches || last?.number === end?.batch.number,
+      unsealed: Number(row?.found),
+    };
   }
 
   async function* exportEntries(request: ExportEntriesRequest, _: AdminCall, signal: AbortSignal) {
@@ -85,7 +79,7 @@ export function auditProofCalls(database: Database, seals: AuditSeals) {
     }
   }
 
-  return { verifyEntries, exportEntries };
+  return { verifyEntries: (request: VerifyEntriesRequest) => verifying(() => verifyEntries(request)), exportEntries };
 }
 
 /** The entries, and then the faults of the period's batches. */

@@ -22,7 +22,7 @@ import {
 } from '../../trading/orders/bulk-cancels/table.ts';
 import { readUpToDate } from '../../trading/submission/table.ts';
 import { audit } from './audit.ts';
-import { type AdminCall, type AdminCalls, type AdminParts, listed, requirePartner } from './call.ts';
+import { type AdminCall, type AdminCalls, type AdminParts, listed, oneAtATime, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 
 /** A count stops a little above this: an exact number beyond it is not worth its cost. */
@@ -48,7 +48,7 @@ type BulkCancelCalls = Pick<
 /** The operators' calls that cancel open orders. They store, show and end the jobs of `trading/bulk-cancels`. */
 export function bulkCancelCalls(parts: AdminParts): BulkCancelCalls {
   const { database, clock } = parts;
-  let counting = false;
+  const counting = oneAtATime('other orders are being counted');
 
   async function find(id: string): Promise<BulkCancel> {
     const [row] = await readUpToDate(database, bulkCancels.find({ id }));
@@ -57,14 +57,10 @@ export function bulkCancelCalls(parts: AdminParts): BulkCancelCalls {
 
   return {
     async countOpenOrders(request) {
-      if (counting) throw new AdminError(status.RESOURCE_EXHAUSTED, 'other orders are being counted: call again');
-      counting = true;
-      try {
+      return counting(async () => {
         const filter = await filterOf(parts, request);
         return counted(await findOpenOrders(database, filter, clock.now() + clockMarginMs, maxCounted));
-      } finally {
-        counting = false;
-      }
+      });
     },
 
     cancelOpenOrders: (request, call) => begin(parts, request, call),

@@ -86,6 +86,20 @@ export async function changeOwned<Value>(
   }
 }
 
+/** Does costly work for one call of this replica at a time. Others end with RESOURCE_EXHAUSTED, and `busy` as their message. */
+export function oneAtATime(busy: string): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let isBusy = false;
+  return async (work) => {
+    if (isBusy) throw new AdminError(status.RESOURCE_EXHAUSTED, `${busy}: call again`);
+    isBusy = true;
+    try {
+      return await work();
+    } finally {
+      isBusy = false;
+    }
+  };
+}
+
 /** The length of a list without a given limit. */
 export const usuallyListed = 25;
 

@@ -20,7 +20,7 @@ import {
   type WalletSeals,
   wallet,
 } from '../../trading/wallet/store.ts';
-import { adminService, listed, requirePartner } from './call.ts';
+import { adminService, listed, oneAtATime, requirePartner } from './call.ts';
 import { creditAction, type Payment, paymentEntry } from './credit-audit.ts';
 import { AdminError } from './errors.ts';
 import { walkLedger } from './ledger.ts';
@@ -42,7 +42,7 @@ export function walletService(parts: FourEyesParts, walletSeals: WalletSeals, re
   const { database } = parts;
   const credit = creditCall(parts, walletSeals, recorded.credited);
   const corrections = correctionCalls(parts, walletSeals, recorded.corrected);
-  let verifying = false;
+  const walking = oneAtATime('another ledger is being walked');
 
   const service = adminService(Wallets, {
     ...corrections.calls,
@@ -66,15 +66,9 @@ export function walletService(parts: FourEyesParts, walletSeals: WalletSeals, re
     },
 
     async verifyLedger({ partnerId, afterSequence }) {
-      if (verifying) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another ledger is being walked: call again');
-      verifying = true;
-      try {
-        const walk = await walkLedger(database, partnerId, afterSequence, { seals: walletSeals });
-        if (walk === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner, or no such entry');
-        return { ...walk, lastSequence: walk.last.lastSequence, lastHash: walk.last.lastHash };
-      } finally {
-        verifying = false;
-      }
+      const walk = await walking(() => walkLedger(database, partnerId, afterSequence, { seals: walletSeals }));
+      if (walk === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner, or no such entry');
+      return { ...walk, lastSequence: walk.last.lastSequence, lastHash: walk.last.lastHash };
     },
   });
   return { service, actions: [approvedCall(parts, credit), ...corrections.actions] };

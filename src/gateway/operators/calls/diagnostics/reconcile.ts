@@ -11,7 +11,7 @@ import type { KindName } from '../../../trading/submission/kind.ts';
 import type { Reconciled } from '../../../trading/submission/reconcile.ts';
 import { lookUps } from '../../../trading/submission/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, requirePartner } from '../call.ts';
+import { type AdminCall, oneAtATime, requirePartner } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 import { type UnsettledPages, type UnsettledWord, unsettledKinds } from './unsettled.ts';
 
@@ -53,24 +53,20 @@ interface Target {
 /** The operators' call that reconciles objects now. */
 export function reconcileCalls(parts: ReconcileParts) {
   const { database, clock, log, pages } = parts;
-  let underWay = false;
+  const reconciling = oneAtATime('another call reconciles');
 
   async function reconcileNow({ objectId, cursor, reason, ...request }: ReconcileNowRequest, call: AdminCall) {
     if (objectId === '' && request.partnerId === '') throw invalidField('object_id', 'or `partner_id` is required.');
     for (const [name, value] of Object.entries({ partner_id: request.partnerId, cursor })) {
       if (objectId !== '' && value !== '') throw invalidField(name, 'must not be given together with `object_id`.');
     }
-    if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another call reconciles: call again');
-    underWay = true;
-    try {
+    return reconciling(async () => {
       const partnerId = objectId === '' ? request.partnerId : await findOwner(objectId);
       await requirePartner(database, partnerId);
       const entry = { partnerId, subject: objectId || partnerId, detail: { reason } };
       await database.write(audit(call, clock.now(), entry));
-      return await (objectId === '' ? reconcilePartner(partnerId, cursor) : reconcileObject(partnerId, objectId));
-    } finally {
-      underWay = false;
-    }
+      return objectId === '' ? reconcilePartner(partnerId, cursor) : reconcileObject(partnerId, objectId);
+    });
   }
 
   async function reconcileObject(partnerId: string, id: string) {
