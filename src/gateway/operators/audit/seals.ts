@@ -43,6 +43,6 @@ export class AuditSeals {
 }
 
 /** The id of the secret that a seal names. */
-function secretIn(seal: Buffer): string {
+export function secretIn(seal: Buffer): string {
   return seal.toString('hex', 0, 8);
 }

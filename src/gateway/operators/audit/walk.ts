@@ -3,7 +3,7 @@ import type { Database } from '../../store/database.ts';
 import { type Statement, statement } from '../../store/statement.ts';
 import type { RowOf } from '../../store/table.ts';
 import { type AuditBatch, type BatchFault, batchFault, noBatch, type SealedEntry } from './rules.ts';
-import type { AuditSeals } from './seals.ts';
+import { type AuditSeals, secretIn } from './seals.ts';
 import { auditSeals } from './table.ts';
 
 /** A batch that does not match. */
@@ -96,6 +96,12 @@ export async function readLastBatch(database: Database, seals: AuditSeals) {
   const [row] = await database.read(lastBatch);
   const batch = row && auditSeals.all.read(row);
   return batch && { batch, proof: seals.prove(batch, batch.seal) };
+}
+
+/** The id of the secret that the audit's last seal is made with; undefined: nothing is sealed. */
+export async function secretOfLastSeal(database: Database): Promise<string | undefined> {
+  const [row] = await database.read(lastBatch);
+  return row && secretIn(auditSeals.all.read(row).seal);
 }
 
 async function readBatch(database: Database, number: bigint): Promise<AuditBatch | undefined> {

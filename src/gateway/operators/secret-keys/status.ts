@@ -2,6 +2,7 @@ import type { KeyRing } from '../../../kit/key-ring.ts';
 import type { Database } from '../../store/database.ts';
 import { statement } from '../../store/statement.ts';
 import { keyKeptMs } from '../../trading/submission/key-retention.ts';
+import { secretOfLastSeal } from '../audit/walk.ts';
 import { countOpenObjects } from './open-objects.ts';
 import { sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
 import { countKeySeals, type SealCounts } from './sealed-keys.ts';
@@ -18,6 +19,7 @@ export async function describeRing(database: Database, ring: KeyRing, now: numbe
   const apiKeys = await countApiKeys(database);
   const keySeals = await countKeySeals(database, ring);
   const walletSeals = await countWalletSeals(database, ring);
+  const auditSecret = await secretOfLastSeal(database);
   // An earlier version made those with a MAC of a secret that was not noted.
   const apiKeysOfUnknown = apiKeys.get('') ?? 0;
   const maybe = apiKeysOfUnknown > 0 ? ['perhaps API keys of an earlier version'] : [];
@@ -38,6 +40,7 @@ export async function describeRing(database: Database, ring: KeyRing, now: numbe
     const currentUntil = (lastUsedAt ?? uses[0]?.firstUsedAt ?? now) + unnotedMs;
     const needs = [
       ...[...held, ...maybe].map((what) => `for ${what}, until keys reseal`),
+      ...(id === auditSecret ? ['for the last seal of the audit, until a gateway renews it within two minutes'] : []),
       ...(await digestNeeds(database, currentUntil, now)),
     ];
     const isInRing = ring.some((key) => key.id === id);

@@ -7,6 +7,7 @@ import { auditSealer } from '../../../../src/gateway/operators/audit/sealer.ts';
 import { AuditSeals, auditSealUse } from '../../../../src/gateway/operators/audit/seals.ts';
 import { auditProofCalls } from '../../../../src/gateway/operators/calls/audit-export.ts';
 import type { AdminCall } from '../../../../src/gateway/operators/calls/call.ts';
+import { describeRing } from '../../../../src/gateway/operators/secret-keys/status.ts';
 import type { Database } from '../../../../src/gateway/store/database.ts';
 import { type SqlValue, statement } from '../../../../src/gateway/store/statement.ts';
 import {
@@ -140,8 +141,14 @@ describe('the seals of the audit', () => {
   });
 
   it('the audit is sealed anew when the secret changes, so that the former one can leave the ring', async () => {
+    const needs = async () =>
+      (await describeRing(database, parseKeyRing(`${two} ${one}`), firstAt)).filter((line) => /last seal/.test(line));
     await seal(one);
+    assert.deepEqual(await needs(), [
+      '  needed for the last seal of the audit, until a gateway renews it within two minutes',
+    ]);
     assert.equal(await seal(`${two} ${one}`), 0);
+    assert.deepEqual(await needs(), []);
     const { batches, faults: found } = await verify(two);
     assert.deepEqual([batches, found], [4, []]);
     await write(`UPDATE audit_entries SET action = 'y' WHERE id = ?`, ids[3] ?? 0);
