@@ -157,6 +157,16 @@ describe('an export of the orders of a period', () => {
     await eventually(async () => assert.equal((await exported(request)).length, 6_000));
   });
 
+  it('is in the audit, with who asked for it and what for', async () => {
+    for (const objects of ['orders', 'allocations', 'withdrawals']) {
+      const call = `Export${objects.replace(/^./, (letter) => letter.toUpperCase())}`;
+      await reported(operator, call, objects, { from_day: '2026-03-02', partner_id: partnerId(1) });
+      const { entries } = await operator.call('Audit.ListEntries', { action: `Reports.${call}`, limit: 1 });
+      assert.deepEqual([entries[0].operator, entries[0].partner_id], ['tester', partnerId(1)]);
+      assert.deepEqual(JSON.parse(entries[0].detail).asked, { from_day: '2026-03-02', partner_id: partnerId(1) });
+    }
+  });
+
   it('has allocations and withdrawals in the same way', async () => {
     const partner = partners[2] as TestPartner;
     await gateway.fund(partner, 10_000n);
