@@ -10,9 +10,9 @@ WITH needed AS (
     WHEN table_name IN ('guards', 'writer_guards')
       THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
-    WHEN table_name IN ('allocations', 'api_keys', 'applications', 'bulk_cancel_orders', 'bulk_cancels', 'environment',
-      'feed_purges', 'key_uses', 'look_ups', 'orders', 'partners', 'positions', 'proposals', 'reconciliation_breaks',
-      'reconciliation_runs', 'secret_keys', 'stops', 'usage_days', 'wallets', 'webhook_endpoints', 'withdrawals')
+    WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups', 'orders',
+      'partners', 'positions', 'proposals', 'reconciliation_breaks', 'reconciliation_runs', 'secret_keys', 'stops', 'usage_days',
+      'wallets', 'webhook_endpoints', 'withdrawals')
       THEN 'SELECT,INSERT,UPDATE'
     -- Its row is changed.
     WHEN table_name IN ('writer', 'writer_beats')
@@ -21,7 +21,8 @@ WITH needed AS (
     WHEN table_name IN ('feed_events', 'reconciliation_items', 'unclaimed_reports', 'webhook_attempts', 'write_checks')
       THEN 'SELECT,INSERT,DELETE'
     -- Rows are added, changed and removed.
-    WHEN table_name IN ('accounts', 'acknowledgements', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')
+    WHEN table_name IN ('accounts', 'acknowledgements', 'bulk_cancel_orders', 'bulk_cancels', 'documents', 'leases',
+      'open_cancels', 'outbox', 'webhook_deliveries')
       THEN 'SELECT,INSERT,UPDATE,DELETE'
     -- Only `archive write` writes it, with an account of its own.
     WHEN table_name IN ('archive_state')

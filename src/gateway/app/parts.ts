@@ -28,6 +28,7 @@ import { proposalExpiry } from '../operators/calls/proposals/expiry.ts';
 import { releaseExpiry } from '../operators/calls/releases/expiry.ts';
 import { removalTime } from '../operators/telemetry/database-clock.ts';
 import { ImageChecker } from '../trading/applications/image-checker.ts';
+import { bulkCancelRetention } from '../trading/orders/bulk-cancels/retention.ts';
 import { keyRetention } from '../trading/submission/key-retention.ts';
 import { unclaimedRetention } from '../trading/submission/unclaimed-retention.ts';
 import type { Base } from './base.ts';
@@ -154,6 +155,7 @@ function maintenanceWorkers(base: Base, { allKinds, kinds, recorder, clocks, gat
     }),
     ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
     unclaimedRetention(database, timeOf, holder, clock),
+    bulkCancelRetention(database, timeOf, holder),
     proposalExpiry(database, timeOf, holder),
     releaseExpiry({ database, clock, recorder, kind: kinds.withdrawal }, timeOf, holder),
   ];

@@ -55,6 +55,7 @@ describe('the removal of old rows', () => {
       'feed-retention': 0,
       'webhook-retention': 0,
       'unclaimed-report-retention': 0,
+      'bulk-cancel-retention': 0,
       'proposal-expiry': 0,
       'order-key-retention': 0,
       'application-key-retention': 0,

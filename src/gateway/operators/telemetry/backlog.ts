@@ -6,6 +6,7 @@ import { keptWebhooks } from '../../delivery/webhooks/record/delivery-store.ts';
 import type { Database } from '../../store/database.ts';
 import { hasNotRunOut, joined, type SqlRow, type Statement, statement } from '../../store/statement.ts';
 import { storedKinds } from '../../trading/kinds.ts';
+import { keptBulkCancels } from '../../trading/orders/bulk-cancels/retention.ts';
 import { keptKeys } from '../../trading/submission/key-retention.ts';
 import { keptUnclaimed } from '../../trading/submission/unclaimed-retention.ts';
 import { acknowledgedAt } from '../calls/diagnostics/acknowledgements.ts';
@@ -22,6 +23,7 @@ const removed = [
   keptEvents,
   ...keptWebhooks,
   keptUnclaimed,
+  keptBulkCancels,
   overdueProposals,
   ...storedKinds.map(({ name, table }) => keptKeys(name, table.name)),
 ];
