@@ -8,6 +8,7 @@ export const partnerCount = 200;
 const eventsPerOrder = 3;
 /** The operators' audit log. It does not grow with the orders. */
 export const auditEntries = 20_000;
+export const apiKeys = 10_000;
 /** Events that wait for their consumers: as many at any size. */
 export const outboxRows = 6_000;
 /** Days since the first row: a little more than anything is kept. */
@@ -78,7 +79,6 @@ function tables(orders: number, days: number): Record<string, string> {
   const events = `(SELECT p, n, place, e, (place - 1) * ${eventsPerOrder} + e AS version FROM scale_orders
     JOIN (SELECT 1 AS e UNION ALL SELECT 2 UNION ALL SELECT 3) AS times) AS events`;
   // The number of objects under way does not grow with the orders, nor does the number of keys.
-  const apiKeys = 10_000;
   const eventId = "CONCAT('msg_', LPAD(n, 9, '0'), e)";
   const eventType = "ELT(e, 'order.sending', 'order.pending', 'order.filled')";
   const isSettled = `n < ${orders - outboxRows / eventsPerOrder}`;
