@@ -253,12 +253,17 @@ async function requirePorts(settings: RunSettings): Promise<void> {
   }
 }
 
-/** A token of each role below `admin`, of an operator with the name of the role. */
+/** A token of each role below `admin`, of an operator with the name of the role, and one as a person on call has. */
 function keptRoleTokens(dataDir: string): { tokens: Record<string, string>; lines: string[] } {
-  const roles = operatorRoles.filter((role) => role !== 'admin');
-  const kept = roles.map((role) => [role, keptSecret(join(dataDir, `${role}-operator-token`), 24)] as const);
-  const lines = kept.map(([role, token]) => operatorTokenLine(role, token, Date.UTC(2100, 0), [role]));
-  return { tokens: Object.fromEntries(kept), lines };
+  const single = operatorRoles.filter((role) => role !== 'admin').map((role) => [role, [role]] as const);
+  const kept = [...single, ['on_call', ['trading', 'support']] as const].map(([name, roles]) => {
+    const token = keptSecret(join(dataDir, `${name}-operator-token`), 24);
+    return { name, token, line: operatorTokenLine(name, token, Date.UTC(2100, 0), roles) };
+  });
+  return {
+    tokens: Object.fromEntries(kept.map(({ name, token }) => [name, token])),
+    lines: kept.map(({ line }) => line),
+  };
 }
 
 /** How this machine reaches a port, also one that is open on all addresses. */
