@@ -28,6 +28,7 @@ import { releases } from '../operators/calls/releases/service.ts';
 import { reportService } from '../operators/calls/reports/service.ts';
 import { createAdminServer } from '../operators/calls/server.ts';
 import { settlements } from '../operators/calls/settlements/service.ts';
+import { symbolsAtBroker } from '../operators/calls/symbol-at-broker.ts';
 import { type RecordedAmounts, walletService } from '../operators/calls/wallets.ts';
 import { webhookDeliveryCalls } from '../operators/calls/webhook-deliveries.ts';
 import { type WebhookAdminParts, webhookEndpointCalls } from '../operators/calls/webhook-endpoints.ts';
@@ -61,7 +62,10 @@ export function createOperators(base: Base, parts: OperatorParts) {
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { work, simulator, notify } = parts;
   const timeoutMs = base.config.readTimeoutMs;
-  const environment = environmentServices(base, base.environment, notify.environmentChanged, simulator, timeoutMs);
+  const isListed = symbolsAtBroker({ records: work.broker.records, reads: work.reads });
+  const environment = environmentServices(
+    ...([base, base.environment, notify.environmentChanged, simulator, timeoutMs, isListed] as const),
+  );
   const { recorder, allKinds: kinds, submitter } = work;
   const { submitTimeoutMs, clockSkewMs } = base.config;
   const settling = settlements({ ...base, recorder, kinds, clockSkewMs });

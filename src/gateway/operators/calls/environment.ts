@@ -10,12 +10,13 @@ import { bulkCancelCalls } from './bulk-cancels.ts';
 import { type AdminCall, type AdminParts, adminService } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 import { type ChangeEnvironment, stopCalls } from './stops.ts';
+import type { IsListed } from './symbol-at-broker.ts';
 
 const longestAdvanceMs = 400 * 86_400_000;
 
 /**
  * The operators' calls that pause and stop trading, that cancel open orders, and that advance a sandbox's clock. `changed` notifies the other processes. The
- * simulator's clock moves together with ours; `timeoutMs` is its deadline.
+ * simulator's clock moves together with ours; `timeoutMs` is its deadline. `isListed` asks the broker about a symbol.
  */
 export function environmentServices(
   { database, clock, ids }: AdminParts,
@@ -23,6 +24,7 @@ export function environmentServices(
   changed: () => void,
   simulator: GrpcClient<typeof Controls> | undefined,
   timeoutMs: number,
+  isListed: IsListed,
 ) {
   /** This process applies a change at once, others after the notification or their next poll. */
   const change: ChangeEnvironment = async (decide, ...reads) => {
@@ -52,7 +54,7 @@ export function environmentServices(
   const trading = adminService(Trading, {
     pauseTrading: (request, call) => setPaused(true, request, call),
     resumeTrading: (request, call) => setPaused(false, request, call),
-    ...stopCalls({ database, clock, ids }, change),
+    ...stopCalls({ database, clock, ids }, change, isListed),
     ...bulkCancelCalls({ database, clock, ids }),
   });
 

@@ -18,6 +18,7 @@ import { type environmentState, environments } from '../../trading/submission/en
 import { audit } from './audit.ts';
 import { type AdminCall, type AdminCalls, type AdminParts, listed, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
+import type { IsListed } from './symbol-at-broker.ts';
 
 const maxOpen = 200;
 /** One operator leaves room for the stops of others. */
@@ -40,7 +41,7 @@ interface Changed {
 type StopCalls = Pick<AdminCalls<typeof Trading>, 'addStop' | 'endStop' | 'listStops'>;
 
 /** The operators' calls that begin, end and list stops. */
-export function stopCalls(parts: AdminParts, change: ChangeEnvironment): StopCalls {
+export function stopCalls(parts: AdminParts, change: ChangeEnvironment, isListed: IsListed): StopCalls {
   const { database, clock } = parts;
   return {
     async addStop({ actions, endsAt, reason, ...target }, call) {
@@ -50,7 +51,7 @@ export function stopCalls(parts: AdminParts, change: ChangeEnvironment): StopCal
         throw invalidField('ends_at', 'must be in the future, and at most 400 days ahead.');
       }
       const partnerId = await ownerOf(database, wanted);
-      return change(
+      const begun = await change(
         ({ stopsVersion }, [open = []]) =>
           begin(
             parts,
@@ -61,6 +62,11 @@ export function stopCalls(parts: AdminParts, change: ChangeEnvironment): StopCal
           ),
         listStops(false, '', maxOpen * 2),
       );
+      const isUnknown = wanted.target === 'symbol' && (await isListed(wanted.value)) === false;
+      return {
+        ...begun,
+        warning: isUnknown ? `the broker lists no instrument ${wanted.value}: compare the symbol` : '',
+      };
     },
 
     async endStop({ id, reason }, call) {

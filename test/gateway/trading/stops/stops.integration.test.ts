@@ -8,7 +8,7 @@ import { type App, startApp } from '../../../../src/gateway/app/app.ts';
 import { readConfig } from '../../../../src/gateway/app/config.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import { type AddStopRequestSchema, StopAction } from '../../../../src/gen/marina/admin/v1/trading_pb.ts';
-import { Call } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Call, WireFault } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
 import { adminClient } from '../../../support/admin.ts';
 import { apply, goodApplication } from '../../../support/applications.ts';
@@ -106,6 +106,18 @@ describe('stops', () => {
     await begin({ account: first }, [BUY, SELL, FUND, WITHDRAW]);
     assert.deepEqual(await possible(partner, first), ['apply']);
     assert.deepEqual(await possible(partner, second), Object.keys(starts));
+  });
+
+  it('a stop of a symbol that the broker does not list is in force, and its answer warns that it may be mistyped', async () => {
+    const mistyped = await begin({ symbol: 'SIM-RESTT' }, [BUY]);
+    assert.deepEqual([mistyped.changed, mistyped.stop?.inForce], [true, true]);
+    assert.equal(mistyped.warning, 'the broker lists no instrument SIM-RESTT: compare the symbol');
+    assert.equal((await begin({ symbol: 'SIM-RESTT' }, [BUY])).warning, mistyped.warning, 'it says so again');
+    assert.equal((await begin({ symbol: 'SIM-FILL' }, [BUY])).warning, '');
+    await gateway.controls.injectFault({ call: Call.LIST_INSTRUMENTS, fault: WireFault.HANG, times: 5 }, callTimeout);
+    const unanswered = await begin({ symbol: 'SIM-RESTTT' }, [BUY]);
+    assert.deepEqual([unanswered.changed, unanswered.warning], [true, ''], 'the broker did not say');
+    await gateway.controls.clearDirectives({}, callTimeout);
   });
 
   it('a stop of a symbol forbids its orders to all partners, and cancels and estimates go on', async () => {
