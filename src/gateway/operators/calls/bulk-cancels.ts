@@ -144,9 +144,11 @@ interface Changed {
   readonly bulkCancel: ReturnType<typeof toMessage> | undefined;
 }
 
-/** Ends a job, unless it has ended. `now` is business time. */
+/** Ends a job, unless somebody has stopped it. `now` is business time. */
 function stop(before: BulkCancel, reason: string, call: AdminCall, now: number): Decision<Changed> {
-  if (before.endedAt !== null) return { writes: [], result: { changed: false, bulkCancel: toMessage(before) } };
+  if (before.endedBy !== null) return { writes: [], result: { changed: false, bulkCancel: toMessage(before) } };
+  // Whoever stops a job that came to its end most likely means another one.
+  if (before.endedAt !== null) throw new AdminError(status.FAILED_PRECONDITION, 'the job has ended by itself');
   const after = { ...before, endedAt: now, endedBy: call.operator, endReason: reason, waitsFor: null };
   const { left, cancelled, notCancelable, unconfirmed } = toMessage(before);
   const entry = { partnerId: before.partnerId ?? undefined, subject: before.id };

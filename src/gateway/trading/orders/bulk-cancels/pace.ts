@@ -30,9 +30,11 @@ export class Pace {
     return Math.max(0, this.#nextAt - this.now());
   }
 
-  /** A cancel is sent now. */
-  sent(): void {
-    this.#nextAt = Math.max(this.#nextAt, this.now() + 1_000 / this.perSecond);
+  /** Takes the next turn to send. The cancel may be sent after so long. */
+  take(): number {
+    const at = Math.max(this.#nextAt, this.now());
+    this.#nextAt = at + 1_000 / this.perSecond;
+    return at - this.now();
   }
 
   /** The broker gave a clear answer. */
@@ -44,6 +46,6 @@ export class Pace {
   failed(): void {
     const waitMs = Math.min(restMs.longest, restMs.first * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 10);
-    this.#nextAt = this.now() + waitMs;
+    this.#nextAt = Math.max(this.#nextAt, this.now() + waitMs);
   }
 }

@@ -120,7 +120,7 @@ export class BulkCancelWorker {
       while (this.#underWay.size >= this.#pace.atOnce) await Promise.race(this.#underWay.values());
       await pause(this.#pace.waitMs, signal);
       if (signal.aborted || failures.length > 0 || !(await this.#isBrokerThere(signal))) return began;
-      this.#begin(one, failures);
+      this.#begin(one, signal, failures);
       began += 1;
     }
     return began;
@@ -142,11 +142,11 @@ export class BulkCancelWorker {
     await this.parts.database.write(saveWait(this.#waitsFor));
   }
 
-  #begin({ job, item }: Due, failures: unknown[]): void {
+  #begin({ job, item }: Due, signal: AbortSignal, failures: unknown[]): void {
     const { log } = this.parts;
     const { partnerId, orderId } = item;
     const ended = this.#rests.begin(partnerId);
-    const advancing = this.#advance(job, item)
+    const advancing = this.#advance(job, item, signal)
       .catch((error: unknown) => this.#postpone(item, error))
       .then(
         () => ended(false),
@@ -170,13 +170,13 @@ export class BulkCancelWorker {
     await this.#record(item, { do: 'wait', until, detail: 'the order cannot be changed now' });
   }
 
-  async #advance(job: BulkCancel, item: BulkCancelOrder): Promise<void> {
+  async #advance(job: BulkCancel, item: BulkCancelOrder, signal: AbortSignal): Promise<void> {
     const { database, kind } = this.parts;
     const { partnerId, orderId: id } = item;
     const [row] = await readUpToDate(database, kind.table.find({ partnerId, id }));
     const order = row && kind.table.all.read(row);
     const step = this.#stepOf(job, item, order);
-    if (step.do === 'send' && order !== undefined) await this.#send(job, item, order);
+    if (step.do === 'send' && order !== undefined) await this.#send(job, item, order, signal);
     else if (step.do === 'ask') await this.#ask(job, item);
     else await this.#record(item, step);
   }
@@ -191,10 +191,11 @@ export class BulkCancelWorker {
   }
 
   /** Sends the cancel of an order. The job's rows are saved together with it, and with its outcome. */
-  async #send(job: BulkCancel, item: BulkCancelOrder, order: StoredOrder): Promise<void> {
+  async #send(job: BulkCancel, item: BulkCancelOrder, order: StoredOrder, signal: AbortSignal): Promise<void> {
     const { canceller, log } = this.parts;
     const { partnerId, orderId } = item;
-    this.#pace.sent();
+    await pause(this.#pace.take(), signal);
+    if (signal.aborted) return;
     const origin = { partnerId, requestId: job.requestId, traceParent: null };
     // An operator began it: no permission of the partner is needed.
     const permission = { renew: async () => {}, isLatest: () => true };

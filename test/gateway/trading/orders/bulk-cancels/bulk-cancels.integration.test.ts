@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import type { Message, MessageShape } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { type App, startApp } from '../../../../../src/gateway/app/app.ts';
 import { readConfig } from '../../../../../src/gateway/app/config.ts';
 import { statement } from '../../../../../src/gateway/store/statement.ts';
@@ -62,7 +62,9 @@ describe('bulk cancels', () => {
   });
   afterEach(async () => {
     const { bulkCancels } = await admin.trading.listBulkCancels({}, admin.options);
-    for (const { id } of bulkCancels) await stop(id);
+    for (const { id } of bulkCancels) {
+      await stop(id).catch((error: ServiceError) => assert.equal(error.code, status.FAILED_PRECONDITION));
+    }
     await gateway.controls.clearDirectives({}, callTimeout);
   });
 
@@ -308,6 +310,13 @@ describe('bulk cancels', () => {
         [0, 0],
       ],
     );
+  });
+
+  it('cannot be stopped once it has ended by itself, because then another one is meant', async () => {
+    await place(partner);
+    const id = await begin({ partnerId: partner.id }, 1);
+    await ended(id);
+    await assert.rejects(stop(id), { code: status.FAILED_PRECONDITION, details: 'the job has ended by itself' });
   });
 
   it('is stopped by an operator, leaves the other orders as they are, and says how many', async () => {

@@ -80,10 +80,11 @@ describe('the pace of jobs', () => {
     let at = 0;
     const pace = new Pace(20, () => at);
     assert.deepEqual([pace.waitMs, pace.atOnce], [0, 4]);
-    pace.sent();
-    assert.equal(pace.waitMs, 50);
-    at = 70;
-    assert.equal(pace.waitMs, 0);
+    assert.deepEqual([pace.take(), pace.take(), pace.take()], [0, 50, 100], 'each has a turn of its own');
+    assert.equal(pace.waitMs, 150);
+    at = 170;
+    assert.deepEqual([pace.waitMs, pace.take()], [0, 0]);
+    assert.equal(pace.waitMs, 50, 'time that passed unused is not made up for');
   });
 
   it('sends one at a time and ever later after failures, and as before after a clear answer', () => {
