@@ -9,16 +9,22 @@ interface Options {
   readonly poolSize?: number;
 }
 
-/** Opens a migrated database of a test's own. */
+/** Opens a migrated database of a test's own. `openAsGateway` opens it with the rights that a gateway has. */
 export async function openTestDatabase({ environment = 'sandbox', poolSize = 4 }: Options = {}) {
-  const { url, drop } = await createTestDatabase();
+  const { url, drop, grantGateway } = await createTestDatabase();
   await migrate(url);
-  const database = await openDatabase({ url, environment, poolSize });
+  const opened: Database[] = [];
+  const open = async (from: string) => {
+    const database = await openDatabase({ url: from, environment, poolSize });
+    opened.push(database);
+    return database;
+  };
+  const database = await open(url);
   const close = async () => {
-    await database.close();
+    for (const one of opened) await one.close();
     await drop();
   };
-  return { database, url, close };
+  return { database, url, close, openAsGateway: async () => open(await grantGateway()) };
 }
 
 /** Opens such a database before the tests of a suite, which `use` makes ready, and closes it after them. */

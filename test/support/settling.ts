@@ -93,7 +93,7 @@ const noStream = () => {
  * test is the broker and moves the clock: it decides what the broker answers, and how late.
  */
 export async function openSettling() {
-  const { database, url, close } = await openTestDatabase();
+  const { database, url, close, openAsGateway } = await openTestDatabase();
   const clock = new TestClock();
   const ids = new IdMaker(clock);
   const log = createLogger({ name: 'test', level: 'silent' });
@@ -152,6 +152,7 @@ export async function openSettling() {
   return {
     database,
     url,
+    openAsGateway,
     clock,
     log,
     ids,

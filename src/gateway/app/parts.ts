@@ -156,7 +156,7 @@ function maintenanceWorkers(base: Base, { allKinds, kinds, recorder, clocks, gat
     ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
     unclaimedRetention(database, timeOf, holder, clock),
     bulkCancelRetention(database, timeOf, holder),
-    proposalExpiry(database, timeOf, holder),
+    proposalExpiry(database, timeOf, holder, log),
     releaseExpiry({ database, clock, recorder, kind: kinds.withdrawal }, timeOf, holder),
   ];
 }

@@ -137,6 +137,16 @@ export function findOverdueProposals(now: number, most: number): Statement {
   );
 }
 
+/** The fields of a proposal that the audit and the log name when it expires. */
+export const expiredProposal = proposals.only('id', 'objectId', 'action', 'proposedBy');
+export type ExpiredProposal = ShownBy<typeof expiredProposal>;
+
+/** Locks those of a partner's proposals that are open although their time is over. `now` is business time. */
+export function lockOverdueProposals(partnerId: string, ids: readonly string[], now: number): Statement {
+  const isOver = statement('AND expires_at <= ? FOR UPDATE', new Date(now));
+  return proposals.find({ partnerId, id: ids, state: 'open' }, expiredProposal, isOver);
+}
+
 /** Stores that proposals of a partner have expired, unless they are decided since. `now` is business time. */
 export function expireProposals(partnerId: string, ids: readonly string[], now: number): Statement {
   return sql`UPDATE proposals FORCE INDEX (PRIMARY) SET state = 'expired'

@@ -8,7 +8,9 @@ import {
   type StoredProposal,
 } from '../../../../../src/gateway/operators/calls/proposals/table.ts';
 import { readBacklog } from '../../../../../src/gateway/operators/telemetry/backlog.ts';
+import type { Database } from '../../../../../src/gateway/store/database.ts';
 import { statement } from '../../../../../src/gateway/store/statement.ts';
+import { createLogger } from '../../../../../src/kit/log.ts';
 import { startWorker } from '../../../../support/database.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { openSettling, type Settling } from '../../../../support/settling.ts';
@@ -17,14 +19,22 @@ const dayMs = 86_400_000;
 
 describe('proposals that nobody decides', () => {
   let settling: Settling;
+  /** With the rights that a gateway has. */
+  let gateways: Database;
   let partnerId: string;
+  let logged: Record<string, unknown>[];
   let stop: () => Promise<void> = async () => {};
   before(async () => {
     settling = await openSettling();
+    gateways = await settling.openAsGateway();
     partnerId = await settling.newPartner();
   });
   after(() => settling.close());
-  beforeEach(() => settling.database.write(statement('DELETE FROM proposals')));
+  beforeEach(async () => {
+    logged = [];
+    for (const table of ['proposals', 'audit_entries'])
+      await settling.database.write(statement(`DELETE FROM ${table}`));
+  });
   afterEach(() => stop());
 
   /** Stores a proposal as it is made now. */
@@ -48,8 +58,10 @@ describe('proposals that nobody decides', () => {
   }
 
   function run(): void {
-    const { database, clock } = settling;
-    stop = startWorker(proposalExpiry(database, async () => clock.now(), 'test'));
+    const { clock } = settling;
+    const destination = { write: (line: string) => void logged.push(JSON.parse(line)) };
+    const log = createLogger({ name: 'test', level: 'warn', destination });
+    stop = startWorker(proposalExpiry(gateways, async () => clock.now(), 'test', log));
   }
 
   it('are stored as expired from the instant on at which they expire, and decided ones stay as they are', async () => {
@@ -66,6 +78,31 @@ describe('proposals that nobody decides', () => {
     run();
     const expected = { prp_1: 'expired', prp_2: 'applied', prp_3: 'declined', prp_4: 'expired', prp_5: 'open' };
     await eventually(async () => assert.deepEqual(await states(), expected));
+  });
+
+  it('are in the audit and the log once each when they expire', async () => {
+    for (const id of ['prp_1', 'prp_2']) await propose(id);
+    settling.clock.advanceBusiness(proposalLifeMs);
+    run();
+    await eventually(async () => assert.deepEqual(await states(), { prp_1: 'expired', prp_2: 'expired' }));
+    await stop();
+    run();
+    await stop();
+    const entries = await settling.database.read(
+      statement('SELECT partner_id, operator, action, subject, detail FROM audit_entries ORDER BY id'),
+    );
+    const detail = (id: string) => ({ proposal: id, action: 'Settlements.ProposeSettlement', proposedBy: 'ada' });
+    assert.deepEqual(
+      entries.map((entry) => ({ ...entry, detail: JSON.parse(String(entry.detail)) })),
+      ['prp_1', 'prp_2'].map((id) => ({
+        ...{ partner_id: partnerId, operator: 'marina', action: 'gateway.ExpireProposal' },
+        ...{ subject: `ord_${id}`, detail: detail(id) },
+      })),
+    );
+    assert.deepEqual(
+      logged.map(({ msg, proposal }) => [msg, proposal]),
+      ['prp_1', 'prp_2'].map((id) => ['a proposal expired, because nobody decided it', id]),
+    );
   });
 
   it('are listed as expired in one order, before and after that is stored', async () => {

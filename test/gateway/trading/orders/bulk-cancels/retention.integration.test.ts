@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { readBacklog } from '../../../../../src/gateway/operators/telemetry/backlog.ts';
-import { type Database, openDatabase } from '../../../../../src/gateway/store/database.ts';
-import { migrate } from '../../../../../src/gateway/store/migrate.ts';
+import type { Database } from '../../../../../src/gateway/store/database.ts';
 import { statement } from '../../../../../src/gateway/store/statement.ts';
 import { bulkCancelRetention } from '../../../../../src/gateway/trading/orders/bulk-cancels/retention.ts';
 import { bulkCancelOrders, bulkCancels } from '../../../../../src/gateway/trading/orders/bulk-cancels/table.ts';
-import { startWorker } from '../../../../support/database.ts';
+import { openTestDatabase, startWorker } from '../../../../support/database.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { createTestDatabase } from '../../../../support/servers.ts';
 
 const dayMs = 86_400_000;
 const now = Date.UTC(2026, 10, 20);
@@ -20,14 +18,9 @@ describe('jobs that cancelled open orders', () => {
   let close: () => Promise<void> = async () => {};
   let stop: () => Promise<void> = async () => {};
   before(async () => {
-    const { url, grantGateway, drop } = await createTestDatabase();
-    await migrate(url);
-    const open = (from: string) => openDatabase({ url: from, environment: 'sandbox', poolSize: 2 });
-    [database, gateways] = [await open(url), await open(await grantGateway())];
-    close = async () => {
-      await Promise.all([database.close(), gateways.close()]);
-      await drop();
-    };
+    const opened = await openTestDatabase();
+    [database, close] = [opened.database, opened.close];
+    gateways = await opened.openAsGateway();
   });
   after(() => close());
   beforeEach(async () => {
