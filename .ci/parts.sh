@@ -2,11 +2,14 @@
 
 stages=()
 failed=0
+# The names of the stages to run; empty: all.
+chosen=()
 
 # Runs one stage, and says how long it took. With a folder in `logs`, its output is kept there and the next stages run all the same.
 stage() {
   local name=$1 began=$SECONDS result=passed
   shift
+  is_chosen "$name" || return 0
   printf '\n=== %s\n' "$name"
   if [ -n "${logs:-}" ]; then
     "$@" > "$logs/${name//[ ,]/-}.log" 2>&1 || result=FAILED
@@ -20,6 +23,17 @@ stage() {
   if [ -z "${logs:-}" ]; then
     exit 1
   fi
+}
+
+is_chosen() {
+  local one
+  [ "${#chosen[@]}" -gt 0 ] || return 0
+  for one in "${chosen[@]}"; do
+    if [ "$one" = "$1" ]; then
+      return 0
+    fi
+  done
+  return 1
 }
 
 skipped() {
