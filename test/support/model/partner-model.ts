@@ -1,3 +1,5 @@
+import type { Outcome } from './surroundings.ts';
+
 /** An order as a partner must see it, by what was done so far. */
 export interface ModelOrder {
   readonly key: string;
@@ -6,7 +8,7 @@ export interface ModelOrder {
   /** The day that it counts for: how many midnights had passed. */
   readonly day: number;
   /** The answer to the same request when it comes again: 200, or its first error. */
-  readonly again: { readonly status: number; readonly code?: string };
+  readonly again: Outcome['again'];
   state: string;
   filled: number;
 }
@@ -26,7 +28,7 @@ export interface ModelWithdrawal {
   readonly key: string;
   readonly body: { readonly amount_kobo: number; readonly destination: string };
   readonly id: string;
-  readonly again: { readonly status: number; readonly code?: string };
+  readonly again: Outcome['again'];
   state: string;
 }
 
@@ -36,6 +38,16 @@ const duty = { kobo: 5_000, aboveKobo: 1_000_000 };
 export function dutyOn({ amount_kobo, destination }: ModelWithdrawal['body']): number {
   return destination === 'bank_account' && amount_kobo > duty.aboveKobo ? duty.kobo : 0;
 }
+
+/** The limits of the partner of each sequence, and the money of its accounts at first. */
+export const agreed = {
+  ordersLimitKobo: 200_000,
+  allocationsLimitKobo: 2_500_000,
+  /** Enough for all orders of a sequence. */
+  startCashKobo: 10n ** 12n,
+  /** From the second account little can be withdrawn. */
+  secondStartKobo: 2_000_000,
+} as const;
 
 const openStates = ['pending', 'partially_filled'];
 /** In these states of an order what it filled counts against the day's limit, and no more. */
@@ -54,13 +66,8 @@ export class PartnerModel {
   isPaused = false;
   /** How many midnights have passed. */
   day = 0;
-
-  constructor(
-    public ordersLimitKobo: number,
-    readonly allocationsLimitKobo: number,
-    /** The money that the second account begins with. */
-    readonly startKobo: number,
-  ) {}
+  ordersLimitKobo: number = agreed.ordersLimitKobo;
+  readonly allocationsLimitKobo = agreed.allocationsLimitKobo;
 
   isOpen(order: ModelOrder): boolean {
     return openStates.includes(order.state);
@@ -110,7 +117,7 @@ export class PartnerModel {
         const isDutyTaken = isTaken || state === 'returned';
         return sum - (isTaken ? body.amount_kobo : 0) - (isDutyTaken ? dutyOn(body) : 0);
       },
-      this.startKobo + this.#booked((_, at) => at === 1),
+      agreed.secondStartKobo + this.#booked((_, at) => at === 1),
     );
   }
 

@@ -12,7 +12,18 @@ import { eventually } from '../eventually.ts';
 import { callTimeout, type RestAnswer } from '../gateway.ts';
 import { fc } from '../properties.ts';
 import { dutyOn, type ModelWithdrawal, type PartnerModel } from './partner-model.ts';
-import { ask, assertAnswer, type Choice, type Command, idOf, type Whole } from './surroundings.ts';
+import {
+  ask,
+  assertAnswer,
+  boundMs,
+  type Choice,
+  type Command,
+  idOf,
+  type Outcome,
+  outcomesOf,
+  settledAs,
+  type Whole,
+} from './surroundings.ts';
 
 /** How a withdrawal ends if the account has the money. */
 interface End {
@@ -66,6 +77,25 @@ const lookUpFaults = [WireFault.HANG, WireFault.LOSE_ANSWER, WireFault.RESET_BEF
 
 type Body = ModelWithdrawal['body'];
 
+const notSent = { status: 503, code: 'withdrawal_not_sent' };
+
+/** A request for a withdrawal, its answer, and how the withdrawal must end. */
+interface Sent {
+  readonly key: string;
+  readonly body: Body;
+  readonly end: End;
+  readonly answer: RestAnswer;
+  readonly isUnclear: boolean;
+  readonly replica: number;
+}
+
+/** Asks for a withdrawal that must end in a way. */
+async function sendFor(whole: Whole, replica: number, body: Body, end: End): Promise<Sent> {
+  const [key, before] = [randomUUID(), whole.unclear()];
+  const answer = await send(whole, replica, key, body);
+  return { key, body, end, answer, isUnclear: whole.unclear() > before, replica };
+}
+
 function send(whole: Whole, replica: number, idempotencyKey: string, body: object): Promise<RestAnswer> {
   const [, account] = whole.partner.accounts;
   return ask(whole, replica, 'POST', '/v1/withdrawals', { idempotencyKey, body: { account, ...body } });
@@ -79,17 +109,22 @@ function endOf(model: PartnerModel, body: Body, wanted: End): End {
   return { ...wanted, state: 'rejected', rejectReason: 'insufficient_withdrawable_funds' };
 }
 
+/** The outcomes of a request for a withdrawal. */
+function outcomes({ state, isAnswered }: End, isUnclear: boolean): Outcome[] {
+  const error = { rejected: { status: 422, code: 'withdrawal_rejected' }, refused: notSent }[state];
+  const known = outcomesOf('withdrawal', { state, ...(error ?? { status: 201 }) }, isUnclear);
+  if (isAnswered || isUnclear || error === undefined) return known;
+  return [...known, ...outcomesOf('withdrawal', { state, status: 201 }, false)];
+}
+
 /** Compares an answer with the end of the withdrawal, and waits until the model's partner sees that end. */
-async function keep(model: PartnerModel, whole: Whole, key: string, body: Body, end: End, answer: RestAnswer) {
-  const code = { rejected: 'withdrawal_rejected', refused: 'withdrawal_not_sent' }[end.state];
-  const isError = code !== undefined && (end.isAnswered || answer.status !== 201);
-  const status = { rejected: 422, refused: 503 }[end.state] ?? 201;
-  assertAnswer(answer, isError ? { status, code } : { status: 201 });
-  if (isError && end.state === 'rejected') assert.equal(answer.body.error.reject_reason, end.rejectReason);
-  const again = isError ? { status, code } : { status: 200 };
-  const withdrawal: ModelWithdrawal = { key, body, id: idOf(answer), again, state: end.state };
+async function keep(model: PartnerModel, whole: Whole, { key, body, end, answer, isUnclear, replica }: Sent) {
+  const { id, state, again } = await settledAs(whole, replica, '/v1/withdrawals', answer, outcomes(end, isUnclear));
+  const isRejected = state === 'rejected' && answer.body.error !== undefined;
+  if (isRejected) assert.equal(answer.body.error.reject_reason, end.rejectReason);
+  const withdrawal: ModelWithdrawal = { key, body, id, again, state };
   model.withdrawals.push(withdrawal);
-  await settled(whole, withdrawal, end.rejectReason);
+  await settled(whole, withdrawal, state === 'rejected' ? end.rejectReason : undefined);
 }
 
 /** Waits until the withdrawal is as the model has it. */
@@ -97,7 +132,7 @@ function settled(whole: Whole, { id, state }: ModelWithdrawal, rejectReason?: st
   return eventually(async () => {
     const { body } = await ask(whole, 1, 'GET', `/v1/withdrawals/${id}`);
     assert.deepEqual([body.state, body.reject_reason], [state, rejectReason ?? body.reject_reason], id);
-  }, 20_000);
+  }, boundMs);
 }
 
 /** Takes money out of the account, or is refused and nothing moves. */
@@ -106,11 +141,10 @@ function withdraw(body: Body, replica: number): Command {
     toString: () => `withdraw ${body.amount_kobo} to the ${body.destination}`,
     check: () => true,
     run: async (model, whole) => {
-      const key = randomUUID();
       const end = endOf(model, body, magicAmounts[body.amount_kobo % 1_000_000] ?? paid);
-      const answer = await send(whole, replica, key, body);
-      if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
-      await keep(model, whole, key, body, end, answer);
+      const sent = await sendFor(whole, replica, body, end);
+      if (model.isPaused) return assertAnswer(sent.answer, { status: 503, code: 'trading_paused' });
+      await keep(model, whole, sent);
     },
   };
 }
@@ -123,10 +157,8 @@ function withdrawForced(body: Body, replica: number, [outcome, wanted]: (typeof 
     run: async (model, whole) => {
       const [, account] = whole.partner.accounts;
       const rejectReason = WithdrawalRejectReason.BANK_ACCOUNT_MISMATCH;
-      await whole.gateway.controls.forceWithdrawal({ account, outcome, rejectReason }, callTimeout);
-      const key = randomUUID();
-      const end = endOf(model, body, wanted);
-      await keep(model, whole, key, body, end, await send(whole, replica, key, body));
+      await whole.controls.forceWithdrawal({ account, outcome, rejectReason }, callTimeout);
+      await keep(model, whole, await sendFor(whole, replica, body, endOf(model, body, wanted)));
     },
   };
 }
@@ -144,12 +176,10 @@ function withdrawOverFault(
     check: ({ isPaused }) => !isPaused,
     run: async (model, whole) => {
       const [, account] = whole.partner.accounts;
-      const { controls } = whole.gateway;
+      const { controls } = whole;
       await controls.injectFault({ call: Call.SUBMIT_WITHDRAWAL, account, fault }, callTimeout);
       await controls.injectFault({ call: Call.LOOK_UP_WITHDRAWAL, account, fault: lookUpFault }, callTimeout);
-      const key = randomUUID();
-      const end = endOf(model, body, wanted);
-      await keep(model, whole, key, body, end, await send(whole, replica, key, body));
+      await keep(model, whole, await sendFor(whole, replica, body, endOf(model, body, wanted)));
     },
   };
 }
@@ -161,13 +191,12 @@ function withdrawRestricted(body: Body, replica: number): Command {
     check: ({ isPaused }) => !isPaused,
     run: async (model, whole) => {
       const account = whole.partner.accounts[1] ?? '';
-      const { controls } = whole.gateway;
+      const { controls } = whole;
       const restriction = { code: AccountRestrictionCode.REGULATOR, forbids: [AccountActivity.WITHDRAW] };
       const restricted = { account, state: AccountState.RESTRICTED, restrictions: [restriction] };
       await controls.setAccountState(restricted, callTimeout);
-      const key = randomUUID();
       const end = { state: 'rejected', rejectReason: 'account_restricted', isAnswered: true };
-      await keep(model, whole, key, body, end, await send(whole, replica, key, body));
+      await keep(model, whole, await sendFor(whole, replica, body, end));
       await controls.setAccountState({ account, state: AccountState.ACTIVE }, callTimeout);
     },
   };
@@ -180,13 +209,12 @@ function withdrawSimilar(destination: string, replica: number): Command {
     toString: () => `withdraw twice to the ${destination}, and the first one is unclear`,
     check: ({ isPaused }) => !isPaused,
     run: async (model, whole) => {
-      const [key, other] = [randomUUID(), randomUUID()];
-      const first = await send(whole, replica, key, body);
-      const second = await send(whole, replica + 1, other, body);
-      const isHeldBack = second.body?.error?.code === 'similar_withdrawal_unresolved';
-      if (isHeldBack) assertAnswer(second, { status: 409, code: 'similar_withdrawal_unresolved' });
-      await keep(model, whole, key, body, neverTaken, first);
-      if (!isHeldBack) await keep(model, whole, other, body, neverTaken, second);
+      const first = await sendFor(whole, replica, body, neverTaken);
+      const second = await sendFor(whole, 1 - replica, body, neverTaken);
+      const isHeldBack = second.answer.body?.error?.code === 'similar_withdrawal_unresolved';
+      if (isHeldBack) assertAnswer(second.answer, { status: 409, code: 'similar_withdrawal_unresolved' });
+      await keep(model, whole, first);
+      if (!isHeldBack) await keep(model, whole, second);
     },
   };
 }
@@ -202,9 +230,9 @@ function repeat([at = 0, replica = 0, change = 0]: Choice): Command {
       const asked = isOther ? { ...body, amount_kobo: body.amount_kobo + 1 } : body;
       const answer = await send(whole, replica, key, asked);
       if (isOther) return assertAnswer(answer, { status: 409, code: 'duplicate_withdrawal' });
-      assertAnswer(answer, again);
+      assertAnswer(answer, ...again);
       assert.equal(idOf(answer), id);
-      if (again.status === 200) assert.equal(answer.body.state, state);
+      if (answer.status === 200) assert.equal(answer.body.state, state);
     },
   };
 }
@@ -233,7 +261,7 @@ function decide([at = 0, choice = 0]: Choice): Command {
 
 async function decideAtBroker(whole: Whole, { id }: ModelWithdrawal, isPaid: boolean): Promise<void> {
   const kind = isPaid ? WithdrawalReportKind.PAID : WithdrawalReportKind.REJECTED;
-  await whole.gateway.controls.decideWithdrawal({ clientWithdrawalId: id, kind }, callTimeout);
+  await whole.controls.decideWithdrawal({ clientWithdrawalId: id, kind }, callTimeout);
 }
 
 /** Two operators settle a withdrawal that waits; the broker says the same later, which changes nothing. */
@@ -269,7 +297,7 @@ function sendBack([at = 0]: Choice): Command {
       const withdrawal = all[at % all.length] as ModelWithdrawal;
       const { id: clientWithdrawalId } = withdrawal;
       const returned = { clientWithdrawalId, kind: WithdrawalReportKind.RETURNED };
-      await whole.gateway.controls.decideWithdrawal(returned, callTimeout);
+      await whole.controls.decideWithdrawal(returned, callTimeout);
       withdrawal.state = 'returned';
       await settled(whole, withdrawal);
     },

@@ -1,0 +1,88 @@
+import { type App, startApp } from '../../../src/gateway/app/app.ts';
+import { readConfig } from '../../../src/gateway/app/config.ts';
+import { createLogger } from '../../../src/kit/log.ts';
+import {
+  callTimeout,
+  operatorToken,
+  type RestAnswer,
+  type RestRequest,
+  restCaller,
+  startGateway,
+  type TestGateway,
+} from '../gateway.ts';
+import { patient } from '../patience.ts';
+import { operatorTokens, TwoOperators } from '../two-operators.ts';
+import { agreed } from './partner-model.ts';
+import type { RecordPositions, Whole } from './surroundings.ts';
+
+type Rest = TestGateway['rest'];
+
+/** Two replicas in this process, which nothing disturbs but the commands themselves. */
+export class CalmReplicas {
+  readonly #positions: RecordPositions = { orders: 0n, allocations: 0n, withdrawals: 0n };
+  /** The requests that were answered so late that the gateway may have waited in vain for the broker. */
+  #late = 0;
+
+  private constructor(
+    private readonly gateway: TestGateway,
+    private readonly operators: TwoOperators,
+    private readonly submitTimeoutMs: number,
+    private second: App,
+  ) {}
+
+  static async start(): Promise<CalmReplicas> {
+    // An answer that is lost is waited for as long as this.
+    const submitTimeoutMs = patient(400);
+    const variables = {
+      MARINA_SUBMIT_TIMEOUT_MS: String(submitTimeoutMs),
+      MARINA_OPERATOR_TOKENS: operatorTokens(`tester:${operatorToken}`),
+    };
+    const gateway = await startGateway(variables, {
+      funds: { startCashKobo: agreed.startCashKobo, sharesElsewhere: 0n },
+    });
+    const operators = await TwoOperators.connect(gateway.app.adminPort);
+    return new CalmReplicas(gateway, operators, submitTimeoutMs, await startSecond(gateway));
+  }
+
+  /** A partner of its own, before the first command. */
+  async newWhole(): Promise<Whole> {
+    const { gateway, operators } = this;
+    const limits = {
+      ordersKoboPerDay: BigInt(agreed.ordersLimitKobo),
+      allocationsKoboPerDay: BigInt(agreed.allocationsLimitKobo),
+    };
+    const partner = await gateway.newPartner({ limits, accounts: 2 });
+    const second = { account: partner.accounts[1], cashKobo: BigInt(agreed.secondStartKobo) };
+    await gateway.controls.setCash(second, callTimeout);
+    return {
+      ...{ partner, operators, controls: gateway.controls, positions: this.#positions },
+      replicas: [gateway.rest, (...request: Parameters<Rest>) => restCaller(this.second)(...request)].map(
+        (rest) => (method, path, request) => this.#ask(rest, method, path, request),
+      ),
+      opsPorts: () => [gateway.app.opsPort, this.second.opsPort],
+      unclear: () => this.#late,
+      restart: async () => {
+        await this.second.stop();
+        this.second = await startSecond(gateway);
+      },
+      settle: async () => {},
+    };
+  }
+
+  async #ask(rest: Rest, method: string, path: string, request?: RestRequest): Promise<RestAnswer> {
+    const begunAt = performance.now();
+    const answer = await rest(method, path, request);
+    if (performance.now() - begunAt > this.submitTimeoutMs) this.#late += 1;
+    return answer;
+  }
+
+  async stop(): Promise<void> {
+    this.operators.close();
+    await this.second.stop();
+    await this.gateway.stop();
+  }
+}
+
+function startSecond(gateway: TestGateway): Promise<App> {
+  return startApp(readConfig(gateway.variables), createLogger({ name: 'test', level: 'silent' }));
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { nextLagosMidnight } from '../../../src/kit/clock.ts';
+import { eventually } from '../eventually.ts';
+import { callTimeout } from '../gateway.ts';
+import { fc } from '../properties.ts';
+import { ask, boundMs, type Command, operate, untilGauge, type Whole } from './surroundings.ts';
+
+/** Pauses trading for everybody, or ends the pause. */
+export async function setPause(whole: Whole, isPaused: boolean): Promise<void> {
+  await operate(whole, isPaused ? 'Trading.PauseTrading' : 'Trading.ResumeTrading');
+  // A pause holds everywhere at once. The other replica may refuse for a moment longer.
+  if (!isPaused) await untilGauge(whole, 'marina_trading_paused', 0);
+}
+
+/** Pauses trading, or ends the pause. */
+function pause(isPaused: boolean): Command {
+  return {
+    toString: () => (isPaused ? 'pause' : 'resume'),
+    check: (model) => model.isPaused !== isPaused,
+    run: async (model, whole) => {
+      await setPause(whole, isPaused);
+      model.isPaused = isPaused;
+    },
+  };
+}
+
+/** The business time of a replica, in milliseconds. */
+async function timeOf(whole: Whole, replica: number): Promise<number> {
+  const { body } = await ask(whole, replica, 'GET', '/v1/sandbox/clock');
+  return Date.parse(body.now);
+}
+
+/** Lets a midnight in Lagos pass: the limits are fresh, and all that is open stays so. */
+function passMidnight(): Command {
+  return {
+    toString: () => 'pass midnight',
+    // More than a month would remove events from the feed.
+    check: ({ day }) => day < 3,
+    run: async (model, whole) => {
+      const now = await timeOf(whole, 0);
+      const midnight = nextLagosMidnight(now);
+      const by = `${Math.ceil((midnight - now) / 1_000) + 1}s`;
+      await operate(whole, 'Clock.AdvanceClock', { by });
+      // The replicas follow within half a second.
+      for (const replica of whole.replicas.keys()) {
+        await eventually(async () => assert.ok((await timeOf(whole, replica)) >= midnight), boundMs);
+      }
+      model.day += 1;
+    },
+  };
+}
+
+/** Changes the limit of orders a day, also to less than is used. */
+function limitOrders(kobo: number): Command {
+  return {
+    toString: () => `limit orders to ${kobo}`,
+    check: () => true,
+    run: async (model, whole) => {
+      const limits = { orders_kobo_per_day: String(kobo) };
+      await operate(whole, 'Partners.SetLimits', { partner_id: whole.partner.id, limits });
+      model.ordersLimitKobo = kobo;
+    },
+  };
+}
+
+/** Ends one replica and starts another one. */
+function restart(): Command {
+  return { toString: () => 'restart a replica', check: () => true, run: (_, whole) => whole.restart() };
+}
+
+/** Repeats, swaps and leaves out reports, or breaks their stream: partners see nothing of it. */
+function disturb(withdrawals: boolean, repeat: number, swap: number, omit: number, breakStreams: boolean): Command {
+  const whose = withdrawals ? 'withdrawals' : 'orders';
+  return {
+    toString: () => `disturb reports of ${whose} (${repeat}, ${swap}, ${omit}, ${breakStreams})`,
+    check: () => true,
+    run: async (_, { controls }) => {
+      await controls.disturbReports({ withdrawals, repeat, swap, omit, breakStreams }, callTimeout);
+    },
+  };
+}
+
+/** Commands about all partners, and about the gateway itself. */
+export const environmentCommands = [
+  fc.boolean().map(pause),
+  fc.constant(passMidnight()),
+  fc.constant(restart()),
+  fc.integer({ min: 50_000, max: 300_000 }).map(limitOrders),
+  fc
+    .tuple(fc.boolean(), fc.nat(2), fc.nat(2), fc.nat(1), fc.boolean())
+    .map(([withdrawals, repeated, swap, omit, broken]) => disturb(withdrawals, repeated, swap, omit, broken)),
+];
