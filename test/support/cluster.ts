@@ -58,6 +58,8 @@ export interface ClusterOptions {
   /** Further servers of the same database, as its URL names them with the first one. */
   readonly databaseHosts?: string;
   readonly natsUrl?: string;
+  /** Further settings of the simulator. */
+  readonly simulator?: Readonly<Record<string, string>>;
   /** Makes the gateways' tables, instead of this version's migrations. */
   readonly migrate?: (url: string) => Promise<void>;
 }
@@ -128,6 +130,7 @@ export class Cluster {
       MARINA_SIMULATOR_FILL_DELAY_MS: '5',
       // Whether accounts can pay is tested elsewhere.
       MARINA_SIMULATOR_FUNDS: 'unchecked',
+      ...options.simulator,
     });
     const address = `127.0.0.1:${ports.port}`;
     const database = await openDatabase({

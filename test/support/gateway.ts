@@ -32,6 +32,15 @@ export interface TestPartner {
   readonly account: string;
 }
 
+/** In which ways a partner differs from others. */
+export interface PartnerOptions {
+  readonly limits?: Partial<PartnerLimits>;
+  readonly accounts?: number;
+  readonly scopes?: readonly Scope[];
+  readonly features?: readonly Feature[];
+  readonly addresses?: readonly string[];
+}
+
 /** An answer of the REST server. */
 export interface RestAnswer {
   readonly status: number;
@@ -59,13 +68,7 @@ export interface TestGateway {
   readonly variables: Record<string, string>;
   /** Everything the gateway has logged. */
   readonly logged: readonly string[];
-  newPartner(options?: {
-    limits?: Partial<PartnerLimits>;
-    accounts?: number;
-    scopes?: readonly Scope[];
-    features?: readonly Feature[];
-    addresses?: readonly string[];
-  }): Promise<TestPartner>;
+  newPartner(options?: PartnerOptions): Promise<TestPartner>;
   rest(method: string, path: string, request?: RestRequest): Promise<RestAnswer>;
   /** Places an order with a fresh key unless one is given. */
   place(partner: TestPartner, order: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
@@ -87,15 +90,35 @@ export const callTimeout = { timeoutMs: patient(10_000) };
 /** The database's error number for a statement that its account has no right to. */
 const accessDenied = 1142;
 
-/** Calls a gateway over REST. Every answer must be as the OpenAPI document describes it. */
-export function restCaller({ restPort }: Pick<App, 'restPort'>): TestGateway['rest'] {
+/** Makes a partner with a key and accounts that are active at the simulator. */
+export async function makePartner(
+  { database, controls }: Pick<TestGateway, 'database' | 'controls'>,
+  { limits, accounts = 1, scopes = allScopes, features = allFeatures, addresses }: PartnerOptions = {},
+): Promise<TestPartner> {
+  const roomy = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestsUnderWay: 1_000 };
+  const id = await createPartner(database, { name: 'Test Partner', limits: { ...roomy, ...limits }, features });
+  const { id: keyId, key } = await createKey(database, { partnerId: id, scopes, addresses });
+  const codes = Array.from({ length: accounts }, () => `T${randomBytes(5).toString('hex').toUpperCase()}`);
+  for (const account of codes) {
+    await linkAccount(database, { partnerId: id, account });
+    await controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);
+  }
+  return { id, key, keyId, accounts: codes, account: codes[0] ?? '' };
+}
+
+/**
+ * Calls a gateway over REST. Every answer must be as the OpenAPI document describes it. With a bound it fails when there is no
+ * answer by then.
+ */
+export function restCaller({ restPort }: Pick<App, 'restPort'>, timeoutMs?: number): TestGateway['rest'] {
   return async (method, path, request = {}) => {
     const headers: Record<string, string> = { ...request.headers };
     if (request.key !== undefined) headers.authorization = `Bearer ${request.key}`;
     if (request.idempotencyKey !== undefined) headers['idempotency-key'] = request.idempotencyKey;
     if (request.body !== undefined) headers['content-type'] ??= 'application/json';
     const body = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
-    const response = await fetch(`http://127.0.0.1:${restPort}${path}`, { method, headers, body });
+    const signal = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+    const response = await fetch(`http://127.0.0.1:${restPort}${path}`, { method, headers, body, signal });
     const text = await response.text();
     const header = (name: string) => response.headers.get(name) ?? undefined;
     assertDescribed({ method, path, status: response.status, header, text });
@@ -196,17 +219,7 @@ export async function startGateway(
     variables: all,
     logged,
     rest,
-    async newPartner({ limits, accounts = 1, scopes = allScopes, features = allFeatures, addresses } = {}) {
-      const roomy = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestsUnderWay: 1_000 };
-      const id = await createPartner(database, { name: 'Test Partner', limits: { ...roomy, ...limits }, features });
-      const { id: keyId, key } = await createKey(database, { partnerId: id, scopes, addresses });
-      const codes = Array.from({ length: accounts }, () => `T${randomBytes(5).toString('hex').toUpperCase()}`);
-      for (const account of codes) {
-        await linkAccount(database, { partnerId: id, account });
-        await controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);
-      }
-      return { id, key, keyId, accounts: codes, account: codes[0] ?? '' };
-    },
+    newPartner: (options) => makePartner({ database, controls }, options),
     place: (partner, order, idempotencyKey = randomUUID()) =>
       rest('POST', '/v1/orders', {
         key: partner.key,

@@ -64,6 +64,12 @@ export class ReflectedClient {
     return new ReflectedClient(client, services, createFileRegistry(set));
   }
 
+  /** The same for another server of the same protos, which it does not ask for them. */
+  at(address: string): ReflectedClient {
+    const client = new Client(address, credentials.createInsecure(), { 'grpc.enable_retries': 0 });
+    return new ReflectedClient(client, this.services, this.registry);
+  }
+
   /** Whether it found a message. */
   knows(message: string): boolean {
     return this.registry.getMessage(message) !== undefined;

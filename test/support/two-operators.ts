@@ -20,10 +20,15 @@ const maxWaitMs = 15_000;
 
 /** Two operators of a gateway, who call by what the gateway says of itself. */
 export class TwoOperators {
-  private constructor(readonly client: ReflectedClient) {}
+  protected constructor(readonly client: ReflectedClient) {}
 
   static async connect(adminPort: number): Promise<TwoOperators> {
     return new TwoOperators(await ReflectedClient.connect(`127.0.0.1:${adminPort}`));
+  }
+
+  /** The same operators at another port of the same version. */
+  at(adminPort: number): TwoOperators {
+    return new TwoOperators(this.client.at(`127.0.0.1:${adminPort}`));
   }
 
   close(): void {

@@ -12,7 +12,7 @@ import {
 } from '../gateway.ts';
 import { patient } from '../patience.ts';
 import { operatorTokens, TwoOperators } from '../two-operators.ts';
-import { agreed } from './partner-model.ts';
+import { agreed, agreedLimits } from './partner-model.ts';
 import type { RecordPositions, Whole } from './surroundings.ts';
 
 type Rest = TestGateway['rest'];
@@ -47,11 +47,7 @@ export class CalmReplicas {
   /** A partner of its own, before the first command. */
   async newWhole(): Promise<Whole> {
     const { gateway, operators } = this;
-    const limits = {
-      ordersKoboPerDay: BigInt(agreed.ordersLimitKobo),
-      allocationsKoboPerDay: BigInt(agreed.allocationsLimitKobo),
-    };
-    const partner = await gateway.newPartner({ limits, accounts: 2 });
+    const partner = await gateway.newPartner({ limits: agreedLimits, accounts: 2 });
     const second = { account: partner.accounts[1], cashKobo: BigInt(agreed.secondStartKobo) };
     await gateway.controls.setCash(second, callTimeout);
     return {
@@ -65,7 +61,8 @@ export class CalmReplicas {
         await this.second.stop();
         this.second = await startSecond(gateway);
       },
-      settle: async () => {},
+      settle: () => {},
+      calm: async () => {},
     };
   }
 

@@ -49,6 +49,12 @@ export const agreed = {
   secondStartKobo: 2_000_000,
 } as const;
 
+/** The limits as a partner is created with them. */
+export const agreedLimits = {
+  ordersKoboPerDay: BigInt(agreed.ordersLimitKobo),
+  allocationsKoboPerDay: BigInt(agreed.allocationsLimitKobo),
+} as const;
+
 const openStates = ['pending', 'partially_filled'];
 /** In these states of an order what it filled counts against the day's limit, and no more. */
 const endStates = ['rejected', 'cancelled', 'expired'];

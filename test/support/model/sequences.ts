@@ -13,13 +13,15 @@ export interface Replicas {
 export interface SequencesOptions {
   /** How many sequences are run unless `MODEL_SEQUENCES` says otherwise. */
   readonly usually: number;
+  /** How many run at once at most. */
+  readonly maxAtOnce?: number;
   readonly start: () => Promise<Replicas>;
   /** Commands besides those of all models. */
   readonly further?: readonly fc.Arbitrary<Command>[];
 }
 
-/** A sequence mostly waits, so several run at once, each beside the others with replicas of its own. */
-const maxAtOnce = 4;
+/** A sequence mostly waits, so several run at once, each with replicas of its own. */
+const usuallyAtOnce = 4;
 /** Fewer are not worth the start of further replicas. */
 const fewest = 25;
 
@@ -27,7 +29,10 @@ const fewest = 25;
  * Runs sequences, and shrinks one that fails. `MODEL_SEED` and `MODEL_PATH`, which a failure prints, run one of them again.
  * `MODEL_SEQUENCES` runs more.
  */
-export function describeSequences(name: string, { usually, start, further }: SequencesOptions): void {
+export function describeSequences(
+  name: string,
+  { usually, maxAtOnce = usuallyAtOnce, start, further }: SequencesOptions,
+): void {
   const runs = Number(process.env.MODEL_SEQUENCES ?? usually);
   const first = process.env.MODEL_SEED === undefined ? Date.now() % 2 ** 31 : Number(process.env.MODEL_SEED);
   const path = process.env.MODEL_PATH;

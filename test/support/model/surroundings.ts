@@ -41,8 +41,10 @@ export interface Whole {
   readonly unclear: () => number;
   /** Ends the second replica, and starts another one in its place. */
   readonly restart: () => Promise<void>;
-  /** Called after each command. */
-  readonly settle: () => Promise<void>;
+  /** Ends what waited for the command that has just ended. */
+  readonly settle: () => void;
+  /** Waits until nothing disturbs the replicas. */
+  readonly calm: () => Promise<void>;
 }
 
 /** Numbers that choose: an order, a replica, and one thing more. */

@@ -278,8 +278,9 @@ function settle([at = 0, choice = 0]: Choice): Command {
         ? { state: 'SETTLED_WITHDRAWAL_STATE_COMPLETED' }
         : { state: 'SETTLED_WITHDRAWAL_STATE_REJECTED', reject_reason: 'WITHDRAWAL_REJECT_REASON_REJECTED_BY_BROKER' };
       const decided = { ...outcome, decided_at: before.created_at };
+      const unclearBefore = whole.unclear();
       const { changed } = await whole.operators.settle(withdrawal.id, { withdrawal: decided });
-      assert.equal(changed, true);
+      assert.ok(changed || whole.unclear() > unclearBefore);
       withdrawal.state = isPaid ? 'completed' : 'rejected';
       await settled(whole, withdrawal);
       await decideAtBroker(whole, withdrawal, isPaid);

@@ -1,0 +1,50 @@
+import { fc } from '../properties.ts';
+import { type Death, type Faults, linkNames, type MortalWhole } from './mortal.ts';
+import type { Command, Whole } from './surroundings.ts';
+
+/** A command that makes a fault. Partners see nothing of it, but that an answer may not come. */
+function fault(name: string, make: (faults: Faults) => void | Promise<void>): Command {
+  return { toString: () => name, check: () => true, run: async (_, whole) => make(faultsOf(whole)) };
+}
+
+function faultsOf(whole: Whole): Faults {
+  return (whole as MortalWhole).faults;
+}
+
+function killDuringNext(death: Death): Command {
+  const { replica, link, direction, count, isDelivered } = death;
+  const bytes = `at bytes ${count} ${direction} of the ${link}, ${isDelivered ? 'delivered' : 'lost'}`;
+  return fault(`kill replica ${replica} during the next command, ${bytes}`, (faults) => faults.killDuringNext(death));
+}
+
+const replica = fc.nat(1);
+const death = fc.record({
+  replica,
+  link: fc.constantFrom(...linkNames),
+  direction: fc.constantFrom('toServer' as const, 'toClient' as const),
+  count: fc.integer({ min: 1, max: 6 }),
+  isDelivered: fc.boolean(),
+});
+const forMs = fc.constantFrom(0, 100, 400, 1_500);
+
+/** Deaths, frozen processes and broken links. */
+export const mortalCommands = [
+  ...[death, death, death, death].map((each) => each.map(killDuringNext)),
+  replica.map((number) => fault(`kill replica ${number}`, (faults) => faults.kill(number))),
+  fc.constant(
+    fault('kill both replicas', (faults) => {
+      faults.kill(0);
+      faults.kill(1);
+    }),
+  ),
+  fc
+    .tuple(replica, fc.constantFrom(100, 600, 6_000))
+    .map(([number, ms]) => fault(`freeze replica ${number} for ${ms} ms`, (faults) => faults.freeze(number, ms))),
+  ...[0, 1].map(() =>
+    fc
+      .tuple(replica, fc.constantFrom(...linkNames), forMs)
+      .map(([number, link, ms]) =>
+        fault(`cut replica ${number} from the ${link} for ${ms} ms`, (faults) => faults.cut(number, link, ms)),
+      ),
+  ),
+];
