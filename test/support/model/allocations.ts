@@ -21,7 +21,7 @@ function allocate(amount_kobo: number, replica: number, at: number): Command {
       const request = { idempotencyKey: randomUUID(), body: { account, amount_kobo } };
       const before = whole.unclear();
       const answer = await ask(whole, replica, 'POST', '/v1/allocations', request);
-      if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
+      if (model.forbids('fund', at)) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
       const refusals = [
         ...(amount_kobo > model.availableKobo() ? ['wallet_too_low'] : []),
         ...(model.usedByAllocations() + amount_kobo > model.allocationsLimitKobo ? ['limit_exceeded'] : []),

@@ -50,6 +50,7 @@ const unclearCodes = new Set([
   'exchange_unavailable',
   'outcome_not_recorded',
   'cancel_unconfirmed',
+  'rate_limited',
 ]);
 const unclearStatuses = new Set([status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED]);
 /** A partner waits for an answer as long as this, and then makes the request again. */

@@ -40,7 +40,7 @@ function place(symbol: string, quantity: number, price_kobo: number, replica: nu
       const key = randomUUID();
       const before = whole.unclear();
       const answer = await send(whole, replica, key, body);
-      if (model.isPaused) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
+      if (model.forbids('buy', 0, symbol)) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
       if (model.usedByOrders() + quantity * price_kobo > model.ordersLimitKobo) {
         return assertAnswer(answer, { status: 422, code: 'limit_exceeded' });
       }

@@ -32,6 +32,17 @@ export interface ModelWithdrawal {
   state: string;
 }
 
+/** Actions that a stop forbids. */
+export type StoppedAction = 'buy' | 'sell' | 'fund' | 'withdraw';
+
+/** A stop that operators began. */
+export interface ModelStop {
+  readonly id: string;
+  /** `partner`, `account` with its place, `everything`, or a symbol. */
+  readonly target: string;
+  readonly actions: readonly StoppedAction[];
+}
+
 /** The stamp duty on a transfer to a bank account, which is due above the amount. */
 const duty = { kobo: 5_000, aboveKobo: 1_000_000 };
 /** The duty of a withdrawal, in kobo. */
@@ -70,6 +81,8 @@ export class PartnerModel {
   /** The money that was debited, and that reversals of credits took. */
   takenKobo = 0;
   isPaused = false;
+  /** The stops that are in force. */
+  readonly stops: ModelStop[] = [];
   /** How many midnights have passed. */
   day = 0;
   ordersLimitKobo: number = agreed.ordersLimitKobo;
@@ -77,6 +90,12 @@ export class PartnerModel {
 
   isOpen(order: ModelOrder): boolean {
     return openStates.includes(order.state);
+  }
+
+  /** Whether a pause or a stop forbids something for an account, by its place, and for an order's symbol. */
+  forbids(action: StoppedAction, account: number, symbol?: string): boolean {
+    const targets = ['partner', 'everything', `account ${account}`, symbol];
+    return this.isPaused || this.stops.some((stop) => stop.actions.includes(action) && targets.includes(stop.target));
   }
 
   get openOrders(): ModelOrder[] {

@@ -46,7 +46,15 @@ export function describeSequences(
         const replicas = await start();
         try {
           await fc.assert(
-            fc.asyncProperty(sequencesOf(further), (sequence) => runSequence(sequence, () => replicas.newWhole())),
+            fc.asyncProperty(sequencesOf(further), async (sequence) => {
+              try {
+                await runSequence(sequence, () => replicas.newWhole());
+              } catch (error) {
+                // To shrink it may take long, and so it is shown at once.
+                process.stderr.write(`\nThis sequence failed (seed ${seed}): ${sequence}\n${error}\n`);
+                throw error;
+              }
+            }),
             { numRuns: each, seed, path, verbose: 1, interruptAfterTimeLimit: 60_000 + each * 45_000 },
           );
         } finally {

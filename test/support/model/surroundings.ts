@@ -22,7 +22,8 @@ export interface RecordPositions {
 /** The partner of one sequence. */
 export interface ModelPartner {
   readonly id: string;
-  readonly key: string;
+  /** Its present key. */
+  key: string;
   /** Orders are for the first one. Withdrawals leave from the second one, which has the money that was allocated to it. */
   readonly accounts: readonly string[];
 }

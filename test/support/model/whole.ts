@@ -5,8 +5,10 @@ import { fc } from '../properties.ts';
 import { allocationCommands } from './allocations.ts';
 import { correctionCommands } from './corrections.ts';
 import { environmentCommands, setPause } from './environment.ts';
+import { keyCommands } from './keys.ts';
 import { orderCommands } from './orders.ts';
 import { PartnerModel } from './partner-model.ts';
+import { endAllStops, stopCommands } from './stops.ts';
 import { ask, boundMs, type Command, type Whole } from './surroundings.ts';
 import { assertWithdrawals, withdrawalCommands } from './withdrawals.ts';
 
@@ -60,6 +62,10 @@ async function assertWhole(model: PartnerModel, whole: Whole): Promise<void> {
     }
   }, boundMs);
   await assertRecord(model, whole);
+  const { faults, complete } = await whole.operators.as('ada', 'Wallets.VerifyLedger', {
+    partner_id: whole.partner.id,
+  });
+  assert.deepEqual([faults, complete], [[], true], 'the ledger is proven');
 }
 
 interface FeedEvent {
@@ -115,6 +121,8 @@ export const commands = [
   ...allocationCommands,
   ...correctionCommands,
   ...withdrawalCommands,
+  ...stopCommands,
+  ...keyCommands,
   ...environmentCommands,
   fc.nat(1).map(look),
 ];
@@ -131,6 +139,7 @@ export async function runSequence(sequence: Iterable<Command>, start: () => Prom
   } finally {
     await whole.calm();
     if (model.isPaused) await setPause(whole, false);
+    await endAllStops(model, whole);
   }
   await assertWhole(model, whole);
 }

@@ -143,7 +143,7 @@ function withdraw(body: Body, replica: number): Command {
     run: async (model, whole) => {
       const end = endOf(model, body, magicAmounts[body.amount_kobo % 1_000_000] ?? paid);
       const sent = await sendFor(whole, replica, body, end);
-      if (model.isPaused) return assertAnswer(sent.answer, { status: 503, code: 'trading_paused' });
+      if (model.forbids('withdraw', 1)) return assertAnswer(sent.answer, { status: 503, code: 'trading_paused' });
       await keep(model, whole, sent);
     },
   };
@@ -153,7 +153,7 @@ function withdraw(body: Body, replica: number): Command {
 function withdrawForced(body: Body, replica: number, [outcome, wanted]: (typeof forcedOutcomes)[number]): Command {
   return {
     toString: () => `withdraw ${body.amount_kobo} to the ${body.destination}, forced to ${WithdrawalOutcome[outcome]}`,
-    check: ({ isPaused }) => !isPaused,
+    check: (model) => !model.forbids('withdraw', 1),
     run: async (model, whole) => {
       const [, account] = whole.partner.accounts;
       const rejectReason = WithdrawalRejectReason.BANK_ACCOUNT_MISMATCH;
@@ -173,7 +173,7 @@ function withdrawOverFault(
   return {
     toString: () =>
       `withdraw ${body.amount_kobo} to the ${body.destination} over ${WireFault[fault]} and ${WireFault[lookUpFault]}`,
-    check: ({ isPaused }) => !isPaused,
+    check: (model) => !model.forbids('withdraw', 1),
     run: async (model, whole) => {
       const [, account] = whole.partner.accounts;
       const { controls } = whole;
@@ -188,7 +188,7 @@ function withdrawOverFault(
 function withdrawRestricted(body: Body, replica: number): Command {
   return {
     toString: () => `withdraw ${body.amount_kobo} from a restricted account`,
-    check: ({ isPaused }) => !isPaused,
+    check: (model) => !model.forbids('withdraw', 1),
     run: async (model, whole) => {
       const account = whole.partner.accounts[1] ?? '';
       const { controls } = whole;
@@ -207,7 +207,7 @@ function withdrawSimilar(destination: string, replica: number): Command {
   const body = { amount_kobo: 998_012, destination };
   return {
     toString: () => `withdraw twice to the ${destination}, and the first one is unclear`,
-    check: ({ isPaused }) => !isPaused,
+    check: (model) => !model.forbids('withdraw', 1),
     run: async (model, whole) => {
       const first = await sendFor(whole, replica, body, neverTaken);
       const second = await sendFor(whole, 1 - replica, body, neverTaken);
