@@ -40,6 +40,7 @@ export class CalmReplicas {
     const variables = {
       MARINA_SUBMIT_TIMEOUT_MS: String(submitTimeoutMs),
       MARINA_OPERATOR_TOKENS: operatorTokens(`tester:${operatorToken}`),
+      MARINA_FOUR_EYES_ABOVE_KOBO: String(agreed.fourEyesAboveKobo),
     };
     const gateway = await startGateway(variables, {
       funds: { startCashKobo: agreed.startCashKobo, sharesElsewhere: 0n },

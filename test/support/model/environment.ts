@@ -3,6 +3,7 @@ import { lagosDay, nextLagosMidnight } from '../../../src/kit/clock.ts';
 import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
+import { callGuarded } from './four-eyes.ts';
 import { ask, boundMs, type Command, operate, untilGauge, type Whole } from './surroundings.ts';
 
 const dayMs = 86_400_000;
@@ -53,14 +54,16 @@ function passMidnight(): Command {
   };
 }
 
-/** Changes the limit of orders a day, also to less than is used. */
+/** Changes the limit of orders a day, also to less than is used. A higher one needs a second operator. */
 function limitOrders(kobo: number): Command {
   return {
     toString: () => `limit orders to ${kobo}`,
     check: () => true,
     run: async (model, whole) => {
       const limits = { orders_kobo_per_day: String(kobo) };
-      await operate(whole, 'Partners.SetLimits', { partner_id: whole.partner.id, limits });
+      const request = { partner_id: whole.partner.id, limits };
+      const second = { isSecondNeeded: kobo > model.ordersLimitKobo, isDeclined: false };
+      await callGuarded(whole, 'Partners.SetLimits', request, second);
       model.ordersLimitKobo = kobo;
     },
   };

@@ -220,6 +220,7 @@ export class MortalReplicas {
       {
         MARINA_SUBMIT_TIMEOUT_MS: String(patient(submitTimeoutMs)),
         MARINA_OPERATOR_TOKENS: operatorTokens(`tester:${operatorToken}`),
+        MARINA_FOUR_EYES_ABOVE_KOBO: String(agreed.fourEyesAboveKobo),
       },
       {
         simulator: {

@@ -54,6 +54,8 @@ export function dutyOn({ amount_kobo, destination }: ModelWithdrawal['body']): n
 export const agreed = {
   ordersLimitKobo: 200_000,
   allocationsLimitKobo: 2_500_000,
+  /** Payments above it need a second operator. */
+  fourEyesAboveKobo: 1_200_000,
   /** Enough for all orders of a sequence. */
   startCashKobo: 10n ** 12n,
   /** From the second account little can be withdrawn. */
@@ -80,6 +82,10 @@ export class PartnerModel {
   readonly credits: { bankReference: string; amountKobo: number; reversedKobo: number }[] = [];
   /** The money that was debited, and that reversals of credits took. */
   takenKobo = 0;
+  /** The payments into the wallet and out of it that operators recorded. */
+  readonly payments: { readonly type: string; readonly day: number; readonly amountKobo: number }[] = [];
+  /** Withdrawals of more than this wait for their release; undefined: none does. */
+  releaseAboveKobo: number | undefined;
   isPaused = false;
   /** The stops that are in force. */
   readonly stops: ModelStop[] = [];
@@ -87,6 +93,11 @@ export class PartnerModel {
   day = 0;
   ordersLimitKobo: number = agreed.ordersLimitKobo;
   readonly allocationsLimitKobo = agreed.allocationsLimitKobo;
+
+  /** Whether a withdrawal must wait for its release. */
+  mustWait({ amount_kobo }: ModelWithdrawal['body']): boolean {
+    return this.releaseAboveKobo !== undefined && amount_kobo > this.releaseAboveKobo;
+  }
 
   isOpen(order: ModelOrder): boolean {
     return openStates.includes(order.state);

@@ -117,14 +117,36 @@ function outcomes({ state, isAnswered }: End, isUnclear: boolean): Outcome[] {
   return [...known, ...outcomesOf('withdrawal', { state, status: 201 }, false)];
 }
 
+/** A withdrawal that waits for its release is answered at once. */
+function heldOutcomes(isUnclear: boolean): Outcome[] {
+  const again = { status: 200 };
+  return [{ state: 'sending', answers: [{ status: 201 }, ...(isUnclear ? [again] : [])], again: [again] }];
+}
+
 /** Compares an answer with the end of the withdrawal, and waits until the model's partner sees that end. */
 async function keep(model: PartnerModel, whole: Whole, { key, body, end, answer, isUnclear, replica }: Sent) {
-  const { id, state, again } = await settledAs(whole, replica, '/v1/withdrawals', answer, outcomes(end, isUnclear));
+  const isHeld = model.mustWait(body);
+  const possible = isHeld ? heldOutcomes(isUnclear) : outcomes(end, isUnclear);
+  const { id, state, again } = await settledAs(whole, replica, '/v1/withdrawals', answer, possible);
   const isRejected = state === 'rejected' && answer.body.error !== undefined;
   if (isRejected) assert.equal(answer.body.error.reject_reason, end.rejectReason);
   const withdrawal: ModelWithdrawal = { key, body, id, again, state };
   model.withdrawals.push(withdrawal);
   await settled(whole, withdrawal, state === 'rejected' ? end.rejectReason : undefined);
+}
+
+/** The end of a withdrawal by its amount. */
+export function magicEndOf(model: PartnerModel, body: Body): End {
+  return endOf(model, body, magicAmounts[body.amount_kobo % 1_000_000] ?? paid);
+}
+
+/** Waits until the withdrawal is in one of some states, and returns it. */
+export function untilWithdrawalIs(whole: Whole, { id }: ModelWithdrawal, states: readonly string[]): Promise<string> {
+  return eventually(async () => {
+    const { body } = await ask(whole, 1, 'GET', `/v1/withdrawals/${id}`);
+    assert.ok(states.includes(body.state), `${id} is ${body.state}, and none of ${states}`);
+    return body.state;
+  }, boundMs);
 }
 
 /** Waits until the withdrawal is as the model has it. */
@@ -141,8 +163,7 @@ function withdraw(body: Body, replica: number): Command {
     toString: () => `withdraw ${body.amount_kobo} to the ${body.destination}`,
     check: () => true,
     run: async (model, whole) => {
-      const end = endOf(model, body, magicAmounts[body.amount_kobo % 1_000_000] ?? paid);
-      const sent = await sendFor(whole, replica, body, end);
+      const sent = await sendFor(whole, replica, body, magicEndOf(model, body));
       if (model.forbids('withdraw', 1)) return assertAnswer(sent.answer, { status: 503, code: 'trading_paused' });
       await keep(model, whole, sent);
     },
@@ -153,7 +174,7 @@ function withdraw(body: Body, replica: number): Command {
 function withdrawForced(body: Body, replica: number, [outcome, wanted]: (typeof forcedOutcomes)[number]): Command {
   return {
     toString: () => `withdraw ${body.amount_kobo} to the ${body.destination}, forced to ${WithdrawalOutcome[outcome]}`,
-    check: (model) => !model.forbids('withdraw', 1),
+    check: (model) => !model.forbids('withdraw', 1) && !model.mustWait(body),
     run: async (model, whole) => {
       const [, account] = whole.partner.accounts;
       const rejectReason = WithdrawalRejectReason.BANK_ACCOUNT_MISMATCH;
@@ -173,7 +194,7 @@ function withdrawOverFault(
   return {
     toString: () =>
       `withdraw ${body.amount_kobo} to the ${body.destination} over ${WireFault[fault]} and ${WireFault[lookUpFault]}`,
-    check: (model) => !model.forbids('withdraw', 1),
+    check: (model) => !model.forbids('withdraw', 1) && !model.mustWait(body),
     run: async (model, whole) => {
       const [, account] = whole.partner.accounts;
       const { controls } = whole;
@@ -188,7 +209,7 @@ function withdrawOverFault(
 function withdrawRestricted(body: Body, replica: number): Command {
   return {
     toString: () => `withdraw ${body.amount_kobo} from a restricted account`,
-    check: (model) => !model.forbids('withdraw', 1),
+    check: (model) => !model.forbids('withdraw', 1) && !model.mustWait(body),
     run: async (model, whole) => {
       const account = whole.partner.accounts[1] ?? '';
       const { controls } = whole;
@@ -207,7 +228,7 @@ function withdrawSimilar(destination: string, replica: number): Command {
   const body = { amount_kobo: 998_012, destination };
   return {
     toString: () => `withdraw twice to the ${destination}, and the first one is unclear`,
-    check: (model) => !model.forbids('withdraw', 1),
+    check: (model) => !model.forbids('withdraw', 1) && !model.mustWait(body),
     run: async (model, whole) => {
       const first = await sendFor(whole, replica, body, neverTaken);
       const second = await sendFor(whole, 1 - replica, body, neverTaken);
