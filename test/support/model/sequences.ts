@@ -44,14 +44,16 @@ export function describeSequences(
       const seed = first + number;
       it(`every answer, order, limit, wallet and event is what a few sums say (seed ${seed})`, async () => {
         const replicas = await start();
+        let count = 0;
         try {
           await fc.assert(
             fc.asyncProperty(sequencesOf(further), async (sequence) => {
+              count += 1;
               try {
                 await runSequence(sequence, () => replicas.newWhole());
               } catch (error) {
                 // To shrink it may take long, and so it is shown at once.
-                process.stderr.write(`\nThis sequence failed (seed ${seed}): ${sequence}\n${error}\n`);
+                process.stderr.write(`\nSequence ${count} of seed ${seed} failed: ${sequence}\n${error}\n`);
                 throw error;
               }
             }),
