@@ -352,9 +352,14 @@ async function startEntry(entry: string, logPath: string, variables: Record<stri
     const said = message as { type?: string } & Record<string, number>;
     if (said.type === 'ready') ports = said;
   });
+  let hasEnded = false;
+  void started.exited.then(() => {
+    hasEnded = true;
+  });
   const itsPorts = await ready(() => {
-    if (ports === undefined) throw new Error(`${entry} did not become ready; its log is ${logPath}`);
-    return ports;
+    if (ports !== undefined || hasEnded) return ports;
+    throw new Error(`${entry} did not become ready; its log is ${logPath}`);
   }, 60_000);
+  if (itsPorts === undefined) throw new Error(`${entry} ended before it was ready; its log is ${logPath}`);
   return { process: started, ports: itsPorts };
 }

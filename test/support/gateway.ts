@@ -116,7 +116,8 @@ export function restCaller({ restPort }: Pick<App, 'restPort'>, timeoutMs?: numb
     if (request.key !== undefined) headers.authorization = `Bearer ${request.key}`;
     if (request.idempotencyKey !== undefined) headers['idempotency-key'] = request.idempotencyKey;
     if (request.body !== undefined) headers['content-type'] ??= 'application/json';
-    const body = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
+    const isAsIs = typeof request.body === 'string' || Buffer.isBuffer(request.body);
+    const body = isAsIs ? (request.body as string | Buffer) : JSON.stringify(request.body);
     const signal = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
     const response = await fetch(`http://127.0.0.1:${restPort}${path}`, { method, headers, body, signal });
     const text = await response.text();

@@ -7,6 +7,11 @@ import { callGuarded, needsSecond } from './four-eyes.ts';
 import { agreed, type PartnerModel } from './partner-model.ts';
 import { type Choice, type Command, operate, type Whole } from './surroundings.ts';
 
+/** Records a payment before the first command, so that more commands move money. */
+export async function fundAtFirst(model: PartnerModel, whole: Whole): Promise<void> {
+  await fund(agreed.firstFundsKobo, false).run(model, whole);
+}
+
 /** Records a payment into the wallet. A large one needs a second operator, who may decline. */
 function fund(amountKobo: number, isDeclined: boolean): Command {
   return {

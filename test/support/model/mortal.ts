@@ -51,6 +51,8 @@ const unclearCodes = new Set([
   'outcome_not_recorded',
   'cancel_unconfirmed',
   'rate_limited',
+  'document_in_flight',
+  'document_unconfirmed',
 ]);
 const unclearStatuses = new Set([status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED]);
 /** A partner waits for an answer as long as this, and then makes the request again. */
@@ -177,11 +179,13 @@ class Replica {
   async #startProcess(): Promise<void> {
     const { MARINA_DATABASE_URL = '', MARINA_NATS_URL = '' } = this.cluster.gatewayVariables;
     const { database, nats, broker } = this.links;
-    this.#process = await this.cluster.startGateway({
+    const variables = {
       MARINA_DATABASE_URL: database.through(MARINA_DATABASE_URL),
       MARINA_NATS_URL: nats.through(MARINA_NATS_URL),
       MARINA_BROKER_ADDRESS: broker.address,
-    });
+    };
+    // One that finds no database at its start ends, and what runs it starts it again.
+    this.#process = await ready(() => this.cluster.startGateway(variables), longestMs);
     const before = this.#operators;
     this.#operators = before?.at(this.#process.adminPort) ?? (await TwoOperators.connect(this.#process.adminPort));
     before?.close();
@@ -339,7 +343,7 @@ export class MortalReplicas {
     const replica = this.#replica(death.replica);
     let left = death.count;
     replica.links[death.link].onBytes = (link, direction) => {
-      if (direction !== death.direction) return;
+      if (direction !== death.direction || !replica.isRunning) return;
       left -= 1;
       if (left !== 0) return;
       replica.links[death.link].onBytes = undefined;

@@ -33,7 +33,16 @@ export interface ModelWithdrawal {
 }
 
 /** Actions that a stop forbids. */
-export type StoppedAction = 'buy' | 'sell' | 'fund' | 'withdraw';
+export type StoppedAction = 'buy' | 'sell' | 'fund' | 'withdraw' | 'apply';
+
+/** An application as a partner must see it. */
+export interface ModelApplication {
+  readonly id: string;
+  readonly lastName: string;
+  /** The files that the broker has, by their type. */
+  readonly documents: Map<string, Buffer>;
+  state: string;
+}
 
 /** A stop that operators began. */
 export interface ModelStop {
@@ -56,6 +65,7 @@ export const agreed = {
   allocationsLimitKobo: 2_500_000,
   /** Payments above it need a second operator. */
   fourEyesAboveKobo: 1_200_000,
+  firstFundsKobo: 2_500_000,
   /** Enough for all orders of a sequence. */
   startCashKobo: 10n ** 12n,
   /** From the second account little can be withdrawn. */
@@ -77,6 +87,7 @@ export class PartnerModel {
   readonly orders: ModelOrder[] = [];
   readonly allocations: ModelAllocation[] = [];
   readonly withdrawals: ModelWithdrawal[] = [];
+  readonly applications: ModelApplication[] = [];
   fundedKobo = 0;
   /** The payments into the wallet, with what was reversed of each. */
   readonly credits: { bankReference: string; amountKobo: number; reversedKobo: number }[] = [];
@@ -104,7 +115,7 @@ export class PartnerModel {
   }
 
   /** Whether a pause or a stop forbids something for an account, by its place, and for an order's symbol. */
-  forbids(action: StoppedAction, account: number, symbol?: string): boolean {
+  forbids(action: StoppedAction, account?: number, symbol?: string): boolean {
     const targets = ['partner', 'everything', `account ${account}`, symbol];
     return this.isPaused || this.stops.some((stop) => stop.actions.includes(action) && targets.includes(stop.target));
   }

@@ -72,9 +72,11 @@ const pick = fc.array(fc.nat(1_000), { minLength: 1, maxLength: 1 });
 
 /** The commands about withdrawals that wait for their release. */
 export const releaseCommands = [
-  fc
-    .tuple(fc.constantFrom(undefined, 0, 300_000, 700_000), fc.boolean())
-    .map(([aboveKobo, isDeclined]) => setReleaseAmount(aboveKobo, isDeclined)),
+  ...[0, 1].map(() =>
+    fc
+      .tuple(fc.constantFrom(undefined, 0, 300_000, 700_000), fc.boolean())
+      .map(([aboveKobo, isDeclined]) => setReleaseAmount(aboveKobo, isDeclined)),
+  ),
   ...[pick, pick].map((each) => each.map(release)),
   pick.map(refuse),
 ];

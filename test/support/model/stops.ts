@@ -18,9 +18,19 @@ import {
 
 /** The targets of stops: the partner, one of its accounts, a symbol, or everything. */
 const targets = ['partner', 'account 0', 'account 1', 'SIM-REST', 'SIM-FILL', 'everything'] as const;
-const actionSets: readonly (readonly StoppedAction[])[] = [['buy'], ['fund'], ['withdraw'], ['buy', 'fund'], ['sell']];
-/** A symbol can stop orders alone. */
-const orderActions: readonly StoppedAction[] = ['buy', 'sell'];
+const actionSets: readonly (readonly StoppedAction[])[] = [
+  ['buy'],
+  ['fund'],
+  ['withdraw'],
+  ['buy', 'fund'],
+  ['sell'],
+  ['apply'],
+];
+/** A stop of a symbol is of orders alone, and neither a symbol nor an account has applications. */
+function mayBeOf(action: StoppedAction, target: string): boolean {
+  if (target.startsWith('SIM-')) return action === 'buy' || action === 'sell';
+  return action !== 'apply' || !target.startsWith('account');
+}
 
 function targetOf({ partner }: Whole, target: string): JsonObject {
   if (target === 'partner') return { partner_id: partner.id };
@@ -36,7 +46,7 @@ const isSame = (one: Omit<ModelStop, 'id'>, other: Omit<ModelStop, 'id'>) =>
 function addStop(target: string, actions: readonly StoppedAction[]): Command {
   return {
     toString: () => `stop ${actions.join(' and ')} of ${target}`,
-    check: () => !target.startsWith('SIM-') || actions.every((one) => orderActions.includes(one)),
+    check: () => actions.every((action) => mayBeOf(action, target)),
     run: async (model, whole) => {
       const before = whole.unclear();
       const wanted = actions.map((action) => `STOP_ACTION_${action.toUpperCase()}`);
@@ -161,9 +171,11 @@ const pick = fc.array(fc.nat(1_000), { minLength: 2, maxLength: 2 });
 
 /** The commands by which operators stop what partners do. */
 export const stopCommands = [
-  fc
-    .tuple(fc.constantFrom(...targets), fc.constantFrom(...actionSets))
-    .map(([target, actions]) => addStop(target, actions)),
+  ...[0, 1].map(() =>
+    fc
+      .tuple(fc.constantFrom(...targets), fc.constantFrom(...actionSets))
+      .map(([target, actions]) => addStop(target, actions)),
+  ),
   pick.map(endStop),
   pick.map(suspend),
   fc

@@ -3,7 +3,8 @@ import { brokerAllocations, brokerWithdrawals, exchangeOrders } from '../brokers
 import { eventually } from '../eventually.ts';
 import { fc } from '../properties.ts';
 import { allocationCommands } from './allocations.ts';
-import { correctionCommands } from './corrections.ts';
+import { applicationCommands, assertApplications } from './applications.ts';
+import { correctionCommands, fundAtFirst } from './corrections.ts';
 import { environmentCommands, setPause } from './environment.ts';
 import { keyCommands } from './keys.ts';
 import { orderCommands } from './orders.ts';
@@ -50,6 +51,7 @@ async function assertWhole(model: PartnerModel, whole: Whole): Promise<void> {
   const expected = model.orders.map(({ id, state, filled }) => [id, state, filled]);
   assert.deepEqual(shown, expected.reverse(), 'the orders, newest first');
   await assertWithdrawals(model, whole);
+  await assertApplications(model, whole);
   await eventually(async () => {
     const events = await readFeed(whole);
     assert.deepEqual(
@@ -58,7 +60,7 @@ async function assertWhole(model: PartnerModel, whole: Whole): Promise<void> {
       'the feed is dense',
     );
     const last = new Map(events.map(({ data }) => [data.id, data.state]));
-    for (const { id, state } of [...model.orders, ...model.allocations, ...model.withdrawals]) {
+    for (const { id, state } of [...model.orders, ...model.allocations, ...model.withdrawals, ...model.applications]) {
       // Nothing is told of a withdrawal that waits for its release.
       if (state === 'sending') assert.ok(!last.has(id));
       else assert.equal(last.get(id), state, `the last event of ${id}`);
@@ -126,6 +128,7 @@ export const commands = [
   ...allocationCommands,
   ...correctionCommands,
   ...withdrawalCommands,
+  ...applicationCommands,
   ...releaseCommands,
   ...stopCommands,
   ...keyCommands,
@@ -135,11 +138,12 @@ export const commands = [
 
 /** Sequences of these and of further commands. */
 export const sequencesOf = (further: readonly fc.Arbitrary<Command>[] = []) =>
-  fc.commands([...commands, ...further], { maxCommands: 25, size: 'max' });
+  fc.commands([...commands, ...further], { maxCommands: 50, size: 'max' });
 
 /** Runs one sequence for a partner of its own, and compares at its end everything there is. */
 export async function runSequence(sequence: Iterable<Command>, start: () => Promise<Whole>): Promise<void> {
   const [whole, model] = [await start(), new PartnerModel()];
+  await fundAtFirst(model, whole);
   try {
     await fc.asyncModelRun(() => ({ model, real: whole }), settling(sequence));
   } finally {
