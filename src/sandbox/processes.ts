@@ -53,8 +53,8 @@ export interface GatewayNeeds {
   databaseUrl: string;
   natsUrl: string;
   simulatorAddress: string;
-  secretKey: string;
-  operatorTokens: string;
+  /** The settings for its key ring and its operators. */
+  secrets: Readonly<Record<string, string>>;
   /** Whom it trusts to have made the certificates of receivers of webhooks. */
   authorityFile: string;
 }
@@ -81,8 +81,7 @@ export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort
     MARINA_WEBHOOK_CA_FILE: needs.authorityFile,
     MARINA_DATABASE_URL: needs.databaseUrl,
     MARINA_NATS_URL: needs.natsUrl,
-    MARINA_SECRET_KEY: needs.secretKey,
-    MARINA_OPERATOR_TOKENS: needs.operatorTokens,
+    ...needs.secrets,
     MARINA_REST_PORT: String(before?.ports.restPort ?? settings.ports.rest),
     MARINA_GRPC_PORT: String(before?.ports.grpcPort ?? settings.ports.grpc),
     MARINA_ADMIN_PORT: String(before?.ports.adminPort ?? settings.ports.admin),

@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrate } from '../gateway/store/migrate.ts';
-import { operatorRoles, operatorTokenLine } from '../kit/operator-tokens.ts';
 import { Advice } from './advice.ts';
 import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
+import { gatewaySecrets } from './gateway-secrets.ts';
 import { endLeftover } from './leftover.ts';
 import { natsAccounts, natsLogin } from './nats-accounts.ts';
 import { downFolder, type Part, type PartName, type SandboxParts } from './parts.ts';
@@ -84,21 +84,15 @@ export async function startSandbox(
     progress.step('migrations', migrate(databases.ownerUrl)).then(databases.grant),
   ]);
   const simulatorAddress = address(settings, 'simulator', simulator.ports.port);
-  const token = keptSecret(join(dataDir, 'operator-token'), 24);
   for (const { id, name, webhook_secret: secret } of kept) {
     if (secret !== undefined) introduce(receiver, { id, name, secret });
   }
-  const second = keptSecret(join(dataDir, 'second-operator-token'), 24);
-  const roleTokens = settings.operatorTokens === undefined ? keptRoleTokens(dataDir) : undefined;
-  const operatorTokens =
-    settings.operatorTokens ?? [`operator:${token},second:${second}`, ...(roleTokens?.lines ?? [])].join(',');
-  const secretKey = settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32);
+  const secrets = gatewaySecrets(settings);
   const needs: GatewayNeeds = {
     databaseUrl: databases.gatewayUrl,
     natsUrl: nats.url,
     simulatorAddress,
-    secretKey,
-    operatorTokens,
+    secrets: secrets.variables,
     authorityFile: gatherAuthorities(dataDir, authorityFile, settings.authorityFiles),
   };
   const gateway = await progress.step(
@@ -109,18 +103,18 @@ export async function startSandbox(
   );
   const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
   const restUrl = `http://${address(settings, 'rest', restPort)}`;
-  const [operatorToken = '', secondToken = ''] = operatorTokens.split(',').map((one) => one.split(':')[1] ?? '');
   const adminAddress = address(settings, 'admin', adminPort);
   const { ownerUrl } = databases;
-  const seeding = seedPartners({ ownerUrl, restUrl, simulatorAddress, secretKey, kept }).then((partners) =>
-    registerReceiver({
-      adminAddress,
-      operatorToken,
-      receiverPort: receiver.ports.port,
-      partners,
-      kept,
-      introduce: (partner) => introduce(receiver, partner),
-    }),
+  const seeding = seedPartners({ ownerUrl, restUrl, simulatorAddress, secretKey: secrets.secretKey, kept }).then(
+    (partners) =>
+      registerReceiver({
+        adminAddress,
+        operatorToken: secrets.operatorToken,
+        receiverPort: receiver.ports.port,
+        partners,
+        kept,
+        introduce: (partner) => introduce(receiver, partner),
+      }),
   );
   const sandbox: Sandbox = {
     rest_url: restUrl,
@@ -130,9 +124,9 @@ export async function startSandbox(
     simulator_address: simulatorAddress,
     nats_url: nats.backOfficeUrl,
     ...(nats.eventsUrl === undefined ? {} : { events_nats_url: nats.eventsUrl }),
-    operator_token: operatorToken,
-    second_operator_token: secondToken,
-    role_tokens: roleTokens?.tokens ?? {},
+    operator_token: secrets.operatorToken,
+    second_operator_token: secrets.secondToken,
+    role_tokens: secrets.roleTokens,
     database: database.version,
     partners: await progress.step('two partners', seeding),
     pids: {
@@ -251,19 +245,6 @@ async function requirePorts(settings: RunSettings): Promise<void> {
       `Stop what uses it, or choose another: ${portVariables[name]}=${port + 1} make run (0 takes a free one).`,
     );
   }
-}
-
-/** A token of each role below `admin`, of an operator with the name of the role, and one as a person on call has. */
-function keptRoleTokens(dataDir: string): { tokens: Record<string, string>; lines: string[] } {
-  const single = operatorRoles.filter((role) => role !== 'admin').map((role) => [role, [role]] as const);
-  const kept = [...single, ['on_call', ['trading', 'support']] as const].map(([name, roles]) => {
-    const token = keptSecret(join(dataDir, `${name}-operator-token`), 24);
-    return { name, token, line: operatorTokenLine(name, token, Date.UTC(2100, 0), roles) };
-  });
-  return {
-    tokens: Object.fromEntries(kept.map(({ name, token }) => [name, token])),
-    lines: kept.map(({ line }) => line),
-  };
 }
 
 /** How this machine reaches a port, also one that is open on all addresses. */

@@ -34,8 +34,6 @@ export interface RunSettings {
   simulatorDatabaseUrl: string | undefined;
   /** A NATS to use instead of a private one. */
   natsUrl: string | undefined;
-  operatorTokens: string | undefined;
-  secretKey: string | undefined;
   /** Files of authorities that other receivers of webhooks have certificates from, in addition to the sandbox's own receiver. */
   authorityFiles: readonly string[];
   /** All MARINA_ variables that were set, for the processes they are meant for. */
@@ -61,8 +59,6 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
     ownerDatabaseUrl: given.MARINA_OWNER_DATABASE_URL,
     simulatorDatabaseUrl: given.MARINA_SIMULATOR_DATABASE_URL,
     natsUrl: given.MARINA_NATS_URL,
-    operatorTokens: given.MARINA_OPERATOR_TOKENS,
-    secretKey: given.MARINA_SECRET_KEY,
     authorityFiles: authorityFiles(environment),
     given,
   };
