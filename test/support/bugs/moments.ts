@@ -2,6 +2,7 @@ import type { SeededBug } from '../fault/seeded-bugs.ts';
 
 const orders = 'test/gateway/trading/orders/moments.fault.test.ts';
 const cancel = 'src/gateway/trading/orders/cancel.ts';
+const secretKeys = 'test/gateway/operators/secret-keys/moments.fault.test.ts';
 const cancelStored = 'commit update orders, insert open_cancels, insert order_steps';
 
 /** Bugs between two writes, at the second failure in a row, and of a count that is never given back. */
@@ -55,5 +56,29 @@ export const momentBugs: readonly SeededBug[] = [
     replace: 'this.#refusedWrite = writeObstacle(error) ?? this.#refusedWrite;\n      this.#inUse += 1;',
     test: orders,
     pattern: 'commit insert orders, insert order_steps, insert usage_days, refused: every',
+  },
+  {
+    name: 'a run of keys reseal leaves what is behind a secret that another run has sealed',
+    file: 'src/gateway/operators/secret-keys/reseal.ts',
+    find: 'else if (sealed.opened.keyId === ring[0].id) counts.current += 1;',
+    replace: 'else if (sealed.opened.keyId === ring[0].id) return;',
+    test: secretKeys,
+    pattern: 'commit update webhook_endpoints \\(2\\), killed right before it',
+  },
+  {
+    name: 'a run of keys reseal ends with 0 although a wallet could not be sealed again',
+    file: 'src/gateway/operators/secret-keys/sealed-keys.ts',
+    find: '      const outcome = await resealRow(row);',
+    replace: "      const outcome = await resealRow(row).catch(() => 'changed' as const);",
+    test: secretKeys,
+    pattern: 'commit update wallets, refused: every',
+  },
+  {
+    name: 'a changed file of secrets that was refused once is never tried again',
+    file: 'src/kit/watched-files.ts',
+    find: 'return this.#refusal?.digest === digest && performance.now() < this.#refusal.againAt;',
+    replace: 'return this.#refusal?.digest === digest;',
+    test: secretKeys,
+    pattern: 'commit insert secret_keys, refused: every',
   },
 ];

@@ -7,13 +7,16 @@ import type { GatewayProcess } from '../../cluster.ts';
 import { eventually } from '../../eventually.ts';
 import { assertNothingInUse } from '../../metrics.ts';
 import { inPart } from '../../part.ts';
-import type { Armed, Fate, Moment, MomentKind } from './inside/watch.ts';
+import { casesOf, nameOf } from './endings.ts';
+import type { Armed, Moment } from './inside/watch.ts';
 import { WatchedCluster } from './watched-cluster.ts';
 
 /** Work of a gateway, of which each moment is a place where it may be killed or fail. */
 export interface Scenario<Case> {
   readonly name: string;
   readonly variables?: Record<string, string>;
+  /** The names of the moments that have cases here, if others have theirs in another scenario. */
+  readonly only?: RegExp;
   /** Makes partners and objects for one run. Its moments are not watched. */
   prepare(watched: WatchedCluster): Promise<Case>;
   /** Works as partners and operators do, who go on after any failure. */
@@ -21,35 +24,6 @@ export interface Scenario<Case> {
   /** Checks the promises when everything is at rest. */
   check(watched: WatchedCluster, gateway: GatewayProcess, one: Case): Promise<void>;
 }
-
-/** A fate, in words for the name of a test. */
-interface Ending {
-  readonly says: string;
-  readonly fate: Fate;
-  readonly times: number;
-}
-
-const killed: readonly Ending[] = [
-  { says: 'killed right before it', fate: 'before', times: 1 },
-  { says: 'killed right after it', fate: 'after', times: 1 },
-];
-const refused: readonly Ending[] = [
-  { says: 'refused', fate: 'refused', times: 1 },
-  { says: 'refused twice in a row', fate: 'refused', times: 2 },
-];
-const unknown: readonly Ending[] = [
-  { says: 'done without an answer', fate: 'unknown', times: 1 },
-  { says: 'done without an answer twice in a row', fate: 'unknown', times: 2 },
-];
-
-/** An acknowledgement has no answer that could be lost. */
-const endings: Readonly<Record<MomentKind, readonly Ending[]>> = {
-  commit: [...killed, ...refused, { says: 'undone by a deadlock', fate: 'deadlock', times: 1 }, ...unknown],
-  call: [...killed, ...refused, ...unknown],
-  publish: [...killed, ...refused, ...unknown],
-  ack: [...killed, ...refused],
-  post: [...killed, ...refused, ...unknown],
-};
 
 /** Of a label that comes again and again, the first ones have a case. Counters of limits are written from time to time. */
 const maxOccurrences = 2;
@@ -70,7 +44,7 @@ const none = [
 export async function describeMoments<Case>(scenario: Scenario<Case>): Promise<void> {
   let watched = await WatchedCluster.start(scenario.variables);
   const moments = await record(watched, scenario);
-  const cases = moments.flatMap((moment) => endings[moment.kind].map((ending) => ({ moment, ending })));
+  const cases = casesOf(moments);
   describe(`${scenario.name}, at each moment`, () => {
     let isSpoiled = false;
     after(() => watched.stop());
@@ -120,7 +94,8 @@ async function record<Case>(watched: WatchedCluster, scenario: Scenario<Case>): 
   const [first = [], second = []] = runs;
   const again = new Set(second.map(nameOf));
   const hasCase = ({ label, occurrence }: Moment) => occurrence <= (label === counters ? 1 : maxOccurrences);
-  return first.filter((moment) => hasCase(moment) && again.has(nameOf(moment)));
+  const { only = /^/ } = scenario;
+  return first.filter((moment) => hasCase(moment) && again.has(nameOf(moment)) && only.test(nameOf(moment)));
 }
 
 /** Returns whether the moment came. */
@@ -139,10 +114,6 @@ async function runCase<Case>(watched: WatchedCluster, scenario: Scenario<Case>, 
   await scenario.check(watched, gateway, one);
   await checkNothingInUse(gateway);
   return hasMet;
-}
-
-function nameOf({ kind, label, occurrence }: Moment): string {
-  return `${kind} ${label}${occurrence === 1 ? '' : ` (${occurrence})`}`;
 }
 
 /** Waits until nothing is on its way, and the gateway has had no moment for a while. Retries of webhooks are brought near. */

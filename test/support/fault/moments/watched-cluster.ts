@@ -9,6 +9,7 @@ import { adminClient } from '../../admin.ts';
 import { type Answer, Cluster, type GatewayProcess, type Partner } from '../../cluster.ts';
 import { patient } from '../../patience.ts';
 import { WebhookReceiver } from '../../webhook-receiver.ts';
+import type { Watching } from './inside/preload.ts';
 import type { Armed, Moment } from './inside/watch.ts';
 import { compileInside } from './load.ts';
 
@@ -65,7 +66,8 @@ export class WatchedCluster {
     }
     this.#started += 1;
     const socket = join(this.cluster.folder, `${this.#started}.sock`);
-    const variables = { NODE_OPTIONS: this.preload, MARINA_MOMENTS: socket };
+    const watching: Watching = { socket };
+    const variables = { NODE_OPTIONS: this.preload, MARINA_MOMENTS: JSON.stringify(watching) };
     this.#gateway = { process: await this.cluster.startGateway(variables), socket };
     return this.#gateway.process;
   }

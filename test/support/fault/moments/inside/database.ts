@@ -62,7 +62,9 @@ class Transaction {
     const durable: string[] = [];
     for (const text of sql.split(';\n')) {
       const write = writeOf(text);
-      if (/^\s*(START TRANSACTION|SAVEPOINT)\b/i.test(text)) this.#begin();
+      const change = changeOf(text);
+      if (change !== undefined) durable.push(...this.#end(), change);
+      else if (/^\s*(START TRANSACTION|SAVEPOINT)\b/i.test(text)) this.#begin();
       else if (/^\s*COMMIT\b/i.test(text)) durable.push(...this.#end());
       else if (/^\s*ROLLBACK\b/i.test(text)) this.#end();
       else if (write !== undefined) (this.#isOpen ? this.#writes : durable).push(write);
@@ -86,6 +88,13 @@ class Transaction {
     this.#writes = [];
     return writes;
   }
+}
+
+/** A change of tables, as in `alter orders`, which the server commits by itself; undefined for any other statement. */
+function changeOf(text: string): string | undefined {
+  const [, verb, table] =
+    /^\s*(CREATE|ALTER|DROP|RENAME|TRUNCATE)\s+(?:TABLE\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?`?(\w+)/i.exec(text) ?? [];
+  return verb === undefined ? undefined : `${verb.toLowerCase()} ${table}`;
 }
 
 /** A statement's verb and table, as in `insert orders`; undefined for a read. */

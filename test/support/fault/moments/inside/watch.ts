@@ -27,13 +27,18 @@ export interface Armed extends Moment {
 export class Watch {
   readonly #counts = new Map<string, number>();
   #moments: Moment[] = [];
-  #armed: Armed | undefined;
   #met = 0;
+
+  /** The process can have a fate from its start on, and says each moment as it comes, so that a killed one has said it too. */
+  constructor(
+    private armed?: Armed,
+    private readonly onMoment: (moment: Moment) => void = () => {},
+  ) {}
 
   begin(armed: Armed | undefined): void {
     this.#counts.clear();
     this.#moments = [];
-    this.#armed = armed;
+    this.armed = armed;
     this.#met = 0;
   }
 
@@ -49,14 +54,21 @@ export class Watch {
     const key = `${kind} ${label}`;
     const occurrence = (this.#counts.get(key) ?? 0) + 1;
     this.#counts.set(key, occurrence);
-    this.#moments.push({ kind, label, occurrence });
-    const armed = this.#armed;
-    if (armed === undefined || armed.kind !== kind || armed.label !== label) return undefined;
-    if (occurrence < armed.occurrence || occurrence >= armed.occurrence + armed.times) return undefined;
+    const moment = { kind, label, occurrence };
+    this.#moments.push(moment);
+    this.onMoment(moment);
+    const { armed } = this;
+    if (armed === undefined || !isMet(armed, moment)) return undefined;
     this.#met += 1;
     if (armed.fate === 'before') die();
     return armed.fate;
   }
+}
+
+/** Whether a moment is one that shares a fate. */
+export function isMet(armed: Armed, { kind, label, occurrence }: Moment): boolean {
+  if (armed.kind !== kind || armed.label !== label) return false;
+  return occurrence >= armed.occurrence && occurrence < armed.occurrence + armed.times;
 }
 
 /** Ends the process as a power cut would. */
