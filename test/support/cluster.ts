@@ -338,6 +338,16 @@ const allocator = {
   MALLOC_TRIM_THRESHOLD_: '131072',
 };
 
+/** A process that has ended before it was ready. */
+export class EndedEarly extends Error {
+  constructor(
+    what: string,
+    readonly exit: ProcessExit | undefined,
+  ) {
+    super(`${what} ended with ${exit?.signal ?? exit?.code} before it was ready`);
+  }
+}
+
 async function startEntry(entry: string, logPath: string, variables: Record<string, string>) {
   const started: KeptProcess = await sharedKeeper().start({
     name: entry.includes('simulator') ? 'simulator' : 'gateway',
@@ -352,14 +362,16 @@ async function startEntry(entry: string, logPath: string, variables: Record<stri
     const said = message as { type?: string } & Record<string, number>;
     if (said.type === 'ready') ports = said;
   });
-  let hasEnded = false;
-  void started.exited.then(() => {
-    hasEnded = true;
+  let exit: ProcessExit | undefined;
+  void started.exited.then((ended) => {
+    exit = ended;
   });
   const itsPorts = await ready(() => {
-    if (ports !== undefined || hasEnded) return ports;
-    throw new Error(`${entry} did not become ready; its log is ${logPath}`);
+    if (ports === undefined && exit === undefined) {
+      throw new Error(`${entry} did not become ready; its log is ${logPath}`);
+    }
+    return ports;
   }, 60_000);
-  if (itsPorts === undefined) throw new Error(`${entry} ended before it was ready; its log is ${logPath}`);
+  if (itsPorts === undefined) throw new EndedEarly(`${entry} (its log is ${logPath})`, exit);
   return { process: started, ports: itsPorts };
 }

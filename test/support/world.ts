@@ -69,8 +69,9 @@ async function feed({ database }: World): Promise<void> {
   const skipped = new Map(skips.map((row) => [`${row.partner_id} ${row.from_version}`, Number(row.to_version)]));
   for (const partner of partners) {
     let last = Number(partner.purged);
+    // A database that was restored several times can have a gap right behind another.
     const pass = () => {
-      last = skipped.get(`${partner.id} ${last}`) ?? last;
+      for (let to: number | undefined = last; to !== undefined; to = skipped.get(`${partner.id} ${last}`)) last = to;
     };
     pass();
     for (const event of events.filter(({ partner_id }) => partner_id === partner.id)) {

@@ -3,6 +3,7 @@ import type { SeededBug } from '../fault/seeded-bugs.ts';
 const orders = 'test/gateway/trading/orders/moments.fault.test.ts';
 const cancel = 'src/gateway/trading/orders/cancel.ts';
 const secretKeys = 'test/gateway/operators/secret-keys/moments.fault.test.ts';
+const restoring = 'test/gateway/app/moments.fault.test.ts';
 const cancelStored = 'commit update orders, insert open_cancels, insert order_steps';
 
 /** Bugs between two writes, at the second failure in a row, and of a count that is never given back. */
@@ -80,5 +81,33 @@ export const momentBugs: readonly SeededBug[] = [
     replace: 'return this.#refusal?.digest === digest;',
     test: secretKeys,
     pattern: 'commit insert secret_keys, refused: every',
+  },
+  {
+    name: 'new objects are accepted although one that was lost could not be stored again',
+    file: 'src/gateway/trading/submission/recovery.ts',
+    find: '        if (tries % 20 === 0) {',
+    replace: '        gate.open();\n        if (tries % 20 === 0) {',
+    test: restoring,
+    pattern: 'commit insert orders, insert order_steps, insert usage_days, refused twice in a row',
+  },
+  {
+    name: 'a restore counts as declared before its versions are left out',
+    file: 'src/gateway/trading/submission/restored.ts',
+    find: `  await leaveVersionGaps(database);
+  await database.write(savePosition(restoredPosition(broker), position));
+`,
+    replace: `  await database.write(savePosition(restoredPosition(broker), position));
+  await leaveVersionGaps(database);
+`,
+    test: restoring,
+    pattern: 'commit insert feed_skips, update partners, killed right before it: every promise holds$',
+  },
+  {
+    name: 'a migration fails on a column that a killed run has added',
+    file: 'src/gateway/store/migrate.ts',
+    find: 'const isDone = new Set([1050, 1060, 1061, 1091]);',
+    replace: 'const isDone = new Set([1050, 1061, 1091]);',
+    test: 'test/gateway/store/moments.fault.test.ts',
+    pattern: 'EndpointRevisions1763694100000',
   },
 ];

@@ -6,7 +6,7 @@ import { status } from '@grpc/grpc-js';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import { codeOf } from '../../../../src/kit/grpc-client.ts';
 import { adminClient } from '../../admin.ts';
-import { type Answer, Cluster, type GatewayProcess, type Partner } from '../../cluster.ts';
+import { type Answer, Cluster, EndedEarly, type GatewayProcess, type Partner } from '../../cluster.ts';
 import { patient } from '../../patience.ts';
 import { WebhookReceiver } from '../../webhook-receiver.ts';
 import type { Watching } from './inside/preload.ts';
@@ -31,6 +31,7 @@ export class WatchedCluster {
   #gateway: { readonly process: GatewayProcess; readonly socket: string } | undefined;
   #next: Promise<GatewayProcess> | undefined;
   #mayDie = false;
+  #hasDied = false;
   #started = 0;
 
   private constructor(
@@ -60,23 +61,49 @@ export class WatchedCluster {
     if (before !== undefined) {
       const { signal } = await before.process.exited;
       assert.ok(this.#mayDie && signal === 'SIGKILL', `a gateway ended by itself: see ${before.process.logPath}`);
-      this.#mayDie = false;
-      // Its leases would keep the next one waiting for as long as a process may be frozen, and this one is dead.
-      await this.cluster.database.write(statement('UPDATE leases SET expires_at = NOW(3)'));
+      await this.#buried();
     }
+    return this.#start();
+  }
+
+  /** Starts a gateway. One that ends of its fate before it is ready is followed by the next one, as by its supervisor. */
+  async #start(armed?: Armed): Promise<GatewayProcess> {
     this.#started += 1;
     const socket = join(this.cluster.folder, `${this.#started}.sock`);
-    const watching: Watching = { socket };
+    const watching: Watching = { socket, ...(armed && { armed }) };
     const variables = { NODE_OPTIONS: this.preload, MARINA_MOMENTS: JSON.stringify(watching) };
-    this.#gateway = { process: await this.cluster.startGateway(variables), socket };
+    try {
+      this.#gateway = { process: await this.cluster.startGateway(variables), socket };
+    } catch (error) {
+      if (!(error instanceof EndedEarly) || armed === undefined) throw error;
+      const ended = error.exit?.signal ?? error.exit?.code;
+      assert.equal(ended, this.#mayDie ? 'SIGKILL' : 1, error.message);
+      await this.#buried();
+      return this.#start();
+    }
     return this.#gateway.process;
   }
 
-  /** Counts moments anew, and chooses the fate of one of them. */
+  async #buried(): Promise<void> {
+    this.#mayDie = false;
+    this.#hasDied = true;
+    // Its leases would keep the next one waiting for as long as a process may be frozen, and this one is dead.
+    await this.cluster.database.write(statement('UPDATE leases SET expires_at = NOW(3)'));
+  }
+
+  /** Counts moments anew, and chooses the fate of one of them. If no gateway runs, one is started, and has its fate from then on. */
   async begin(armed?: Armed): Promise<void> {
-    await this.gateway();
+    const isRunning = this.#gateway !== undefined;
+    if (isRunning) await this.gateway();
     this.#mayDie = armed?.fate === 'before' || armed?.fate === 'after';
-    await this.#control('/begin', { armed });
+    this.#hasDied = false;
+    if (isRunning) await this.#control('/begin', { armed });
+    else await this.#start(armed);
+  }
+
+  /** Whether the gateway has died of its fate since it was told to begin. */
+  get hasDied(): boolean {
+    return this.#hasDied;
   }
 
   /** The gateway's moments. One that was killed has met its fate. */

@@ -93,14 +93,16 @@ class Transaction {
 /** A change of tables, as in `alter orders`, which the server commits by itself; undefined for any other statement. */
 function changeOf(text: string): string | undefined {
   const [, verb, table] =
-    /^\s*(CREATE|ALTER|DROP|RENAME|TRUNCATE)\s+(?:TABLE\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?`?(\w+)/i.exec(text) ?? [];
+    /^\s*(CREATE|ALTER|DROP|RENAME|TRUNCATE)\s+(?:TABLE\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:`?\w+`?\.)?`?(\w+)/i.exec(
+      text,
+    ) ?? [];
   return verb === undefined ? undefined : `${verb.toLowerCase()} ${table}`;
 }
 
 /** A statement's verb and table, as in `insert orders`; undefined for a read. */
 function writeOf(text: string): string | undefined {
   const found =
-    /^\s*(INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+`?(\w+)/i.exec(text) ??
+    /^\s*(INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+(?:`?\w+`?\.)?`?(\w+)/i.exec(text) ??
     /^\s*(UPDATE)\s+`?(\w+)/i.exec(text) ??
     /^\s*(DELETE)\s+(?:\w+\s+)?FROM\s+`?(\w+)/i.exec(text);
   const [, verb = '', table = ''] = found ?? [];
