@@ -15,6 +15,7 @@ import { statementTimeoutMs } from '../../../src/gateway/store/transaction.ts';
 import { extractRelease, lastRelease, whyNotHere } from '../../../src/tools/release.ts';
 import { temporaryFolder } from '../../support/folders.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
+import { shownTables } from '../../support/shown-tables.ts';
 
 /** The parts of a schema that a version's statements need: its columns, and the unique keys. */
 interface Schema {
@@ -169,14 +170,7 @@ describe('migrations', () => {
     const connection = await createConnection(fresh.url);
     try {
       await migrate(fresh.url);
-      const tables = async () => {
-        const [names] = await connection.query("SHOW FULL TABLES WHERE Table_type = 'BASE TABLE'");
-        const shown = (names as object[]).map(async (row) => {
-          const [made] = await connection.query(`SHOW CREATE TABLE ${Object.values(row)[0]}`);
-          return String((made as Record<string, string>[])[0]?.['Create Table']).replace(/ AUTO_INCREMENT=\d+/, '');
-        });
-        return Promise.all(shown);
-      };
+      const tables = () => shownTables(fresh.url);
       const before = await tables();
       for (const { name } of migrations) {
         await connection.query('DELETE FROM migrations WHERE name = ?', [name]);
