@@ -72,8 +72,9 @@ async function main(): Promise<number> {
       : has('fault', 'interop')
         ? 480_000
         : 120_000;
-  // The random run over FIX takes as long as it is asked to.
-  const longestMs = usualMs + 1_000 * Number(process.env.FIX_SECONDS ?? 0);
+  // The random run over FIX takes as long as it is asked to, and the model of the whole runs as many sequences.
+  const askedMs = 1_000 * Number(process.env.FIX_SECONDS ?? 0) + 2_000 * Number(process.env.MODEL_SEQUENCES ?? 0);
+  const longestMs = usualMs + askedMs;
   // All files of a process count as one test.
   const filesAtMost = has('unit', 'integration', 'e2e') ? 4 : 1;
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.

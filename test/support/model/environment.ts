@@ -28,7 +28,7 @@ function pause(isPaused: boolean): Command {
 }
 
 /** The business time of a replica, in milliseconds. */
-async function timeOf(whole: Whole, replica: number): Promise<number> {
+export async function timeOf(whole: Whole, replica: number): Promise<number> {
   const { body } = await ask(whole, replica, 'GET', '/v1/sandbox/clock');
   return Date.parse(body.now);
 }

@@ -6,6 +6,7 @@ import { allocationCommands } from './allocations.ts';
 import { applicationCommands, assertApplications } from './applications.ts';
 import { correctionCommands, fundAtFirst } from './corrections.ts';
 import { environmentCommands, setPause } from './environment.ts';
+import { evidenceCommands } from './evidence.ts';
 import { keyCommands } from './keys.ts';
 import { orderCommands } from './orders.ts';
 import { PartnerModel } from './partner-model.ts';
@@ -130,6 +131,7 @@ export const commands = [
   ...withdrawalCommands,
   ...applicationCommands,
   ...releaseCommands,
+  ...evidenceCommands,
   ...stopCommands,
   ...keyCommands,
   ...environmentCommands,

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { lagosDay, lagosMidnight } from '../../../src/kit/clock.ts';
+import { eventually } from '../eventually.ts';
+import { callTimeout } from '../gateway.ts';
+import { fc } from '../properties.ts';
+import { timeOf } from './environment.ts';
+import type { ModelOrder } from './partner-model.ts';
+import { untilOrderIs } from './stops.ts';
+import { boundMs, type Choice, type Command, operate, type Whole } from './surroundings.ts';
+
+/** Two operators settle an order that is open. */
+async function settleAs(whole: Whole, order: ModelOrder, outcome: JsonObject): Promise<void> {
+  const before = whole.unclear();
+  const { changed } = await whole.operators.settle(order.id, { order: outcome });
+  assert.ok(changed || whole.unclear() > before, 'the settlement is applied');
+  await untilOrderIs(whole, order);
+}
+
+/** An instant of business time, as operators state it. */
+const instantOf = async (whole: Whole) => new Date(await timeOf(whole, 0)).toISOString();
+
+/** Settles an open order as expired; the exchange says the same later, which changes nothing. */
+function settleAsExpired([at = 0]: Choice): Command {
+  return {
+    toString: () => `settle order ${at} as expired`,
+    check: ({ openOrders }) => openOrders.length > 0,
+    run: async ({ openOrders }, whole) => {
+      const order = openOrders[at % openOrders.length] as ModelOrder;
+      order.state = 'expired';
+      await settleAs(whole, order, { state: 'SETTLED_ORDER_STATE_EXPIRED', ended_at: await instantOf(whole) });
+      await whole.controls.expireOrder({ clientOrderId: order.id }, callTimeout);
+      await untilOrderIs(whole, order);
+    },
+  };
+}
+
+/** Enters a trade of an open order by evidence; the exchange reports it later, and it counts once. */
+function settleTrade([at = 0, share = 0]: Choice): Command {
+  return {
+    toString: () => `settle a trade of order ${at}`,
+    check: ({ openOrders }) => openOrders.length > 0,
+    run: async ({ openOrders }, whole) => {
+      const order = openOrders[at % openOrders.length] as ModelOrder;
+      const quantity = 1 + (share % (order.body.quantity - order.filled));
+      const { price_kobo } = order.body;
+      const traded = { quantity, price_kobo, at: await instantOf(whole), exchange_trade_id: randomUUID() };
+      order.filled += quantity;
+      const isFilled = order.filled === order.body.quantity;
+      order.state = isFilled ? 'filled' : 'partially_filled';
+      const state = isFilled ? 'SETTLED_ORDER_STATE_FILLED' : 'SETTLED_ORDER_STATE_OPEN';
+      await settleAs(whole, order, { state, trades: [traded] });
+      const report = { clientOrderId: order.id, quantity: BigInt(quantity), priceKobo: BigInt(price_kobo) };
+      await whole.controls.fillOrder(report, callTimeout);
+      await untilOrderIs(whole, order);
+    },
+  };
+}
+
+/** How long after midnight the broker has closed the day before, in milliseconds. */
+const closedAfterMs = 1_800_000;
+
+/** Compares the day before with the broker's statement: of the partner there is no difference. */
+function reconcileDay(): Command {
+  return {
+    toString: () => 'reconcile the day before',
+    check: ({ day }) => day > 0,
+    run: async (_, whole) => {
+      const now = await timeOf(whole, 0);
+      const sinceMidnightMs = now - lagosMidnight(now);
+      if (sinceMidnightMs < closedAfterMs) {
+        const by = `${Math.ceil((closedAfterMs - sinceMidnightMs) / 1_000)}s`;
+        await operate(whole, 'Clock.AdvanceClock', { by });
+      }
+      const day = lagosDay(lagosMidnight(now) - 1);
+      await eventually(async () => {
+        const { reconciliation } = await operate(whole, 'Diagnostics.ReconcileDay', { day });
+        assert.equal(reconciliation.state, 'RECONCILIATION_STATE_COMPLETE', JSON.stringify(reconciliation));
+      }, boundMs);
+      const asked = { day, partner_id: whole.partner.id, open_only: true };
+      const { breaks } = await whole.operators.as('ada', 'Diagnostics.ListReconciliationBreaks', asked);
+      assert.deepEqual(breaks, [], 'the day is as in the statement of the broker');
+    },
+  };
+}
+
+const pick = fc.array(fc.nat(1_000), { minLength: 2, maxLength: 2 });
+
+/** The commands by which operators compare the gateway with the broker, and settle what the broker says elsewhere. */
+export const evidenceCommands = [pick.map(settleAsExpired), pick.map(settleTrade), fc.constant(reconcileDay())];
