@@ -13,6 +13,7 @@ import {
 } from '../gateway.ts';
 import { patient } from '../patience.ts';
 import { operatorTokens, TwoOperators } from '../two-operators.ts';
+import { WebhookReceiver } from '../webhook-receiver.ts';
 import { agreed, agreedLimits } from './partner-model.ts';
 import type { RecordPositions, Whole } from './surroundings.ts';
 
@@ -31,13 +32,16 @@ export class CalmReplicas {
     private readonly gateway: TestGateway,
     private readonly operators: TwoOperators,
     private readonly submitTimeoutMs: number,
+    private readonly receiver: WebhookReceiver,
     private second: App,
   ) {}
 
   static async start(): Promise<CalmReplicas> {
     // An answer that is lost is waited for as long as this.
     const submitTimeoutMs = patient(400);
+    const receiver = await WebhookReceiver.start();
     const variables = {
+      ...receiver.variables,
       MARINA_SUBMIT_TIMEOUT_MS: String(submitTimeoutMs),
       MARINA_OPERATOR_TOKENS: operatorTokens(`tester:${operatorToken}`),
       MARINA_FOUR_EYES_ABOVE_KOBO: String(agreed.fourEyesAboveKobo),
@@ -46,17 +50,17 @@ export class CalmReplicas {
       funds: { startCashKobo: agreed.startCashKobo, sharesElsewhere: 0n },
     });
     const operators = await TwoOperators.connect(gateway.app.adminPort);
-    return new CalmReplicas(gateway, operators, submitTimeoutMs, await startSecond(gateway));
+    return new CalmReplicas(gateway, operators, submitTimeoutMs, receiver, await startSecond(gateway));
   }
 
   /** A partner of its own, before the first command. */
   async newWhole(): Promise<Whole> {
-    const { gateway, operators } = this;
+    const { gateway, operators, receiver } = this;
     const partner = await gateway.newPartner({ limits: agreedLimits, accounts: 2 });
     const second = { account: partner.accounts[1], cashKobo: BigInt(agreed.secondStartKobo) };
     await gateway.controls.setCash(second, callTimeout);
     return {
-      ...{ partner, operators, controls: gateway.controls, positions: this.#positions },
+      ...{ partner, operators, receiver, controls: gateway.controls, positions: this.#positions },
       replicas: [gateway.rest, (...request: Parameters<Rest>) => restCaller(this.second)(...request)].map(
         (rest) => (method, path, request) => this.#ask(rest, method, path, request),
       ),
@@ -86,6 +90,7 @@ export class CalmReplicas {
     this.operators.close();
     await this.second.stop();
     await this.gateway.stop();
+    await this.receiver.close();
   }
 }
 

@@ -5,6 +5,7 @@ import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
 import { callGuarded } from './four-eyes.ts';
 import { ask, boundMs, type Command, operate, untilGauge, type Whole } from './surroundings.ts';
+import { untilDelivered } from './webhooks.ts';
 
 const dayMs = 86_400_000;
 
@@ -38,8 +39,10 @@ function passMidnight(): Command {
   return {
     toString: () => 'pass midnight',
     // More than a month would remove events from the feed.
-    check: ({ day }) => day < 3,
+    check: ({ day, isEndpointPaused }) => day < 3 && !isEndpointPaused,
     run: async (model, whole) => {
+      // An event that waits for longer than a day is given up.
+      await untilDelivered(model, whole);
       const now = await timeOf(whole, 0);
       const midnight = nextLagosMidnight(now);
       const by = `${Math.ceil((midnight - now) / 1_000) + 1}s`;

@@ -9,6 +9,7 @@ import { makePartner, operatorToken, type RestAnswer, type RestRequest, restCall
 import type { Found } from '../operator.ts';
 import { patient, slowness } from '../patience.ts';
 import { type OperatorName, operatorTokens, TwoOperators } from '../two-operators.ts';
+import { WebhookReceiver } from '../webhook-receiver.ts';
 import { agreed, agreedLimits } from './partner-model.ts';
 import type { RecordPositions, Whole } from './surroundings.ts';
 
@@ -216,12 +217,15 @@ export class MortalReplicas {
 
   private constructor(
     private readonly cluster: Cluster,
+    private readonly receiver: WebhookReceiver,
     private readonly replicas: readonly Replica[],
   ) {}
 
   static async start(): Promise<MortalReplicas> {
+    const receiver = await WebhookReceiver.start();
     const cluster = await Cluster.start(
       {
+        ...receiver.variables,
         MARINA_SUBMIT_TIMEOUT_MS: String(patient(submitTimeoutMs)),
         MARINA_OPERATOR_TOKENS: operatorTokens(`tester:${operatorToken}`),
         MARINA_FOUR_EYES_ABOVE_KOBO: String(agreed.fourEyesAboveKobo),
@@ -234,17 +238,17 @@ export class MortalReplicas {
         },
       },
     );
-    return new MortalReplicas(cluster, [await Replica.start(cluster), await Replica.start(cluster)]);
+    return new MortalReplicas(cluster, receiver, [await Replica.start(cluster), await Replica.start(cluster)]);
   }
 
   /** A partner of its own, before the first command. */
   async newWhole(): Promise<MortalWhole> {
-    const { cluster } = this;
+    const { cluster, receiver } = this;
     const { controls } = cluster;
     const partner = await makePartner(cluster, { limits: agreedLimits, accounts: 2 });
     await controls.setCash({ account: partner.accounts[1], cashKobo: BigInt(agreed.secondStartKobo) }, callTimeout);
     return {
-      ...{ partner, controls, positions: this.#positions, faults: this.#faults() },
+      ...{ partner, controls, receiver, positions: this.#positions, faults: this.#faults() },
       operators: new PatientOperators(this.#replica(0).operators, (call) => this.#untilAnswered(call)),
       replicas: [0, 1].map((number) => (method, path, request) => this.#ask(number, method, path, request)),
       opsPorts: () => this.replicas.filter(({ isRunning }) => isRunning).map(({ process: { opsPort } }) => opsPort),
@@ -261,6 +265,7 @@ export class MortalReplicas {
     for (const replica of this.replicas) await replica.stop();
     await this.cluster.stop();
     for (const replica of this.replicas) await replica.close();
+    await this.receiver.close();
   }
 
   #replica(number: number): Replica {

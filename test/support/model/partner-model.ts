@@ -97,6 +97,9 @@ export class PartnerModel {
   readonly payments: { readonly type: string; readonly day: number; readonly amountKobo: number }[] = [];
   /** Withdrawals of more than this wait for their release; undefined: none does. */
   releaseAboveKobo: number | undefined;
+  /** The secret that signs what the partner's endpoint gets. */
+  webhookSecret = '';
+  isEndpointPaused = false;
   isPaused = false;
   /** The stops that are in force. */
   readonly stops: ModelStop[] = [];

@@ -7,6 +7,7 @@ import type { RestAnswer, TestGateway } from '../gateway.ts';
 import { scrape } from '../metrics.ts';
 import type { fc } from '../properties.ts';
 import type { OperatorName, TwoOperators } from '../two-operators.ts';
+import type { WebhookReceiver } from '../webhook-receiver.ts';
 import type { PartnerModel } from './partner-model.ts';
 
 /** The operators' calls, made again until there is an answer. */
@@ -36,6 +37,8 @@ export interface Whole {
   readonly replicas: readonly TestGateway['rest'][];
   readonly operators: ModelOperators;
   readonly positions: RecordPositions;
+  /** Has an endpoint for each partner. */
+  readonly receiver: WebhookReceiver;
   /** The operations ports of the replicas that run now. */
   readonly opsPorts: () => readonly number[];
   /** How many requests and calls so far had no clear answer in time: what became of them may be another outcome. */

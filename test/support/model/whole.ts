@@ -13,6 +13,7 @@ import { PartnerModel } from './partner-model.ts';
 import { releaseCommands } from './releases.ts';
 import { endAllStops, stopCommands } from './stops.ts';
 import { ask, boundMs, type Command, type Whole } from './surroundings.ts';
+import { readFeed, registerEndpoint, setEndpointPause, untilDelivered, webhookCommands } from './webhooks.ts';
 import { assertWithdrawals, withdrawalCommands } from './withdrawals.ts';
 
 /** Compares limits and wallet with the sums of the model. */
@@ -67,26 +68,13 @@ async function assertWhole(model: PartnerModel, whole: Whole): Promise<void> {
       else assert.equal(last.get(id), state, `the last event of ${id}`);
     }
   }, boundMs);
+  if (model.isEndpointPaused) await setEndpointPause(model, whole, false);
+  await untilDelivered(model, whole);
   await assertRecord(model, whole);
   const { faults, complete } = await whole.operators.as('ada', 'Wallets.VerifyLedger', {
     partner_id: whole.partner.id,
   });
   assert.deepEqual([faults, complete], [[], true], 'the ledger is proven');
-}
-
-interface FeedEvent {
-  readonly version: number;
-  readonly data: { readonly id: string; readonly state: string };
-}
-
-async function readFeed(whole: Whole): Promise<FeedEvent[]> {
-  const events: FeedEvent[] = [];
-  for (let cursor = ''; ; ) {
-    const { body } = await ask(whole, 1, 'GET', `/v1/events?limit=100${cursor}`);
-    events.push(...body.data);
-    if (!body.has_more) return events;
-    cursor = `&cursor=${body.next_cursor}`;
-  }
 }
 
 /** Compares the broker's record with the model: it got each object that was not refused, once, and no other. */
@@ -134,6 +122,7 @@ export const commands = [
   ...evidenceCommands,
   ...stopCommands,
   ...keyCommands,
+  ...webhookCommands,
   ...environmentCommands,
   fc.nat(1).map(look),
 ];
@@ -145,6 +134,7 @@ export const sequencesOf = (further: readonly fc.Arbitrary<Command>[] = []) =>
 /** Runs one sequence for a partner of its own, and compares at its end everything there is. */
 export async function runSequence(sequence: Iterable<Command>, start: () => Promise<Whole>): Promise<void> {
   const [whole, model] = [await start(), new PartnerModel()];
+  await registerEndpoint(model, whole);
   await fundAtFirst(model, whole);
   try {
     await fc.asyncModelRun(() => ({ model, real: whole }), settling(sequence));
