@@ -100,6 +100,20 @@ export function oneAtATime(busy: string): <Result>(work: () => Promise<Result>) 
   };
 }
 
+/** The same for work whose answer is a stream: others end with RESOURCE_EXHAUSTED until it is read to its end, or left. */
+export function oneStreamAtATime(busy: string): <Part>(parts: () => AsyncIterable<Part>) => AsyncGenerator<Part> {
+  let isBusy = false;
+  return async function* (parts) {
+    if (isBusy) throw new AdminError(status.RESOURCE_EXHAUSTED, `${busy}: call again`);
+    isBusy = true;
+    try {
+      yield* parts();
+    } finally {
+      isBusy = false;
+    }
+  };
+}
+
 /** The length of a list without a given limit. */
 export const usuallyListed = 25;
 

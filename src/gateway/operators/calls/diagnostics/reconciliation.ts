@@ -30,7 +30,7 @@ import {
   type StoredRun,
 } from '../../reconciliation/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, usuallyListed } from '../call.ts';
+import { type AdminCall, oneStreamAtATime, usuallyListed } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 
 const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
@@ -147,35 +147,33 @@ export function reconciliationCalls(database: Database, clock: Clock, cursors: C
 
 /** The operators' call that exports breaks as CSV. One export reads one page of breaks at a time. */
 export function exportCalls(database: Database) {
-  let underWay = false;
+  const exporting = oneStreamAtATime('another export is under way');
 
-  async function* exportReconciliationBreaks(
-    { kind, ...filter }: ExportReconciliationBreaksRequest,
-    _call: AdminCall,
-    signal: AbortSignal,
-  ) {
-    const word = wantedKind(kind, filter);
-    if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another export is under way: call again');
-    underWay = true;
-    try {
-      yield { csv: csvLine(columns) };
-      let after: readonly [string, string] | undefined;
-      while (!signal.aborted) {
-        const found = await database.read(listBreaks(filter, after, rowsTogether));
-        const rows = found.map((row) => reconciliationBreaks.toJson(row));
-        const wanted = rows.filter((row) => word === undefined || row.kind === word);
-        const csv = wanted.map((row) => csvLine(columns.map((name) => String(row[name] ?? '')))).join('');
-        if (csv !== '') yield { csv };
-        const last = rows.at(-1);
-        if (last === undefined || rows.length < rowsTogether) return;
-        after = [String(last.day), String(last.id)];
-      }
-    } finally {
-      underWay = false;
+  async function* exportedParts(filter: BreakFilter, word: string | undefined, signal: AbortSignal) {
+    yield { csv: csvLine(columns) };
+    let after: readonly [string, string] | undefined;
+    while (!signal.aborted) {
+      const found = await database.read(listBreaks(filter, after, rowsTogether));
+      const rows = found.map((row) => reconciliationBreaks.toJson(row));
+      const wanted = rows.filter((row) => word === undefined || row.kind === word);
+      const csv = wanted.map((row) => csvLine(columns.map((name) => String(row[name] ?? '')))).join('');
+      if (csv !== '') yield { csv };
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < rowsTogether) return;
+      after = [String(last.day), String(last.id)];
     }
   }
 
-  return { exportReconciliationBreaks };
+  return {
+    async *exportReconciliationBreaks(
+      { kind, ...filter }: ExportReconciliationBreaksRequest,
+      _call: AdminCall,
+      signal: AbortSignal,
+    ) {
+      const word = wantedKind(kind, filter);
+      yield* exporting(() => exportedParts(filter, word, signal));
+    },
+  };
 }
 
 /** The kind of breaks that a request names; undefined: it names none. Throws INVALID_ARGUMENT for what is no filter. */

@@ -40,23 +40,17 @@ export class ReportsUnderWay {
     signal: AbortSignal,
     lines: ReportLines<Line>,
   ) {
-    const { mostAtOnce, longestMs } = this.bounds;
     if (!(format in ReportFormat)) throw invalidField('format', 'is not known.');
-    if (this.#underWay >= mostAtOnce) {
-      throw new AdminError(status.RESOURCE_EXHAUSTED, `${mostAtOnce} other reports are under way: call again`);
-    }
-    const end = performance.now() + longestMs;
     const isCsv = format === ReportFormat.CSV;
     const toPart = (some: readonly Line[]) =>
       isCsv ? { text: some.flatMap(toLines).map(csvLine).join('') } : toMessage(some);
-    this.#underWay += 1;
-    try {
+    yield* this.bounded(async function* (checkTime) {
       if (isCsv) yield { text: csvLine(columns) };
       let count = 0;
       let waiting: Line[] = [];
       for await (const page of lines(signal)) {
         if (signal.aborted) return;
-        if (performance.now() >= end) throw tooLong();
+        checkTime();
         count += page.length;
         waiting.push(...page);
         if (waiting.length < linesTogether) continue;
@@ -66,6 +60,21 @@ export class ReportsUnderWay {
       if (signal.aborted) return;
       if (waiting.length > 0) yield toPart(waiting);
       yield { complete: true, count };
+    });
+  }
+
+  /** The parts of a report, one of a few at once. `checkTime` throws when its time is over: it is called for each page that is read. */
+  async *bounded<Part>(parts: (checkTime: () => void) => AsyncIterable<Part>): AsyncGenerator<Part, void> {
+    const { mostAtOnce, longestMs } = this.bounds;
+    if (this.#underWay >= mostAtOnce) {
+      throw new AdminError(status.RESOURCE_EXHAUSTED, `${mostAtOnce} other reports are under way: call again`);
+    }
+    const end = performance.now() + longestMs;
+    this.#underWay += 1;
+    try {
+      yield* parts(() => {
+        if (performance.now() >= end) throw tooLong();
+      });
     } finally {
       this.#underWay -= 1;
     }
