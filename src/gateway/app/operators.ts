@@ -25,6 +25,7 @@ import { partnerService } from '../operators/calls/partners.ts';
 import { isAbove } from '../operators/calls/proposals/rules.ts';
 import { proposalService } from '../operators/calls/proposals/service.ts';
 import { releases } from '../operators/calls/releases/service.ts';
+import { ReportsUnderWay } from '../operators/calls/reports/parts.ts';
 import { reportService } from '../operators/calls/reports/service.ts';
 import { createAdminServer } from '../operators/calls/server.ts';
 import { settlements } from '../operators/calls/settlements/service.ts';
@@ -83,6 +84,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     notify.accountUnlinked,
   );
   const moneys = [...releasing.actions, ...wallets.actions];
+  const reports = new ReportsUnderWay();
   const actions = [settling.action, ...moneys, ...partners.actions, keys.action, accounts.action];
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
@@ -91,9 +93,9 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     keys.service,
     accounts.service,
     documentService(base, work.documents),
-    auditService(base, base.auditSeals),
+    auditService(base, base.auditSeals, reports),
     wallets.service,
-    reportService(base),
+    reportService(base, reports),
     customerAccountService({ ...base, records: work.broker.records, orders: work.broker.orders, reads: work.reads }),
     settling.service,
     releasing.service,

@@ -4,9 +4,11 @@ import { toMilliseconds } from '../../../kit/clock.ts';
 import { audit, auditEntries } from '../../edge/auth/audit-store.ts';
 import type { RowOf } from '../../store/table.ts';
 import type { AuditSeals } from '../audit/seals.ts';
-import { auditProofCalls } from './audit-export.ts';
+import { accountExportCalls } from './account-export/service.ts';
+import { auditProofCalls, oneAuditExport } from './audit-export.ts';
 import { type AdminCall, type AdminParts, adminService, listed } from './call.ts';
 import { invalidField } from './errors.ts';
+import type { ReportsUnderWay } from './reports/parts.ts';
 
 export { type AuditEntry, audit, auditEntries } from '../../edge/auth/audit-store.ts';
 
@@ -24,9 +26,15 @@ export function readAuditor({ database, clock }: Pick<AdminParts, 'database' | '
 }
 
 /** The operators' calls on the audit log. */
-export function auditService({ database }: AdminParts, seals: AuditSeals) {
+export function auditService(
+  { database, clock }: Pick<AdminParts, 'database' | 'clock'>,
+  seals: AuditSeals,
+  reports: ReportsUnderWay,
+) {
+  const exporting = oneAuditExport();
   return adminService(Audit, {
-    ...auditProofCalls(database, seals),
+    ...auditProofCalls(database, seals, exporting),
+    ...accountExportCalls({ database, clock, seals }, reports, exporting),
     async listEntries({ partnerId, subject, operator, action, beforeId, limit, ...request }) {
       const from = request.from && toMilliseconds(request.from);
       const to = request.to && toMilliseconds(request.to);

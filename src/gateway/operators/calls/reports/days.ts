@@ -49,10 +49,11 @@ export function eachOf({ first, last }: Days): Days[] {
 }
 
 /** A condition for the ids of all objects that were created on some days, and of a few that were created just before or after. */
-export function idsAround(
-  { from, until }: Days,
-  prefix: IdPrefix,
-  first = firstIdAt(prefix, from - idMarginMs),
-): Statement {
-  return sql`id >= ${first} AND id < ${firstIdAt(prefix, until + idMarginMs)}`;
+export function idsAround(days: Days, prefix: IdPrefix, first = firstIdAt(prefix, days.from - idMarginMs)): Statement {
+  return sql`id >= ${first} AND ${idsBefore(days, prefix)}`;
+}
+
+/** A condition for the ids of all objects that were created before the end of some days, and of a few that were created just after. */
+export function idsBefore({ until }: Days, prefix: IdPrefix): Statement {
+  return sql`id < ${firstIdAt(prefix, until + idMarginMs)}`;
 }
