@@ -6,6 +6,7 @@ import { storedKindOf, storedKinds } from '../../../trading/kinds.ts';
 import { keptBulkCancels } from '../../../trading/orders/bulk-cancels/retention.ts';
 import { bulkCancels } from '../../../trading/orders/bulk-cancels/table.ts';
 import { pageOf, parsedJson, type StoredEntry } from '../audit-period.ts';
+import { proposalById, proposals } from '../proposals/table.ts';
 import type { AccountLink } from './links.ts';
 import { isStopOf } from './stops.ts';
 
@@ -59,7 +60,15 @@ export class AccountEntries {
     if (ofStops.has(action)) {
       return isStopOf({ target: detail.target, value: detail.value }, this.account, this.links, at, at + 1);
     }
+    if (action === 'gateway.ExpireProposal') return this.#isProposed(String(detail.proposal));
     return ofJobs.has(action) && subject !== null && this.#isOfJob(subject);
+  }
+
+  /** Whether a proposal is to link the account: the entry of its end does not say for which account it was. */
+  async #isProposed(id: string): Promise<boolean> {
+    const [row] = await this.parts.database.read(proposalById(id));
+    const named = row === undefined ? [] : namedIn(membersOf(proposals.all.read(row).request));
+    return named.some(([key, text]) => key === 'account' && this.#isAccount(text));
   }
 
   /** Whether a job took an order of the account. When its orders are removed, it is taken for one that did if its filters allow it. */

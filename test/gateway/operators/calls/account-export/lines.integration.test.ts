@@ -8,6 +8,7 @@ import { AuditSeals, auditSealUse } from '../../../../../src/gateway/operators/a
 import { accountExportCalls } from '../../../../../src/gateway/operators/calls/account-export/service.ts';
 import { auditProofCalls, oneAuditExport } from '../../../../../src/gateway/operators/calls/audit-export.ts';
 import type { AdminCall } from '../../../../../src/gateway/operators/calls/call.ts';
+import { proposals, type StoredProposal } from '../../../../../src/gateway/operators/calls/proposals/table.ts';
 import { ReportsUnderWay } from '../../../../../src/gateway/operators/calls/reports/parts.ts';
 import type { Database } from '../../../../../src/gateway/store/database.ts';
 import { type Statement, statement } from '../../../../../src/gateway/store/statement.ts';
@@ -309,11 +310,12 @@ describe('the lines of an export of one account', () => {
       entry(from + 4, { subject: 'C77', detail: { reason: `not ${account}`, evidence: own.id } }),
       entry(from + 5, { subject: foreign.id, detail: { reason: own.id, value: account, request: { account: 'C77' } } }),
       entry(from + 6, { subject: account.toLowerCase() }),
+      ...[account, 'C77'].flatMap((proposed, index) => anExpiredLink(`prp_${index}`, proposed)),
     );
     const { of } = await exported();
     assert.deepEqual(
       of('entry').map(({ at }) => Date.parse(at) - from),
-      [7, 8, 9, 1, 2, 3, 6],
+      [7, 8, 9, 1, 2, 3, 6, 10],
     );
   });
 
@@ -366,6 +368,26 @@ describe('the lines of an export of one account', () => {
     const { id, ...shared } = order(from);
     const own = { id: id.replace('ord', 'alc'), state: 'booked', amountKobo: 5n, brokerReference: null, evidence: '' };
     return { ...shared, ...own, ...more } as unknown as StoredAllocation;
+  }
+
+  /** A proposal to link an account that expired, and the entry of its end. */
+  function anExpiredLink(id: string, proposed: string): Statement[] {
+    const action = 'Accounts.LinkAccount';
+    const row: StoredProposal = {
+      ...{ partnerId: one, id, action, objectId: one, seen: '{}', evidence: '', reference: '' },
+      ...{
+        state: 'expired',
+        request: JSON.stringify({ partner_id: one, account: proposed }),
+        about: `account ${proposed}`,
+      },
+      ...{ proposedBy: 'ada', proposedAt: from, expiresAt: from + 9 },
+      ...{ decidedBy: null, decidedAt: null, decisionReason: null },
+    };
+    const detail = { proposal: id, action, proposedBy: 'ada' };
+    return [
+      proposals.insert(row),
+      entry(from + 10, { partnerId: one, subject: one, detail }, 'gateway.ExpireProposal'),
+    ];
   }
 
   function aStop(number: number, more: Partial<StoredStop>): StoredStop {
