@@ -4,11 +4,10 @@ import {
   LinkAccountRequestSchema,
   type ListAccountsRequest,
 } from '../../../gen/marina/admin/v1/accounts_pb.ts';
-import { Feature } from '../../../gen/marina/options/v1/options_pb.ts';
-import { partners, toFeatures } from '../../edge/auth/store.ts';
+import { partners } from '../../edge/auth/store.ts';
 import type { Database } from '../../store/database.ts';
 import { isDuplicate } from '../../store/errors.ts';
-import { allFacts, queryFact } from '../../store/facts.ts';
+import { queryFact } from '../../store/facts.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';
 import { accounts, insertAccount, type StoredAccount } from '../../trading/accounts/store.ts';
 import { readUpToDate } from '../../trading/submission/table.ts';
@@ -18,32 +17,24 @@ import { adminService, changeOwned, listed, requirePartner } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 import { approvedCall, askFor, type FourEyesParts, type GuardedCall } from './proposals/four-eyes.ts';
 
-interface LinkFacts extends Readonly<Record<string, unknown>> {
-  readonly owner: StoredAccount | undefined;
-  readonly features: ReadonlySet<Feature>;
-}
-
 /**
- * The call that links an account. It needs a second operator if the partner can take money out of accounts. `found` is what the
- * broker said of it.
+ * The call that links an account. It needs a second operator, because the partner can then trade with the money of whoever has
+ * the account, and take it out as soon as it has the feature. `found` is what the broker said of it.
  */
 function linkCall(
   found?: Pick<AccountAtBroker, 'answer'>,
-): GuardedCall<typeof LinkAccountRequestSchema, LinkFacts, boolean> {
+): GuardedCall<typeof LinkAccountRequestSchema, StoredAccount | undefined, boolean> {
   return {
     ...{ name: 'Accounts.LinkAccount', schema: LinkAccountRequestSchema },
     asked: ({ partnerId, account, unchecked }) => ({
       ...{ partnerId, objectId: partnerId, about: `account ${account}`, touches: `account ${account}` },
-      fact: allFacts({
-        owner: ownerFact(account),
-        features: queryFact(partners.find({ id: partnerId }), ([row = {}]) => toFeatures(partners.all.read(row))),
-      }),
-      decide: ({ owner, features }) => {
+      fact: ownerFact(account),
+      decide: (owner) => {
         if (owner?.partnerId === partnerId) return { unchanged: false };
         if (owner !== undefined) throw anotherPartners();
         const detail = { atBroker: found?.answer, ...(unchecked ? { unchecked } : {}) };
         return {
-          needsSecond: features.has(Feature.WITHDRAWALS),
+          needsSecond: true,
           seen: {},
           apply: (now) => ({
             writes: [insertAccount(partnerId, account, now)],
@@ -86,8 +77,8 @@ export function accountService(
       await requirePartner(database, partnerId);
       const before = await ownerOf(database, account);
       if (before !== undefined && before.partnerId !== partnerId) throw anotherPartners();
+      if (before !== undefined) return { changed: false };
       const found = await atBroker.ask(account);
-      if (before !== undefined) return { changed: false, atBroker: found };
       if (database.environment === 'live') requireAtBroker(found, unchecked);
       const { result = false, proposal } = await askFor(parts, linkCall(found), request, call);
       return { changed: result, atBroker: found, proposal };

@@ -128,11 +128,8 @@ describe('rights that a second operator must approve', () => {
     await isDirect('Partners.SetFeatures', { features: [] });
   });
 
-  it('an account is linked by one, and by two to a partner that may take its money out', async () => {
+  it('an account is linked by two, and unlinked by one', async () => {
     const account = `A${partner_id.slice(-8).toUpperCase()}`;
-    await isDirect('Accounts.LinkAccount', { account });
-    await isDirect('Accounts.UnlinkAccount', { account });
-    await approve(await propose('Partners.SetFeatures', { features: ['FEATURE_WITHDRAWALS'] }));
     const id = await propose('Accounts.LinkAccount', { account });
     const linked = async () => (await operators.as('ada', 'Accounts.ListAccounts', { partner_id })).accounts.length;
     assert.equal(await linked(), 0, 'a proposal linked the account');
@@ -141,8 +138,10 @@ describe('rights that a second operator must approve', () => {
     assert.deepEqual((await call('Accounts.LinkAccount', { account })).changed, false);
     const taken = await propose('Accounts.LinkAccount', { account: `${account}X` });
     const other = (await operators.as('ada', 'Partners.CreatePartner', { name: 'Lekki Capital', reason })).partner.id;
-    await call('Accounts.LinkAccount', { partner_id: other, account: `${account}X` });
+    const proposed = await call('Accounts.LinkAccount', { partner_id: other, account: `${account}X` });
+    await approve(proposed.proposal.id);
     assert.equal((await refusedApproval(taken)).code, status.ALREADY_EXISTS);
+    await isDirect('Accounts.UnlinkAccount', { account });
   });
 
   it('the amount above which withdrawals wait is lowered by one and raised or removed by two', async () => {
