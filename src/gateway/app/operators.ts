@@ -50,6 +50,7 @@ export function createOperators(base: Base, parts: OperatorParts) {
     shownAddress: addressShower(config.logClientAddress),
     needsReason: config.environment === 'live',
     auditRead: readAuditor(base),
+    metrics,
     onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
     credentials: links.operators && new IdentityCredentials(links.operators),
   });

@@ -43,7 +43,7 @@ export class Metrics {
   readonly connections = this.#gauge('marina_connections', "Connections open at the partners' ports.");
   readonly connectionsRefused = this.#counter(
     'marina_connections_refused_total',
-    "Connections refused at the partners' ports: too many in all, or from one address.",
+    "Connections refused at the partners' ports and the operators': too many in all, or from one address.",
   );
   readonly operatorCalls = this.#counter(
     'marina_operator_calls_total',

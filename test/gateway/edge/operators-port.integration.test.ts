@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { createConnection, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
@@ -10,6 +11,7 @@ import { lagosDay } from '../../../src/kit/clock.ts';
 import { createLogger } from '../../../src/kit/log.ts';
 import { eventually } from '../../support/eventually.ts';
 import { callTimeout, operatorToken, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { scrape } from '../../support/metrics.ts';
 import { ReflectedClient } from '../../support/reflected.ts';
 import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -46,6 +48,30 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
 
   const entries = async (partnerId: string) =>
     (await call('Audit.ListEntries', { partner_id: partnerId })).entries as Record<string, string>[];
+
+  it('one address cannot take all connections, though its token is valid, and refused ones are counted', async () => {
+    const { adminPort, opsPort } = gateway.app;
+    const refusals = async () => (await scrape(opsPort)).value('marina_connections_refused_total');
+    const [before, sockets] = [await refusals(), [] as Socket[]];
+    const connect = (localAddress: string) =>
+      new Promise<boolean>((resolve) => {
+        const socket = createConnection({ host: '127.0.0.1', port: adminPort, localAddress });
+        sockets.push(socket);
+        // A refused connection is closed before a byte of HTTP/2 is sent.
+        socket.once('data', () => resolve(true)).on('error', () => resolve(false));
+        socket.once('close', () => resolve(false));
+      });
+    try {
+      const taken = [];
+      for (let count = 0; count < 60; count += 1) taken.push(await connect('127.0.0.1'));
+      const admitted = taken.filter(Boolean).length;
+      assert.ok(admitted > 30 && admitted <= 48, `${admitted} of 60 were admitted`);
+      assert.equal((await refusals()) - before, 60 - admitted);
+      assert.equal(await connect('127.0.0.2'), true, 'another address has room');
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  });
 
   it('a first partner comes to trade by calls alone, and every change is in the audit log', async () => {
     const partnerId = await newPartner({ features: ['FEATURE_ACCOUNT_OPENING'], reason: 'signed on Monday' });

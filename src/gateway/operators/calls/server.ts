@@ -42,6 +42,8 @@ interface AdminServerOptions {
   readonly needsReason: boolean;
   /** Writes the audit entry of a read of money, before it is answered. Absent: no call of these services shows money. */
   readonly auditRead?: (call: AdminCall, method: DescMethod, request: Message) => Promise<void>;
+  /** Counts connections that are refused. */
+  readonly metrics?: { readonly connectionsRefused: { inc(): void } };
   /** How a client's address is logged; undefined: not at all. */
   readonly shownAddress: (address: string) => string | undefined;
 }
@@ -49,7 +51,8 @@ interface AdminServerOptions {
 type Handle<Answered> = (request: Message, call: AdminCall, signal?: AbortSignal) => Answered;
 
 const maxMessageBytes = 64 * 1024;
-const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
+/** An address with a valid token may have four times as many: few addresses cannot take all. */
+const connectionBounds = { total: 200, reserve: 50, perAddress: 12 };
 /** How long calls may go on over a connection whose certificate may be revoked. */
 const reconnectMs = 1_000;
 /** Open streams of all operators together, and of one operator, over all of its tokens. */
@@ -61,7 +64,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
   const identify = identifyOperators(options.tokens, Date.now);
   const streams = new OpenStreams();
-  const connections = new ConnectionLimits(connectionBounds);
+  const connections = new ConnectionLimits(connectionBounds, [], options.metrics);
   const openStreams = new Counts();
   const served = services.flatMap(({ service, calls }) =>
     service.methods.map((method): ServedMethod => {
