@@ -143,3 +143,8 @@ export function tokenExpiries(tokens: readonly OperatorToken[], realNow: number)
 function hashOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
+
+/** Whether two operators are one person: names that differ in capitals only are. */
+export function isSamePerson(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}

@@ -8,6 +8,7 @@ import {
 } from '../../../gen/marina/admin/v1/trading_pb.ts';
 import { type OrderSide, OrderSideSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import { enumWords } from '../../../kit/enums.ts';
+import { isSamePerson } from '../../../kit/operator-tokens.ts';
 import type { Decision, SqlRow } from '../../store/statement.ts';
 import { findOpenOrders, type OpenOrder, type OrderFilter } from '../../trading/orders/bulk-cancels/open-orders.ts';
 import { longestMs } from '../../trading/orders/bulk-cancels/rules.ts';
@@ -15,7 +16,6 @@ import {
   type BulkCancel,
   bulkCancelOrders,
   bulkCancels,
-  countRunning,
   listBulkCancels,
   listOrdersOf,
   maxRunning,
@@ -28,6 +28,8 @@ import { AdminError, invalidField } from './errors.ts';
 /** A count stops a little above this: an exact number beyond it is not worth its cost. */
 const maxCounted = 100_000;
 const maxExamples = 10;
+/** One operator leaves room for the jobs of others. */
+const maxOfOperator = 10;
 /** How far ahead the clock of a replica that stored an order may be. */
 const clockMarginMs = 60_000;
 /** Rows in one INSERT. */
@@ -125,10 +127,13 @@ async function begin(
   );
   const entry = { partnerId: filter.partnerId ?? undefined, subject: job.id };
   const detail = { ...filter, atMost, matched: found.length, reason };
-  return database.transaction<Changed>([countRunning], ([rows = []]) => {
-    const [running] = rows;
-    if (Number(running?.jobs) >= maxRunning) {
+  return database.transaction<Changed>([listBulkCancels(false, '', maxRunning)], ([rows = []]) => {
+    if (rows.length >= maxRunning) {
       throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxRunning} such jobs are running: wait, or stop one first`);
+    }
+    const own = rows.map(bulkCancels.all.read).filter(({ startedBy }) => isSamePerson(startedBy, call.operator));
+    if (own.length >= maxOfOperator) {
+      throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxOfOperator} jobs of yours are running: stop one first`);
     }
     const writes = [
       bulkCancels.insert(job),

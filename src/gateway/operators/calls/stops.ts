@@ -8,6 +8,7 @@ import {
 } from '../../../gen/marina/admin/v1/trading_pb.ts';
 import { toMilliseconds } from '../../../kit/clock.ts';
 import { enumWords } from '../../../kit/enums.ts';
+import { isSamePerson } from '../../../kit/operator-tokens.ts';
 import type { Database } from '../../store/database.ts';
 import type { Decision, SqlRow, Statement } from '../../store/statement.ts';
 import type { ShownBy } from '../../store/table.ts';
@@ -104,7 +105,8 @@ function begin(
   if (inForce.length >= maxOpen) {
     throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxOpen} stops are in force: end one first`);
   }
-  if (inForce.filter(({ startedBy }) => startedBy === call.operator).length >= maxOfOperator) {
+  const own = inForce.filter(({ startedBy }) => isSamePerson(startedBy, call.operator));
+  if (own.length >= maxOfOperator) {
     throw new AdminError(status.RESOURCE_EXHAUSTED, `${maxOfOperator} stops of yours are in force: end one first`);
   }
   const made: StoredStop = {

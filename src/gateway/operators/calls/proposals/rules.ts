@@ -1,3 +1,5 @@
+import { isSamePerson } from '../../../../kit/operator-tokens.ts';
+
 /** How long a proposal waits for a second operator: over a long weekend, and not so long that its evidence is stale. */
 export const proposalLifeMs = 7 * 86_400_000;
 
@@ -29,7 +31,7 @@ export function forbidsApproval(
   now: number,
 ): Forbidden | undefined {
   if (stateOf(proposal, now) !== 'open') return 'not-open';
-  const isOwn = proposal.proposedBy.toLowerCase() === operator.toLowerCase();
+  const isOwn = isSamePerson(proposal.proposedBy, operator);
   return isOwn && !mayApproveOwn ? 'own' : undefined;
 }
 

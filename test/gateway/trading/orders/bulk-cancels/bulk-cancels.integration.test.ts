@@ -406,13 +406,28 @@ describe('bulk cancels', () => {
       });
     }
 
-    it('a job is refused while as many run as may run', async () => {
+    it('a job is refused while as many run as may run, of one operator or of all', async () => {
       await place(partner);
       await proxy.refuse();
       proxy.reset();
       try {
-        for (let at = 0; at < maxRunning; at += 1) await begin({ partnerId: partner.id });
-        await assert.rejects(begin({ partnerId: partner.id }), { code: status.RESOURCE_EXHAUSTED });
+        const refusal = async () => {
+          const error: ServiceError = await begin({ partnerId: partner.id }).then(
+            () => assert.fail('it began'),
+            (thrown) => thrown,
+          );
+          return [error.code, error.details];
+        };
+        for (let at = 0; at < maxRunning / 2; at += 1) await begin({ partnerId: partner.id });
+        const others = (name: string) =>
+          gateway.database.write(statement('UPDATE bulk_cancels SET started_by = ? WHERE ended_at IS NULL', name));
+        await others('TESTER');
+        const ofOne = '10 jobs of yours are running: stop one first';
+        assert.deepEqual(await refusal(), [status.RESOURCE_EXHAUSTED, ofOne], 'names in capitals are the same person');
+        await others('ada');
+        for (let at = 0; at < maxRunning / 2; at += 1) await begin({ partnerId: partner.id });
+        const ofAll = '20 such jobs are running: wait, or stop one first';
+        assert.deepEqual(await refusal(), [status.RESOURCE_EXHAUSTED, ofAll]);
       } finally {
         await proxy.accept();
       }
