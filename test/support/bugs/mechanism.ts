@@ -149,12 +149,12 @@ export const mechanismBugs: readonly SeededBug[] = [
     pattern: 'is not sent once the partner has lost the account',
   },
   {
-    name: 'one operator links an account to a partner that takes its money out',
+    name: 'one operator links an account alone',
     file: 'src/gateway/operators/calls/accounts.ts',
-    find: 'needsSecond: features.has(Feature.WITHDRAWALS),',
-    replace: 'needsSecond: features.has(Feature.UNSPECIFIED),',
+    find: 'needsSecond: true,',
+    replace: 'needsSecond: false,',
     test: 'test/gateway/operators/calls/proposals/rights.integration.test.ts',
-    pattern: 'by two to a partner that may take its money out',
+    pattern: 'is linked by two',
   },
   {
     name: 'a payment of the broker settles two withdrawals',
