@@ -212,6 +212,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
     assert.equal(tooMany.code, status.FAILED_PRECONDITION);
     assert.deepEqual(await call('Keys.RevokeKey', { key_id: made[0] ?? '' }), {
       changed: true,
+      partner_id: partnerId,
       revoked_key_ids: [made[0]],
     });
     const page = await call('Keys.ListKeys', { partner_id: partnerId, limit: 6 });

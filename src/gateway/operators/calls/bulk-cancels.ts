@@ -9,7 +9,8 @@ import {
 import { type OrderSide, OrderSideSchema } from '../../../gen/marina/gateway/v1/orders_pb.ts';
 import { enumWords } from '../../../kit/enums.ts';
 import { isSamePerson } from '../../../kit/operator-tokens.ts';
-import type { Decision, SqlRow } from '../../store/statement.ts';
+import type { Database } from '../../store/database.ts';
+import { type Decision, type SqlRow, statement } from '../../store/statement.ts';
 import { findOpenOrders, type OpenOrder, type OrderFilter } from '../../trading/orders/bulk-cancels/open-orders.ts';
 import { longestMs } from '../../trading/orders/bulk-cancels/rules.ts';
 import {
@@ -165,7 +166,7 @@ function stop(before: BulkCancel, reason: string, call: AdminCall, now: number):
 
 type GivenFilter = Pick<CountOpenOrdersRequest, 'partnerId' | 'account' | 'symbol' | 'side' | 'keyId'>;
 
-/** The filter of a request. Throws if it names too little, or NOT_FOUND if there is no such partner. */
+/** The filter of a request. Throws if it names too little, or NOT_FOUND if there is no such partner or key. */
 async function filterOf({ database }: AdminParts, { side, ...given }: GivenFilter): Promise<OrderFilter> {
   const { partnerId, account, symbol, keyId } = given;
   if (partnerId === '' && account === '' && symbol === '') {
@@ -175,11 +176,18 @@ async function filterOf({ database }: AdminParts, { side, ...given }: GivenFilte
   const word = Number(side) === 0 ? null : sides.find(side);
   if (word === undefined) throw invalidField('side', 'must be a side.');
   if (partnerId !== '') await requirePartner(database, partnerId);
+  if (keyId !== '') await requireKey(database, partnerId, keyId);
   const text = (value: string) => (value === '' ? null : value);
   return {
     ...{ partnerId: text(partnerId), account: text(account.toUpperCase()), symbol: text(symbol) },
     ...{ side: word, keyId: text(keyId) },
   };
+}
+
+/** Throws NOT_FOUND if the key is not the partner's: nothing would match, and it would look as if nothing was open. */
+async function requireKey(database: Database, partnerId: string, keyId: string): Promise<void> {
+  const [key] = await database.read(statement('SELECT partner_id FROM api_keys WHERE id = ?', keyId));
+  if (key?.partner_id !== partnerId) throw new AdminError(status.NOT_FOUND, 'the partner has no such key');
 }
 
 function counted(found: readonly OpenOrder[]) {

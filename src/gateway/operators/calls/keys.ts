@@ -85,8 +85,8 @@ export function keyService(
     async revokeKey(request, call) {
       const ending = new Set([request.keyId]);
       try {
-        const revokedKeyIds = await (request.withChildren ? revokeWithDescendants : revokeOne)(request, call, ending);
-        return { changed: revokedKeyIds.length > 0, revokedKeyIds };
+        const revoked = await (request.withChildren ? revokeWithDescendants : revokeOne)(request, call, ending);
+        return { changed: revoked.revokedKeyIds.length > 0, ...revoked };
       } finally {
         // Called also if the outcome is unknown: the next use of a key then asks the database.
         for (const id of ending) changed(id);
@@ -96,12 +96,13 @@ export function keyService(
   return { service, action: approvedCall(parts, adding) };
 
   /** Revokes one key without waiting for its partner's lock. */
-  function revokeOne({ keyId, reason }: RevokeKeyRequest, call: AdminCall): Promise<string[]> {
+  function revokeOne({ keyId, reason }: RevokeKeyRequest, call: AdminCall): Promise<Revoked> {
     const find = statement('SELECT partner_id, revoked_at FROM api_keys WHERE id = ? FOR UPDATE', keyId);
     return database.transaction([find], ([rows]) => {
       const partnerId = ownerIn(rows);
-      if (rows?.[0]?.revoked_at !== null) return { writes: [], result: [] };
-      return { writes: revocation(call, partnerId, keyId, { reason }), result: [keyId] };
+      if (rows?.[0]?.revoked_at !== null) return { writes: [], result: { partnerId, revokedKeyIds: [] } };
+      const writes = revocation(call, partnerId, keyId, { reason });
+      return { writes, result: { partnerId, revokedKeyIds: [keyId] } };
     });
   }
 
@@ -110,7 +111,7 @@ export function keyService(
     { keyId, reason }: RevokeKeyRequest,
     call: AdminCall,
     ending: Set<string>,
-  ): Promise<string[]> {
+  ): Promise<Revoked> {
     const partnerId = ownerIn(await database.read(statement('SELECT partner_id FROM api_keys WHERE id = ?', keyId)));
     return database.inPartnerTransaction(partnerId, {
       touches: ['keys'],
@@ -122,7 +123,7 @@ export function keyService(
         // The entry of a descendant names the key that it descends from.
         const detailOf = (id: string) => (id === keyId ? { reason } : { reason, child_of: keyId });
         const writes = revoked.flatMap((id) => revocation(call, partnerId, id, detailOf(id)));
-        return { writes, result: revoked };
+        return { writes, result: { partnerId, revokedKeyIds: revoked } };
       },
     });
   }
@@ -133,6 +134,12 @@ export function keyService(
     const entry = { partnerId, subject: keyId, detail, before: { revoked: false }, after: { revoked: true } };
     return [revokeKey(partnerId, keyId, at), audit(call, at, entry)];
   }
+}
+
+/** The keys that a call ended, and whose they were. */
+interface Revoked {
+  readonly partnerId: string;
+  readonly revokedKeyIds: readonly string[];
 }
 
 /** Throws INVALID_ARGUMENT unless a key may work from these addresses. */

@@ -387,6 +387,13 @@ describe('bulk cancels', () => {
         'partner',
       ],
       [
+        'of a key that another partner has',
+        () => ({ partnerId: partner.id, keyId: neighbour.keyId }),
+        1,
+        status.NOT_FOUND,
+        'the partner has no such key',
+      ],
+      [
         'more orders than it names',
         () => ({ partnerId: partner.id }),
         1,
