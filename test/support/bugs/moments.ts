@@ -110,4 +110,12 @@ export const momentBugs: readonly SeededBug[] = [
     test: 'test/gateway/store/moments.fault.test.ts',
     pattern: 'EndpointRevisions1763694100000',
   },
+  {
+    name: 'a request to cancel whose process was killed before it was written blocks every later one',
+    file: 'src/fix-adapter/orders/cancels.ts',
+    find: 'return writtenForMs.some((ms) => ms < cancelTimeoutMs);',
+    replace: 'return writtenForMs.length > 0 || cancelTimeoutMs < 0;',
+    test: 'test/fix-adapter/moments.fix.test.ts',
+    pattern: 'commit update fix_numbers, insert fix_cancels, killed right after it',
+  },
 ];

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
 import { connect } from 'nats';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import { adminClient } from '../../admin.ts';
 import type { GatewayProcess } from '../../cluster.ts';
 import { eventually } from '../../eventually.ts';
 import { assertNothingInUse } from '../../metrics.ts';
-import { inPart } from '../../part.ts';
-import { casesOf, nameOf } from './endings.ts';
-import type { Armed, Moment } from './inside/watch.ts';
+import { counters, describeMomentsOf } from './scenario.ts';
 import { WatchedCluster } from './watched-cluster.ts';
 
 /** Work of a gateway, of which each moment is a place where it may be killed or fail. */
@@ -25,11 +22,6 @@ export interface Scenario<Case> {
   check(watched: WatchedCluster, gateway: GatewayProcess, one: Case): Promise<void>;
 }
 
-/** Of a label that comes again and again, the first ones have a case. Counters of limits are written from time to time. */
-const maxOccurrences = 2;
-const counters = 'counters';
-/** How often a case is run at most until its moment comes. */
-const maxRuns = 6;
 /** A gateway without a new moment for this time is at rest: positions are stored a quarter of a second after their reports. */
 const quietMs = 400;
 const restMs = 30_000;
@@ -40,79 +32,18 @@ const none = [
   ...['marina_contradictions_total', 'marina_false_refusals_total', 'marina_unclaimed_reports_total'],
 ].map((name) => [name] as const);
 
-/** Runs a scenario once and records its moments; then once for each of them and each way in which it can end. */
-export async function describeMoments<Case>(scenario: Scenario<Case>): Promise<void> {
-  let watched = await WatchedCluster.start(scenario.variables);
-  const moments = await record(watched, scenario);
-  const cases = casesOf(moments);
-  describe(`${scenario.name}, at each moment`, () => {
-    let isSpoiled = false;
-    after(() => watched.stop());
-
-    it('the scenario has moments of which a case is made', (t) => {
-      for (const moment of moments) t.diagnostic(nameOf(moment));
-      assert.ok(moments.length > 0);
-    });
-
-    for (const { moment, ending } of inPart(cases)) {
-      it(`${nameOf(moment)}, ${ending.says}: every promise holds`, async (t) => {
-        // A case that failed may have left objects behind, which would fail this one too.
-        if (isSpoiled) {
-          await watched.stop();
-          watched = await WatchedCluster.start(scenario.variables);
-        }
-        isSpoiled = true;
-        const armed = { ...moment, fate: ending.fate, times: ending.times };
-        let hasMet = await runCase(watched, scenario, armed);
-        for (let runs = 1; !hasMet && moment.occurrence === 1 && runs < maxRuns; runs += 1) {
-          // After a failure of the case before, a gateway may still rest: it publishes nothing for two seconds. And some moments
-          // come in most runs only, such as the commit of an answer that a report was faster than.
-          await watched.restart();
-          hasMet = await runCase(watched, scenario, armed);
-        }
-        isSpoiled = false;
-        if (hasMet) return;
-        // Batches differ from run to run, so a later moment of a label may fall together with an earlier one.
-        assert.notEqual(moment.occurrence, 1, 'the moment did not come');
-        t.diagnostic('the moment did not come in this run');
-      });
-    }
+/** Runs the scenario of a gateway. */
+export function describeMoments<Case>(scenario: Scenario<Case>): Promise<void> {
+  return describeMomentsOf<WatchedCluster, Case>({
+    ...scenario,
+    start: () => WatchedCluster.start(scenario.variables),
+    rest,
+    async check(watched, one) {
+      const gateway = await watched.gateway();
+      await scenario.check(watched, gateway, one);
+      await checkNothingInUse(gateway);
+    },
   });
-}
-
-/** The moments of a run to which nothing happens. A second run shows which of them come each time. */
-async function record<Case>(watched: WatchedCluster, scenario: Scenario<Case>): Promise<readonly Moment[]> {
-  const runs: (readonly Moment[])[] = [];
-  for (let count = 0; count < 2; count += 1) {
-    const one = await scenario.prepare(watched);
-    await watched.begin();
-    await scenario.run(watched, one);
-    await rest(watched);
-    runs.push((await watched.seen()).moments);
-    await scenario.check(watched, await watched.gateway(), one);
-  }
-  const [first = [], second = []] = runs;
-  const again = new Set(second.map(nameOf));
-  const hasCase = ({ label, occurrence }: Moment) => occurrence <= (label === counters ? 1 : maxOccurrences);
-  const { only = /^/ } = scenario;
-  return first.filter((moment) => hasCase(moment) && again.has(nameOf(moment)) && only.test(nameOf(moment)));
-}
-
-/** Returns whether the moment came. */
-async function runCase<Case>(watched: WatchedCluster, scenario: Scenario<Case>, armed: Armed): Promise<boolean> {
-  const one = await scenario.prepare(watched);
-  await watched.begin(armed);
-  await scenario.run(watched, one);
-  await rest(watched);
-  const { met } = await watched.seen();
-  const gateway = await watched.gateway();
-  const hasMet = watched.hasDied || met > 0;
-  await watched.begin();
-  // One of two failures in a row may have been left, and it may have come until now.
-  if (armed.times > 1) await rest(watched);
-  await scenario.check(watched, gateway, one);
-  await checkNothingInUse(gateway);
-  return hasMet;
 }
 
 /** Waits until nothing is on its way, and the gateway has had no moment for a while. Retries of webhooks are brought near. */
@@ -133,15 +64,10 @@ export async function rest(watched: WatchedCluster): Promise<void> {
     }
     await assertNothingQueued(watched);
     const { moments } = await watched.seen();
-    const now = `${(await watched.gateway()).pid} ${moments.filter(isOfWork).length}`;
+    const now = `${(await watched.gateway()).pid} ${moments.filter(({ label }) => label !== counters).length}`;
     if (now !== last) [last, since] = [now, performance.now()];
     assert.ok(performance.now() - since >= quietMs, 'the gateway still works');
   }, restMs);
-}
-
-/** Counters are written without work too. */
-function isOfWork({ label }: Moment): boolean {
-  return label !== counters;
 }
 
 /** Moves the business time to the next retry of a webhook. */

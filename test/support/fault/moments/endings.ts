@@ -27,6 +27,7 @@ const endings: Readonly<Record<MomentKind, readonly Ending[]>> = {
   publish: [...killed, ...refused, ...unknown],
   ack: [...killed, ...refused],
   post: [...killed, ...refused, ...unknown],
+  send: [...killed, ...refused, ...unknown],
 };
 
 /** A moment, and one of the ways in which it can end. */

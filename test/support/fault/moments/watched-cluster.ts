@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
-import { request as httpRequest } from 'node:http';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import { codeOf } from '../../../../src/kit/grpc-client.ts';
 import { adminClient } from '../../admin.ts';
-import { type Answer, Cluster, EndedEarly, type GatewayProcess, type Partner } from '../../cluster.ts';
+import { type Answer, Cluster, type GatewayProcess, type Partner } from '../../cluster.ts';
 import { patient } from '../../patience.ts';
 import { WebhookReceiver } from '../../webhook-receiver.ts';
-import type { Watching } from './inside/preload.ts';
-import type { Armed, Moment } from './inside/watch.ts';
-import { compileInside } from './load.ts';
+import type { Armed } from './inside/watch.ts';
+import type { Watched } from './scenario.ts';
+import { type Seen, WatchedProcess } from './watched-process.ts';
 
 /** How long a partner asks again before he gives up; less in runs that are expected to fail. */
 const longestAskMs = Math.min(20_000, Number(process.env.MARINA_TEST_BOUND_MS ?? Number.POSITIVE_INFINITY));
@@ -19,100 +17,43 @@ const askAgainMs = 50;
 /** Answers with 503 that the same key gets for ever. */
 const finalCodes = /_not_sent$/;
 
-/** The moments of a gateway since it was told to begin. */
-export interface Seen {
-  readonly moments: readonly Moment[];
-  /** How many moments met the fate that was chosen for them. */
-  readonly met: number;
-}
-
 /** A cluster with one gateway at a time, whose moments are watched. One that was killed is followed by the next. */
-export class WatchedCluster {
-  #gateway: { readonly process: GatewayProcess; readonly socket: string } | undefined;
-  #next: Promise<GatewayProcess> | undefined;
-  #mayDie = false;
-  #hasDied = false;
-  #started = 0;
+export class WatchedCluster implements Watched {
+  readonly #process: WatchedProcess<GatewayProcess>;
 
   private constructor(
     readonly cluster: Cluster,
     readonly receiver: WebhookReceiver,
-    private readonly preload: string,
-  ) {}
+  ) {
+    const { folder, database } = cluster;
+    this.#process = new WatchedProcess({
+      folder,
+      start: (variables) => cluster.startGateway(variables),
+      // Its leases would keep the next one waiting for as long as a process may be frozen, and this one is dead.
+      bury: async () => void (await database.write(statement('UPDATE leases SET expires_at = NOW(3)'))),
+    });
+  }
 
   static async start(variables: Record<string, string> = {}): Promise<WatchedCluster> {
     const receiver = await WebhookReceiver.start();
-    const cluster = await Cluster.start({ ...receiver.variables, ...variables });
-    return new WatchedCluster(cluster, receiver, compileInside(join(cluster.folder, 'inside')));
+    return new WatchedCluster(await Cluster.start({ ...receiver.variables, ...variables }), receiver);
   }
 
-  /** The gateway that runs, or the next one if it was killed. Throws if it died of anything else. */
+  /** The gateway that runs, or the next one if it was killed. */
   gateway(): Promise<GatewayProcess> {
-    // Several callers at once get the same one.
-    this.#next ??= this.#running().finally(() => {
-      this.#next = undefined;
-    });
-    return this.#next;
+    return this.#process.current();
   }
 
-  async #running(): Promise<GatewayProcess> {
-    const before = this.#gateway;
-    if (before !== undefined && !(await hasEnded(before.process))) return before.process;
-    if (before !== undefined) {
-      const { signal } = await before.process.exited;
-      assert.ok(this.#mayDie && signal === 'SIGKILL', `a gateway ended by itself: see ${before.process.logPath}`);
-      await this.#buried();
-    }
-    return this.#start();
+  begin(armed?: Armed): Promise<void> {
+    return this.#process.begin(armed);
   }
 
-  /** Starts a gateway. One that ends of its fate before it is ready is followed by the next one, as by its supervisor. */
-  async #start(armed?: Armed): Promise<GatewayProcess> {
-    this.#started += 1;
-    const socket = join(this.cluster.folder, `${this.#started}.sock`);
-    const watching: Watching = { socket, ...(armed && { armed }) };
-    const variables = { NODE_OPTIONS: this.preload, MARINA_MOMENTS: JSON.stringify(watching) };
-    try {
-      this.#gateway = { process: await this.cluster.startGateway(variables), socket };
-    } catch (error) {
-      if (!(error instanceof EndedEarly) || armed === undefined) throw error;
-      const ended = error.exit?.signal ?? error.exit?.code;
-      assert.equal(ended, this.#mayDie ? 'SIGKILL' : 1, error.message);
-      await this.#buried();
-      return this.#start();
-    }
-    return this.#gateway.process;
-  }
-
-  async #buried(): Promise<void> {
-    this.#mayDie = false;
-    this.#hasDied = true;
-    // Its leases would keep the next one waiting for as long as a process may be frozen, and this one is dead.
-    await this.cluster.database.write(statement('UPDATE leases SET expires_at = NOW(3)'));
-  }
-
-  /** Counts moments anew, and chooses the fate of one of them. If no gateway runs, one is started, and has its fate from then on. */
-  async begin(armed?: Armed): Promise<void> {
-    const isRunning = this.#gateway !== undefined;
-    if (isRunning) await this.gateway();
-    this.#mayDie = armed?.fate === 'before' || armed?.fate === 'after';
-    this.#hasDied = false;
-    if (isRunning) await this.#control('/begin', { armed });
-    else await this.#start(armed);
-  }
-
-  /** Whether the gateway has died of its fate since it was told to begin. */
   get hasDied(): boolean {
-    return this.#hasDied;
+    return this.#process.hasDied;
   }
 
-  /** The gateway's moments. One that was killed has met its fate. */
-  async seen(): Promise<Seen> {
-    const { process } = this.#gateway ?? assert.fail('no gateway runs');
-    const seen = await this.#control('/seen', {}).catch(() => undefined);
-    if (seen !== undefined) return seen;
-    await process.exited;
-    return { moments: [], met: 1 };
+  seen(): Promise<Seen> {
+    return this.#process.seen();
   }
 
   /** Asks as a partner does: again, with the same key, while no answer comes or the gateway cannot serve. */
@@ -157,35 +98,13 @@ export class WatchedCluster {
 
   /** Ends the gateway. The next one has no memory of what failed. */
   async restart(): Promise<void> {
-    await this.#gateway?.process.stop();
-    this.#gateway = undefined;
+    await this.#process.release()?.stop();
   }
 
   async stop(): Promise<void> {
     await this.cluster.stop();
     await this.receiver.close();
   }
-
-  #control(path: string, message: object): Promise<Seen> {
-    const { socket } = this.#gateway ?? assert.fail('no gateway runs');
-    return new Promise((resolve, reject) => {
-      const request = httpRequest({ socketPath: socket, path, method: 'POST' }, (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('error', reject);
-        response.on('end', () => resolve(JSON.parse(text) as Seen));
-      });
-      request.on('error', reject);
-      request.end(JSON.stringify(message));
-    });
-  }
-}
-
-async function hasEnded({ exited }: GatewayProcess): Promise<boolean> {
-  return Promise.race([exited.then(() => true), delay(0, false)]);
 }
 
 async function endsSoon({ exited }: GatewayProcess): Promise<boolean> {

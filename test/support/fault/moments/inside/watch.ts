@@ -1,5 +1,5 @@
 /** Which boundary of the process a moment is at. */
-export type MomentKind = 'commit' | 'call' | 'publish' | 'ack' | 'post';
+export type MomentKind = 'commit' | 'call' | 'publish' | 'ack' | 'post' | 'send';
 
 /** A moment: the process is about to make something durable, or to call somebody. */
 export interface Moment {

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { inPart } from '../../part.ts';
+import { casesOf, nameOf } from './endings.ts';
+import type { Armed, Moment } from './inside/watch.ts';
+import type { Seen } from './watched-process.ts';
+
+/** A process with all that it needs, whose moments are watched. */
+export interface Watched {
+  /** Counts moments anew, and chooses the fate of one of them. */
+  begin(armed?: Armed): Promise<void>;
+  seen(): Promise<Seen>;
+  readonly hasDied: boolean;
+  /** Ends the process. The next one has no memory of what failed. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Work of a process, of which each moment is a place where it may be killed or fail. */
+export interface WatchedScenario<World extends Watched, Case> {
+  readonly name: string;
+  /** The names of the moments that have cases here, if others have theirs in another scenario. */
+  readonly only?: RegExp;
+  start(): Promise<World>;
+  /** Makes what one run works on. Its moments are not watched. If it ends the process, the next one's start is. */
+  prepare(watched: World): Promise<Case>;
+  /** Works as the process's users do, who go on after any failure. */
+  run(watched: World, one: Case): Promise<void>;
+  /** Waits until nothing is on its way. */
+  rest(watched: World, one: Case): Promise<void>;
+  /** Checks the promises when everything is at rest. */
+  check(watched: World, one: Case): Promise<void>;
+}
+
+/** Of a label that comes again and again, the first ones have a case. Counters of limits are written from time to time. */
+const maxOccurrences = 2;
+export const counters = 'counters';
+/** How often a case is run at most until its moment comes. */
+const maxRuns = 6;
+
+/** Runs a scenario once and records its moments; then once for each of them and each way in which it can end. */
+export async function describeMomentsOf<World extends Watched, Case>(
+  scenario: WatchedScenario<World, Case>,
+): Promise<void> {
+  let watched = await scenario.start();
+  const moments = await record(watched, scenario);
+  const cases = casesOf(moments);
+  describe(`${scenario.name}, at each moment`, () => {
+    let isSpoiled = false;
+    after(() => watched.stop());
+
+    it('the scenario has moments of which a case is made', (t) => {
+      for (const moment of moments) t.diagnostic(nameOf(moment));
+      assert.ok(moments.length > 0);
+    });
+
+    for (const { moment, ending } of inPart(cases)) {
+      it(`${nameOf(moment)}, ${ending.says}: every promise holds`, async (t) => {
+        // A case that failed may have left objects behind, which would fail this one too.
+        if (isSpoiled) {
+          await watched.stop();
+          watched = await scenario.start();
+        }
+        isSpoiled = true;
+        const armed = { ...moment, fate: ending.fate, times: ending.times };
+        let hasMet = await runCase(watched, scenario, armed);
+        for (let runs = 1; !hasMet && moment.occurrence === 1 && runs < maxRuns; runs += 1) {
+          // After a failure of the case before, a gateway may still rest: it publishes nothing for two seconds. And some moments
+          // come in most runs only, such as the commit of an answer that a report was faster than.
+          await watched.restart();
+          hasMet = await runCase(watched, scenario, armed);
+        }
+        isSpoiled = false;
+        if (hasMet) return;
+        // Batches differ from run to run, so a later moment of a label may fall together with an earlier one.
+        assert.notEqual(moment.occurrence, 1, 'the moment did not come');
+        t.diagnostic('the moment did not come in this run');
+      });
+    }
+  });
+}
+
+/** The moments of a run to which nothing happens. A second run shows which of them come each time. */
+async function record<World extends Watched, Case>(
+  watched: World,
+  scenario: WatchedScenario<World, Case>,
+): Promise<readonly Moment[]> {
+  const runs: (readonly Moment[])[] = [];
+  for (let count = 0; count < 2; count += 1) {
+    const one = await scenario.prepare(watched);
+    await watched.begin();
+    await scenario.run(watched, one);
+    await scenario.rest(watched, one);
+    runs.push((await watched.seen()).moments);
+    await scenario.check(watched, one);
+  }
+  const [first = [], second = []] = runs;
+  const again = new Set(second.map(nameOf));
+  const hasCase = ({ label, occurrence }: Moment) => occurrence <= (label === counters ? 1 : maxOccurrences);
+  const { only = /^/ } = scenario;
+  return first.filter((moment) => hasCase(moment) && again.has(nameOf(moment)) && only.test(nameOf(moment)));
+}
+
+/** Returns whether the moment came. */
+async function runCase<World extends Watched, Case>(
+  watched: World,
+  scenario: WatchedScenario<World, Case>,
+  armed: Armed,
+): Promise<boolean> {
+  const one = await scenario.prepare(watched);
+  await watched.begin(armed);
+  await scenario.run(watched, one);
+  await scenario.rest(watched, one);
+  const { met } = await watched.seen();
+  const hasMet = watched.hasDied || met > 0;
+  await watched.begin();
+  // One of two failures in a row may have been left, and it may have come until now.
+  if (armed.times > 1) await scenario.rest(watched, one);
+  await scenario.check(watched, one);
+  return hasMet;
+}
