@@ -33,33 +33,16 @@ export const otherPoints = [
   'proposal.applied',
 ] as const;
 
-/** Of the reconciliation with the broker's statement: behind each step, and within the two that are saved in pieces. */
-export const reconciliationPoints = [
-  'reconciliation.cleared',
-  'reconciliation.page-saved',
-  'reconciliation.fetched',
-  'reconciliation.breaks-saved',
-  'reconciliation.statement-compared',
-  'reconciliation.objects-compared',
-  'reconciliation.holdings-compared',
-  'reconciliation.account-compared',
-  'reconciliation.transactions-compared',
-  'reconciliation.gone-marked',
-  'reconciliation.ended',
-] as const;
-
 /** A named point at which a test can end the process, to prove recovery. An unarmed point costs one comparison. */
 export type CrashPoint =
   | `${string}${(typeof kindPoints)[number] | (typeof reportPoints)[number]}`
-  | (typeof otherPoints)[number]
-  | (typeof reconciliationPoints)[number];
+  | (typeof otherPoints)[number];
 
 /** Whether a text has the form of a point. Only the whole gateway knows which kinds exist. */
 export function isCrashPoint(text: string): text is CrashPoint {
   return (
     [...kindPoints, ...reportPoints].some((point) => text.endsWith(point)) ||
-    (otherPoints as readonly string[]).includes(text) ||
-    (reconciliationPoints as readonly string[]).includes(text)
+    (otherPoints as readonly string[]).includes(text)
   );
 }
 

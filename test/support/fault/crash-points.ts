@@ -1,10 +1,4 @@
-import {
-  type CrashPoint,
-  kindPoints,
-  otherPoints,
-  reconciliationPoints,
-  reportPoints,
-} from '../../../src/gateway/store/crash.ts';
+import { type CrashPoint, kindPoints, otherPoints, reportPoints } from '../../../src/gateway/store/crash.ts';
 
 /** The points of a kind of object: those of its reports too, if the upstream sends reports about it. */
 function pointsOf(kind: string, hasReports: boolean): CrashPoint[] {
@@ -18,5 +12,4 @@ export const crashPoints: readonly CrashPoint[] = [
   ...pointsOf('allocation', false),
   ...pointsOf('withdrawal', true),
   ...otherPoints,
-  ...reconciliationPoints,
 ];

@@ -9,7 +9,6 @@ import {
 } from '../../../gen/marina/broker/v1/statements_pb.ts';
 import { WithdrawalDestination } from '../../../gen/marina/broker/v1/withdrawals_pb.ts';
 import { daysBefore } from '../../../kit/clock.ts';
-import { crash } from '../../store/crash.ts';
 import type { Statement } from '../../store/statement.ts';
 import type { Broker } from '../../trading/broker/broker.ts';
 import { StatementError, type StatementPage } from '../../trading/broker/statements.ts';
@@ -89,7 +88,6 @@ export async function fetchStatement(
     const notes = isOfWithdrawals && isLast ? [note(progress.run, 'withdrawals_read')] : [];
     await progress.save({ ...period, records, position: writePosition(next) }, [...insert(items), ...notes]);
     position = next;
-    crash('reconciliation.page-saved');
   }
   return undefined;
 }

@@ -1,4 +1,3 @@
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { fenced, type Lease } from '../../store/lease.ts';
 import type { SqlRow, Statement } from '../../store/statement.ts';
@@ -63,7 +62,6 @@ export class RunProgress {
         });
       });
     });
-    crash('reconciliation.breaks-saved');
   }
 
   /** Marks breaks as gone, with changes of the run. */

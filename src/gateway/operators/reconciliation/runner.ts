@@ -2,7 +2,6 @@ import type { Clock } from '../../../kit/clock.ts';
 import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import { ApiError } from '../../edge/errors.ts';
-import { type CrashPoint, crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import type { Broker } from '../../trading/broker/broker.ts';
@@ -93,7 +92,6 @@ export class Runner {
         if (next !== undefined) {
           await progress.save({ ...fromStart, step: next, position: '', tookMs: tookMs(), ...settled });
         }
-        if (next !== undefined) crash(behind[next]);
       }
       if (!lease.signal.aborted && !isLast(progress.run.step)) {
         // Behind those that have waited.
@@ -101,7 +99,6 @@ export class Runner {
       }
       if (!lease.signal.aborted)
         await this.#end(progress, lease, 'complete', await this.#leftOut(progress.run), tookMs());
-      crash('reconciliation.ended');
     } catch (error) {
       // What stops leaves the run as it is: another process, or the next start, goes on with it.
       if (lease.signal.aborted) return;
@@ -284,20 +281,3 @@ function verdictOn(error: unknown): [RunState, string] {
 function isLast(step: RunStep): boolean {
   return step === 'end' || step === 'end_without_before';
 }
-
-/** Where a test can end the process when a step follows. */
-const behind: Readonly<Record<RunStep, CrashPoint>> = {
-  clear: 'reconciliation.cleared',
-  fetch: 'reconciliation.cleared',
-  statement: 'reconciliation.fetched',
-  without_before: 'reconciliation.fetched',
-  objects: 'reconciliation.statement-compared',
-  objects_without_before: 'reconciliation.statement-compared',
-  holdings: 'reconciliation.objects-compared',
-  accounts: 'reconciliation.holdings-compared',
-  accounts_without_before: 'reconciliation.objects-compared',
-  gone_without_before: 'reconciliation.transactions-compared',
-  gone: 'reconciliation.transactions-compared',
-  end_without_before: 'reconciliation.gone-marked',
-  end: 'reconciliation.gone-marked',
-};

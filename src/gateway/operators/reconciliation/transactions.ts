@@ -3,7 +3,6 @@ import type { Transaction } from '../../../gen/marina/broker/v1/accounts_pb.ts';
 import { daysAfter, daysBefore, lagosDay } from '../../../kit/clock.ts';
 import { groupBy } from '../../../kit/group.ts';
 import { ApiError } from '../../edge/errors.ts';
-import { crash } from '../../store/crash.ts';
 import type { Broker } from '../../trading/broker/broker.ts';
 import type { ReadQueue } from '../../trading/broker/read-queue.ts';
 import { placeOfTransaction, type RecordRange, type TransactionPlace } from '../../trading/broker/records.ts';
@@ -116,7 +115,6 @@ class AccountsOfDay {
       if (this.progress.isInterrupted) return false;
       const found = await this.#account({ account: one.account, partnerId }, one.objects);
       await this.progress.saveFound({ position: one.account }, found);
-      crash('reconciliation.account-compared');
     }
     const last = accounts.at(-1)?.account;
     if (last !== undefined && last !== this.progress.run.position) await this.progress.save({ position: last });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { reconciliationBreaks, reconciliationRuns } from '../../../../src/gateway/operators/reconciliation/table.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
-import { Outcome, StatementLie } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Call, Outcome, StatementLie } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../../../src/kit/clock.ts';
 import { callTimeout, type Partner } from '../../../support/cluster.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -19,12 +19,28 @@ const trades = 52;
 interface Case {
   readonly partner: Partner;
   readonly day: string;
+  /** The break that an operator has acknowledged. */
+  readonly acknowledged: string;
+  /** The numbers of the messages by which the broker was asked to change something. */
+  readonly sent: readonly bigint[];
 }
+
+/** Calls that change something at the broker. */
+const changing: readonly Call[] = [
+  Call.SUBMIT_ORDER,
+  Call.CANCEL_ORDER,
+  Call.SUBMIT_APPLICATION,
+  Call.SEND_DOCUMENT,
+  Call.SUBMIT_ALLOCATION,
+  Call.SUBMIT_WITHDRAWAL,
+];
 
 const days = new WeakMap<WatchedCluster, Promise<Case>>();
 
 await describeMoments<Case>({
   name: "a day that is compared with the broker's statement",
+  // Each step of a comparison saves its run, and one of them is compared in pieces.
+  maxOccurrences: 20,
   async prepare(watched) {
     const one = days.get(watched) ?? endDay(watched);
     days.set(watched, one);
@@ -48,17 +64,22 @@ await describeMoments<Case>({
       );
     }, 30_000);
   },
-  async check(watched, gateway, { partner, day }) {
+  async check(watched, gateway, { partner, day, acknowledged, sent }) {
     const last = (await runsOf(watched, day)).at(-1);
     assert.equal(Number(last?.breaks), 4);
+    assert.deepEqual(await sentTo(watched), sent, 'the broker was sent nothing but reads');
     const query = statement('SELECT * FROM reconciliation_breaks WHERE day = ?', day);
     const breaks = (await watched.cluster.database.read(query)).map(reconciliationBreaks.all.read);
-    const kinds = breaks.filter(({ isOpen }) => isOpen).map(({ kind }) => kind);
     assert.deepEqual(
-      kinds.toSorted(),
+      breaks.map(({ kind }) => kind).toSorted(),
       ['cash', 'order_extra', 'order_missing', 'transaction_sum'],
       'each break is there once',
     );
+    for (const { id, run, isOpen, goneAt, acknowledgedBy } of breaks) {
+      assert.deepEqual([run, goneAt], [last?.number, null], 'the last run found each');
+      const isSettled = id === acknowledged;
+      assert.deepEqual([isOpen, acknowledgedBy], [!isSettled, isSettled ? 'tester' : null]);
+    }
     const items = statement('SELECT * FROM reconciliation_items');
     assert.deepEqual(await watched.cluster.database.read(items), [], "the statement's records are removed");
     await checkEverything(watched.cluster, gateway, [partner]);
@@ -103,7 +124,31 @@ async function endDay(watched: WatchedCluster): Promise<Case> {
     );
   }, 30_000);
   for (const one of lies) await watched.cluster.controls.lieInStatements({ ...one, day }, callTimeout);
-  return { partner, day };
+  return { partner, day, acknowledged: await acknowledgeOne(watched, day), sent: await sentTo(watched) };
+}
+
+/** Compares the day, and acknowledges the order that nobody sent. */
+async function acknowledgeOne(watched: WatchedCluster, day: string): Promise<string> {
+  await watched.operate(({ diagnostics, options }) =>
+    diagnostics.reconcileDay({ day, reason: 'a test' }, { ...options, timeoutMs: patient(reconcileTimeoutMs) }),
+  );
+  const query = statement("SELECT id FROM reconciliation_breaks WHERE day = ? AND kind = 'order_extra'", day);
+  const id = await eventually(async () => {
+    const [row] = await watched.cluster.database.read(query);
+    const runs = await runsOf(watched, day);
+    assert.deepEqual([row === undefined, runs.at(-1)?.state], [false, 'complete'], 'no order is extra');
+    return String(row?.id);
+  }, 30_000);
+  await watched.operate(({ diagnostics, options }) =>
+    diagnostics.acknowledgeBreak({ id, reason: 'a test order of the desk' }, options),
+  );
+  return id;
+}
+
+async function sentTo({ cluster }: WatchedCluster): Promise<readonly bigint[]> {
+  const { messages, hasMore } = await cluster.controls.listMessages({}, callTimeout);
+  assert.ok(!hasMore);
+  return messages.filter(({ call }) => changing.includes(call)).map(({ number }) => number);
 }
 
 async function advance(watched: WatchedCluster, seconds: number): Promise<void> {

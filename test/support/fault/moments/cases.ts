@@ -14,6 +14,8 @@ export interface Scenario<Case> {
   readonly variables?: Record<string, string>;
   /** The names of the moments that have cases here, if others have theirs in another scenario. */
   readonly only?: RegExp;
+  /** Of a label that comes again and again, so many have a case; 2 by default. */
+  readonly maxOccurrences?: number;
   /** Makes partners and objects for one run. Its moments are not watched. If it ends the gateway, the next one's start is. */
   prepare(watched: WatchedCluster): Promise<Case>;
   /** Works as partners and operators do, who go on after any failure. */

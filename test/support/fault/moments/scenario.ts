@@ -21,6 +21,8 @@ export interface WatchedScenario<World extends Watched, Case> {
   readonly name: string;
   /** The names of the moments that have cases here, if others have theirs in another scenario. */
   readonly only?: RegExp;
+  /** Of a label that comes again and again, so many have a case; 2 by default. */
+  readonly maxOccurrences?: number;
   start(): Promise<World>;
   /** Makes what one run works on. Its moments are not watched. If it ends the process, the next one's start is. */
   prepare(watched: World): Promise<Case>;
@@ -32,8 +34,7 @@ export interface WatchedScenario<World extends Watched, Case> {
   check(watched: World, one: Case): Promise<void>;
 }
 
-/** Of a label that comes again and again, the first ones have a case. Counters of limits are written from time to time. */
-const maxOccurrences = 2;
+/** Counters of limits are written from time to time. */
 export const counters = 'counters';
 /** How often a case is run at most until its moment comes. */
 const maxRuns = 6;
@@ -96,8 +97,8 @@ async function record<World extends Watched, Case>(
   }
   const [first = [], second = []] = runs;
   const again = new Set(second.map(nameOf));
+  const { only = /^/, maxOccurrences = 2 } = scenario;
   const hasCase = ({ label, occurrence }: Moment) => occurrence <= (label === counters ? 1 : maxOccurrences);
-  const { only = /^/ } = scenario;
   return first.filter((moment) => hasCase(moment) && again.has(nameOf(moment)) && only.test(nameOf(moment)));
 }
 
