@@ -115,7 +115,11 @@ for (const environment of ['live', 'sandbox'] as const) {
       const linked = await link(partner.id, account);
       assert.deepEqual([linked.changed, linked.at_broker.holder_initials], [true, seen.holder_initials]);
       const again = await link(partner.id, account);
-      assert.deepEqual([again.changed, again.at_broker], [false, undefined], 'no initials without an entry of the audit');
+      assert.deepEqual(
+        [again.changed, again.at_broker],
+        [false, undefined],
+        'no initials without an entry of the audit',
+      );
       assert.deepEqual(await auditOf(account), [{ reason: 'ticket 7', atBroker: 'found' }]);
     });
 
