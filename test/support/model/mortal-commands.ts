@@ -27,9 +27,7 @@ const death = fc.record({
 });
 const forMs = fc.constantFrom(0, 100, 400, 1_500);
 
-/** Deaths, frozen processes and broken links. */
-export const mortalCommands = [
-  ...[death, death, death, death].map((each) => each.map(killDuringNext)),
+const killed = [
   replica.map((number) => fault(`kill replica ${number}`, (faults) => faults.kill(number))),
   fc.constant(
     fault('kill both replicas', (faults) => {
@@ -37,14 +35,20 @@ export const mortalCommands = [
       faults.kill(1);
     }),
   ),
-  fc
-    .tuple(replica, fc.constantFrom(100, 600, 6_000))
-    .map(([number, ms]) => fault(`freeze replica ${number} for ${ms} ms`, (faults) => faults.freeze(number, ms))),
-  ...[0, 1].map(() =>
-    fc
-      .tuple(replica, fc.constantFrom(...linkNames), forMs)
-      .map(([number, link, ms]) =>
-        fault(`cut replica ${number} from the ${link} for ${ms} ms`, (faults) => faults.cut(number, link, ms)),
-      ),
-  ),
+];
+const frozen = fc
+  .tuple(replica, fc.constantFrom(100, 600, 6_000))
+  .map(([number, ms]) => fault(`freeze replica ${number} for ${ms} ms`, (faults) => faults.freeze(number, ms)));
+const cut = fc
+  .tuple(replica, fc.constantFrom(...linkNames), forMs)
+  .map(([number, link, ms]) =>
+    fault(`cut replica ${number} from the ${link} for ${ms} ms`, (faults) => faults.cut(number, link, ms)),
+  );
+
+/** Deaths, frozen processes and broken links: about a fifth of all commands. */
+export const mortalCommands = [
+  ...Array.from({ length: 8 }, () => death.map(killDuringNext)),
+  ...killed,
+  frozen,
+  ...[cut, cut, cut],
 ];
