@@ -255,13 +255,12 @@ export class MortalReplicas {
       unclear: () => this.#unclear,
       restart: () => this.#replica(1).restart(),
       settle: () => this.#disarm(),
-      calm: async () => {
-        for (const replica of this.replicas) await replica.calm();
-      },
+      calm: () => this.#calm(),
     };
   }
 
   async stop(): Promise<void> {
+    await this.#calm();
     for (const replica of this.replicas) await replica.stop();
     await this.cluster.stop();
     for (const replica of this.replicas) await replica.close();
@@ -356,6 +355,13 @@ export class MortalReplicas {
       if (!death.isDelivered) link.reset();
     };
     return death.replica;
+  }
+
+  /** No death waits for a command any more, and nothing disturbs the replicas. */
+  async #calm(): Promise<void> {
+    this.#waiting = undefined;
+    this.#disarm();
+    for (const replica of this.replicas) await replica.calm();
   }
 
   #disarm(): void {
