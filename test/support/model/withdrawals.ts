@@ -135,6 +135,12 @@ async function keep(model: PartnerModel, whole: Whole, { key, body, end, answer,
   await settled(whole, withdrawal, state === 'rejected' ? end.rejectReason : undefined);
 }
 
+/** The same for one that the broker was told about: if it never got there, the next one must not meet what was told. */
+async function keepDirected(model: PartnerModel, whole: Whole, sent: Sent): Promise<void> {
+  await keep(model, whole, sent);
+  if (sent.isUnclear) await whole.controls.clearDirectives({}, callTimeout);
+}
+
 /** The end of a withdrawal by its amount. */
 export function magicEndOf(model: PartnerModel, body: Body): End {
   return endOf(model, body, magicAmounts[body.amount_kobo % 1_000_000] ?? paid);
@@ -179,7 +185,7 @@ function withdrawForced(body: Body, replica: number, [outcome, wanted]: (typeof 
       const [, account] = whole.partner.accounts;
       const rejectReason = WithdrawalRejectReason.BANK_ACCOUNT_MISMATCH;
       await whole.controls.forceWithdrawal({ account, outcome, rejectReason }, callTimeout);
-      await keep(model, whole, await sendFor(whole, replica, body, endOf(model, body, wanted)));
+      await keepDirected(model, whole, await sendFor(whole, replica, body, endOf(model, body, wanted)));
     },
   };
 }
@@ -200,7 +206,7 @@ function withdrawOverFault(
       const { controls } = whole;
       await controls.injectFault({ call: Call.SUBMIT_WITHDRAWAL, account, fault }, callTimeout);
       await controls.injectFault({ call: Call.LOOK_UP_WITHDRAWAL, account, fault: lookUpFault }, callTimeout);
-      await keep(model, whole, await sendFor(whole, replica, body, endOf(model, body, wanted)));
+      await keepDirected(model, whole, await sendFor(whole, replica, body, endOf(model, body, wanted)));
     },
   };
 }
