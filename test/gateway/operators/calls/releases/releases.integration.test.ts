@@ -211,6 +211,17 @@ describe('withdrawals above an agreed amount', () => {
     await operators.approve(await propose(id));
     await eventually(async () => assert.equal((await read(id)).state, 'completed'), 20_000);
     assert.equal(await countSent(id), 1);
+    // The stream repeats the report of the answer. It has come before the rows are changed, so it does not settle them.
+    await eventually(async () => {
+      const [row] = await gateway.database.read(
+        statement(
+          `SELECT (SELECT position FROM positions WHERE name = 'withdrawal-reports') + 0 >= last_report AS has_come
+            FROM withdrawals WHERE id = ?`,
+          id,
+        ),
+      );
+      assert.equal(Number(row?.has_come), 1);
+    }, 20_000);
     // As in a backup from before the release, whose reports were not read again yet.
     for (const change of [
       statement(
