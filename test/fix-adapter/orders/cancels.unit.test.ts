@@ -92,10 +92,10 @@ describe('a request to cancel an order', () => {
 
   it('waits on after a trade, which does not end the order', async () => {
     const desk = new Desk();
-    const cancelling = desk.cancels.cancel('ord_a', shortly);
+    const refused = assert.rejects(desk.cancels.cancel('ord_a', shortly), /not answered yet/);
     await desk.requested(1);
     desk.cancels.reported(desk.report('trade'));
-    await assert.rejects(cancelling, /not answered yet/);
+    await refused;
   });
 
   it('is sent once for all that come together', async () => {
