@@ -65,9 +65,8 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { work, simulator, notify } = parts;
   const timeoutMs = base.config.readTimeoutMs;
   const isListed = symbolsAtBroker({ records: work.broker.records, reads: work.reads });
-  const environment = environmentServices(
-    ...([base, base.environment, notify.environmentChanged, simulator, timeoutMs, isListed] as const),
-  );
+  const changed = notify.environmentChanged;
+  const environment = environmentServices({ ...base, changed, simulator, timeoutMs, isListed });
   const { recorder, allKinds: kinds, submitter } = work;
   const { submitTimeoutMs, clockSkewMs } = base.config;
   const settling = settlements({ ...base, recorder, kinds, clockSkewMs });

@@ -4,6 +4,7 @@ import { ApiError, type ErrorCode } from '../../edge/errors.ts';
 import type { BrokerOrders, BrokerRecords } from '../../trading/broker/broker.ts';
 import type { ReadQueue } from '../../trading/broker/read-queue.ts';
 import { StatedCapabilities } from '../../trading/broker/stated-capabilities.ts';
+import { operatorsReader } from './call.ts';
 import { AdminError } from './errors.ts';
 
 interface AccountReads {
@@ -17,8 +18,6 @@ interface AccountReads {
 /** The broker's answer about an account, by the names of `BrokerAnswer`. */
 export type AccountAtBroker = ReturnType<typeof toFound> | { readonly answer: 'not_found' | 'not_offered' | 'none' };
 
-/** Operators together count as one more partner in the queue of reads. */
-const reader = 'operators';
 /** The errors of a read after which it is unknown whether the broker has the account. */
 const withoutAnswer: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['exchange_unavailable', 'exchange_error']);
 
@@ -35,7 +34,7 @@ export class AccountsAtBroker {
     const { reads, records, timeoutMs } = this.parts;
     try {
       return await reads.readFor(
-        reader,
+        operatorsReader,
         async (time) => {
           if (!(await this.#capabilities.has((stated) => stated.accountStatus, time))) return { answer: 'not_offered' };
           return toFound(await records.accountStatusWithHolder(account, time));

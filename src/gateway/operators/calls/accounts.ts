@@ -18,8 +18,8 @@ import { AdminError, invalidField } from './errors.ts';
 import { approvedCall, askFor, type FourEyesParts, type GuardedCall } from './proposals/four-eyes.ts';
 
 /**
- * The call that links an account. It needs a second operator, because the partner can then trade with the money of whoever has
- * the account, and take it out as soon as it has the feature. `found` is what the broker said of it.
+ * The call that links an account. It needs a second operator, because the partner can then trade with the money of the
+ * account's holder, and take it out as soon as it has the feature. `found` is what the broker said of it.
  */
 function linkCall(
   found?: Pick<AccountAtBroker, 'answer'>,

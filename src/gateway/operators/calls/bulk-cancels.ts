@@ -153,7 +153,7 @@ interface Changed {
 /** Ends a job, unless somebody has stopped it. `now` is business time. */
 function stop(before: BulkCancel, reason: string, call: AdminCall, now: number): Decision<Changed> {
   if (before.endedBy !== null) return { writes: [], result: { changed: false, bulkCancel: toMessage(before) } };
-  // Whoever stops a job that came to its end most likely means another one.
+  // An operator who stops a job that came to its end most likely means another one.
   if (before.endedAt !== null) throw new AdminError(status.FAILED_PRECONDITION, 'the job has ended by itself');
   const after = { ...before, endedAt: now, endedBy: call.operator, endReason: reason, waitsFor: null };
   const { left, cancelled, notCancelable, unconfirmed } = toMessage(before);

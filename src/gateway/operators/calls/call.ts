@@ -114,6 +114,9 @@ export function oneStreamAtATime(busy: string): <Part>(parts: () => AsyncIterabl
   };
 }
 
+/** Operators together count as one more partner in the queue of reads of the broker. */
+export const operatorsReader = 'operators';
+
 /** The length of a list without a given limit. */
 export const usuallyListed = 25;
 

@@ -12,7 +12,7 @@ import {
 import { ApiError } from '../../edge/errors.ts';
 import { type AccountCaller, type AccountHandlerParts, accountHandlers } from '../../trading/accounts/handlers.ts';
 import type { ReadQueue } from '../../trading/broker/read-queue.ts';
-import { type AdminCall, adminService } from './call.ts';
+import { type AdminCall, adminService, operatorsReader } from './call.ts';
 import { AdminError } from './errors.ts';
 
 interface CustomerAccountParts extends Omit<AccountHandlerParts, 'reads'> {
@@ -34,12 +34,9 @@ interface RangeRequest extends PageRequest {
   readonly to: string;
 }
 
-/** In the queue of reads all operators together are one more partner. */
-const reader = 'operators';
-
 /** The operators' reads of partners' accounts, by the handlers that partners' reads have. */
 export function customerAccountService({ reads, ...parts }: CustomerAccountParts) {
-  const handlers = accountHandlers({ ...parts, reads: { read: (_, work) => reads.readFor(reader, work) } });
+  const handlers = accountHandlers({ ...parts, reads: { read: (_, work) => reads.readFor(operatorsReader, work) } });
 
   return adminService(CustomerAccounts, {
     async getAccountStatus(request, call) {

@@ -14,18 +14,21 @@ import type { IsListed } from './symbol-at-broker.ts';
 
 const longestAdvanceMs = 400 * 86_400_000;
 
-/**
- * The operators' calls that pause and stop trading, that cancel open orders, and that advance a sandbox's clock. `changed` notifies the other processes. The
- * simulator's clock moves together with ours; `timeoutMs` is its deadline. `isListed` asks the broker about a symbol.
- */
-export function environmentServices(
-  { database, clock, ids }: AdminParts,
-  environment: EnvironmentState,
-  changed: () => void,
-  simulator: GrpcClient<typeof Controls> | undefined,
-  timeoutMs: number,
-  isListed: IsListed,
-) {
+interface EnvironmentParts extends AdminParts {
+  readonly environment: EnvironmentState;
+  /** Notifies the other processes. */
+  readonly changed: () => void;
+  /** Its clock moves together with ours. */
+  readonly simulator: GrpcClient<typeof Controls> | undefined;
+  /** The simulator's deadline. */
+  readonly timeoutMs: number;
+  /** Asks the broker about a symbol. */
+  readonly isListed: IsListed;
+}
+
+/** The operators' calls that pause and stop trading, that cancel open orders, and that advance a sandbox's clock. */
+export function environmentServices(parts: EnvironmentParts) {
+  const { database, clock, ids, environment, changed, simulator, timeoutMs, isListed } = parts;
   /** This process applies a change at once, others after the notification or their next poll. */
   const change: ChangeEnvironment = async (decide, ...reads) => {
     const lock = environments.find({ id: 1 }, environmentState, statement('FOR UPDATE'));
