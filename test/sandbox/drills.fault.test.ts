@@ -137,10 +137,18 @@ describe('a sandbox to practise in', () => {
     const admin = adminClient(Number(address.split(':').at(-1)), token);
     await admin.clock.advanceClock({ by: { seconds: 400n, nanos: 0 } }, admin.options);
     admin.close();
+    await isShown('marina_webhook_undelivered_seconds');
+  }
+
+  /** Waits until a figure is there that is read from the database from time to time. */
+  async function isShown(metric: string): Promise<void> {
     const port = Number(new URL(sandbox().ops_url).port);
     await eventually(async () => {
       const { values } = await sample(port);
-      assert.ok([...values.keys()].some((name) => name.startsWith('marina_webhook_undelivered_seconds')));
+      assert.ok(
+        [...values].some(([name, value]) => name.startsWith(metric) && value > 0),
+        metric,
+      );
     }, 60_000);
   }
 
@@ -161,6 +169,7 @@ describe('a sandbox to practise in', () => {
       const trouble = troubles[drill.name];
       if (trouble !== undefined) await eventually(async () => assert.ok((await reasons()).includes(trouble)), 60_000);
       if (drill.name === 'webhooks') await letEventsWait();
+      if (drill.name === 'broker-statement') await isShown('marina_reconciliation_breaks');
       if (alert !== undefined) {
         const rings = await alertsOf(well, brokeAtSeconds);
         assert.ok(rings.has(alert), `${alert} is said to ring, and these do: ${[...rings].join(', ')}`);
