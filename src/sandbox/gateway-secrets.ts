@@ -13,7 +13,7 @@ export interface GatewaySecrets {
   readonly operatorToken: string;
   /** Empty: there is no second operator. */
   readonly secondToken: string;
-  /** A token of each role below `admin`, by its role, and that of a person `on_call`; empty: the operators are yours. */
+  /** A token of each role below `admin`, by its role, and by its job (`on_call`, `releases`); empty: the operators are yours. */
   readonly roleTokens: Readonly<Record<string, string>>;
   /** The gateway's settings for both. A file is named, so that a gateway reads its changes while it runs. */
   readonly variables: Readonly<Record<string, string>>;
@@ -72,7 +72,11 @@ function keptOperators(dataDir: string, file: string): Omit<GatewaySecrets, 'sec
   const operatorToken = token('operator-token');
   const secondToken = token('second-operator-token');
   const single = operatorRoles.filter((role) => role !== 'admin').map((role) => [role, [role]] as const);
-  const byRole = [...single, ['on_call', ['trading', 'support']] as const].map(([name, roles]) => {
+  const byJob = [
+    ['on_call', ['trading', 'support']],
+    ['releases', ['treasury', 'support']],
+  ] as const;
+  const byRole = [...single, ...byJob].map(([name, roles]) => {
     const text = token(`${name}-operator-token`);
     return { name, text, line: operatorTokenLine(name, text, Date.UTC(2100, 0), roles) };
   });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Advice } from './advice.ts';
 import { describeExit, lastLines } from './exits.ts';
+import { setAsideIfLarge } from './files.ts';
 import { type KeptProcess, sharedKeeper } from './keeper.ts';
 import type { RunSettings } from './settings.ts';
 
@@ -12,6 +13,8 @@ export interface ReadyProcess<Port extends string> {
 }
 
 const readyWithinMs = 60_000;
+/** A log goes on over starts, until it is larger than this. */
+const maxLogBytes = 64 * 1024 * 1024;
 /** Where the processes begin; an absolute path, by which a left-behind one is known. */
 export const gatewayEntry = fileURLToPath(new URL('../main.ts', import.meta.url));
 export const simulatorEntry = fileURLToPath(new URL('../simulator/main.ts', import.meta.url));
@@ -123,13 +126,15 @@ async function startEntry<const Port extends string>({
   before,
   stopTimeoutMs = 10_000,
 }: Entry<Port>): Promise<ReadyProcess<Port>> {
+  const logPath = join(settings.dataDir, `${name}.log`);
+  if (before === undefined) setAsideIfLarge(logPath, maxLogBytes);
   const kept = await sharedKeeper().start({
     name,
     command: process.execPath,
     args: ['--import', import.meta.resolve('tsx'), '--enable-source-maps', entry],
     env: { ...withoutOurs(process.env), ...env },
-    logPath: join(settings.dataDir, `${name}.log`),
-    appends: before !== undefined,
+    logPath,
+    appends: true,
     ipc: true,
     stopTimeoutMs,
   });

@@ -35,7 +35,7 @@ export interface Sandbox {
   operator_token: string;
   /** The token of another operator, who approves what the first one proposes; empty: there is none. */
   second_operator_token: string;
-  /** A token of each role below `admin`, by its role, and that of a person `on_call`; empty: the operators are yours. */
+  /** A token of each role below `admin`, by its role, and by its job (`on_call`, `releases`); empty: the operators are yours. */
   role_tokens: Readonly<Record<string, string>>;
   /** Which database server and version it runs on. */
   database: string;

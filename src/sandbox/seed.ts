@@ -72,31 +72,44 @@ async function seedPartner(
   kept: SeededPartner | undefined,
 ): Promise<SeededPartner> {
   const { secretKey } = options;
-  if (kept !== undefined && (await isStored(database, kept))) {
+  if (kept !== undefined && (await isStored(database, kept.id))) {
+    const accounts = await linkAccounts(database, kept.id, await linkedOf(database, kept));
+    const partner = { ...kept, accounts, account: accounts[0] ?? '' };
     await setFeatures(database, kept.id, allFeatures); // Before the key is tried, and remembered with what it may do.
-    if ((await hasAllScopes(database, kept, secretKey)) && (await isKeyGood(options.restUrl, kept.key))) return kept;
+    if ((await hasAllScopes(database, kept, secretKey)) && (await isKeyGood(options.restUrl, kept.key))) return partner;
     const { key } = await createKey(database, { partnerId: kept.id, scopes: allScopes, secretKey });
-    if (await isKeyGood(options.restUrl, key)) return { ...kept, key };
+    if (await isKeyGood(options.restUrl, key)) return { ...partner, key };
   }
   const id = await createPartner(database, { name, features: allFeatures });
   const { key } = await createKey(database, { partnerId: id, scopes: allScopes, secretKey });
-  const accounts: string[] = [];
+  const accounts = await linkAccounts(database, id, []);
+  const [account = ''] = accounts;
+  return { id, name, key, accounts, account };
+}
+
+/** Adds accounts to those that a partner has, which an operator may have unlinked, until it has enough. */
+async function linkAccounts(database: Database, partnerId: string, linked: readonly string[]): Promise<string[]> {
+  const accounts = [...linked];
   while (accounts.length < accountsEach) {
     // Ten digits of chance: an account belongs to one partner, also where several sandboxes share a database.
     const account = `C${randomInt(10 ** 10)
       .toString()
       .padStart(10, '0')}`;
-    await linkAccount(database, { partnerId: id, account });
+    await linkAccount(database, { partnerId, account });
     accounts.push(account);
   }
-  const [account = ''] = accounts;
-  return { id, name, key, accounts, account };
+  return accounts;
 }
 
-async function isStored(database: Database, partner: SeededPartner): Promise<boolean> {
+async function isStored(database: Database, partnerId: string): Promise<boolean> {
+  return (await database.read(statement('SELECT id FROM partners WHERE id = ?', partnerId))).length > 0;
+}
+
+/** The accounts of an earlier start that the partner still has. */
+async function linkedOf(database: Database, partner: SeededPartner): Promise<string[]> {
   const rows = await database.read(statement('SELECT account FROM accounts WHERE partner_id = ?', partner.id));
   const stored = new Set(rows.map((row) => row.account));
-  return partner.accounts.length > 0 && partner.accounts.every((account) => stored.has(account));
+  return partner.accounts.filter((account) => stored.has(account));
 }
 
 /** Whether a partner's key has every scope. One that an earlier version made may lack some. */

@@ -19,7 +19,7 @@ describe('the key ring and the operators of a sandbox', () => {
   it('are the same at the next start', () => {
     const first = make();
     assert.match(first.secretKey, /^[0-9a-f]{64}$/);
-    assert.deepEqual(Object.keys(first.roleTokens), ['read', 'support', 'trading', 'treasury', 'on_call']);
+    assert.deepEqual(Object.keys(first.roleTokens), ['read', 'support', 'trading', 'treasury', 'on_call', 'releases']);
     assert.deepEqual(make(), first);
   });
 
@@ -34,7 +34,17 @@ describe('the key ring and the operators of a sandbox', () => {
     assert.equal(again.secretKey, ring);
     assert.deepEqual(again.variables, variables);
     const names = parseOperatorTokens(readFileSync(tokens, 'utf8')).map(({ name }) => name);
-    assert.deepEqual(names, ['operator', 'second', 'read', 'support', 'trading', 'treasury', 'on_call', 'bola']);
+    assert.deepEqual(names, [
+      'operator',
+      'second',
+      'read',
+      'support',
+      'trading',
+      'treasury',
+      'on_call',
+      'releases',
+      'bola',
+    ]);
   });
 
   it('are those of the variables or the files that are given', () => {

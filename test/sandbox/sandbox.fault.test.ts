@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { Metadata } from '@grpc/grpc-js';
+import { Accounts } from '../../src/gen/marina/admin/v1/accounts_pb.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/sandbox/keeper.ts';
 import { isRunning } from '../../src/sandbox/lock.ts';
 import { readSandbox, type Sandbox } from '../../src/sandbox/sandbox-file.ts';
@@ -121,12 +124,23 @@ describe('a sandbox', () => {
     writeFileSync(file, kept);
   });
 
-  it('leaves nothing running when it is killed, and starts again', async () => {
+  it('leaves nothing running when it is killed, and starts again, with another account for one that was unlinked', async () => {
     const killed = await startReady();
+    const [partner, other] = killed.sandbox.partners;
+    assert.ok(partner !== undefined);
+    const [unlinked = '', kept] = partner.accounts;
+    await unlink(killed.sandbox, partner.id, unlinked);
     process.kill(killed.process.pid, 'SIGKILL');
     await until(() => !isAnyRunning(killed.sandbox), killed.output);
     const again = await startReady();
-    assert.deepEqual(again.sandbox.partners, killed.sandbox.partners);
+    const [sameWithAccounts, sameOther] = again.sandbox.partners;
+    assert.deepEqual(sameOther, other);
+    const [first = '', second = ''] = sameWithAccounts?.accounts ?? [];
+    assert.deepEqual(sameWithAccounts, { ...partner, account: kept, accounts: [kept, second] });
+    assert.equal(first, kept);
+    assert.notEqual(second, unlinked);
+    const log = readFileSync(join(dataDir, 'gateway.log'), 'utf8');
+    assert.ok(log.includes('Accounts.UnlinkAccount'), 'the log goes on over starts');
     process.kill(again.process.pid, 'SIGTERM');
     assert.deepEqual(await again.process.wait(), { code: 0, signal: null });
   });
@@ -148,6 +162,17 @@ describe('a sandbox', () => {
     server.close();
   });
 });
+
+async function unlink(sandbox: Sandbox, partnerId: string, account: string): Promise<void> {
+  const accounts = createGrpcClient(Accounts, sandbox.admin_address);
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${sandbox.operator_token}`);
+  try {
+    await accounts.unlinkAccount({ partnerId, account, reason: 'a wrong digit' }, { timeoutMs: 10_000, metadata });
+  } finally {
+    accounts.close();
+  }
+}
 
 /** A run must not take the settings of the one who tests. */
 function withoutOurs(): NodeJS.ProcessEnv {

@@ -98,9 +98,11 @@ const exceptions: Exceptions = {
     { page: 'CONTRIBUTING.md', command: 'test/run.ts', why: 'it starts servers again, as this run did' },
     { page: 'docs/TESTING.md', command: 'test/run.ts', why: 'it starts servers again, as this run did' },
   ],
-  interrupted: [
-    { page: 'docs/operations/on-call.md', command: 'Diagnostics/WatchEvents', why: 'it goes on until Ctrl-C' },
-  ],
+  interrupted: ['on-call', 'roles'].map((name) => ({
+    page: `docs/operations/${name}.md`,
+    command: 'Diagnostics/WatchEvents',
+    why: 'it goes on until Ctrl-C',
+  })),
 };
 
 /**
@@ -196,6 +198,7 @@ function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
     ['127.0.0.1:50052', sandbox.admin_address],
     ['http://127.0.0.1:9464', sandbox.ops_url],
     ['./.local/sandbox.json', join(dataDir, 'sandbox.json')],
+    ['./.local/operator-tokens', join(dataDir, 'operator-tokens')],
     ['marina_test_…', partner?.key ?? ''],
     // Nobody outside is called.
     ['https://example.com/hooks', partner?.receiver_url ?? ''],
