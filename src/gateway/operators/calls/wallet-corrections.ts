@@ -34,10 +34,12 @@ import { isAbove } from './proposals/rules.ts';
 
 type CorrectionCalls = Pick<AdminCalls<typeof Wallets>, 'debitWallet' | 'reverseCredit' | 'listCorrections'>;
 
-/** A debit, or the reversal of the credit with a bank reference. */
+/** A debit, or the reversal of the credit with a bank reference, as it is asked for. */
 interface Correction extends Omit<Payment, 'createdAt'> {
   /** Null for a debit. */
   readonly creditBankReference: string | null;
+  /** Whether it takes less if less is left of the credit or available. Absent: it is refused then. */
+  readonly upToAvailable?: boolean;
 }
 
 export interface Recorded {
@@ -72,8 +74,8 @@ export function correctionCalls(parts: FourEyesParts, seals: WalletSeals, record
   };
   const reversal: CorrectionCall<typeof ReverseCreditRequestSchema> = {
     ...{ name: paymentActions.credit_reversal, schema: ReverseCreditRequestSchema },
-    asked: ({ partnerId, amountKobo, bankReference, creditBankReference }) =>
-      of({ partnerId, amountKobo, bankReference, creditBankReference }),
+    asked: ({ partnerId, amountKobo, bankReference, creditBankReference, upToAvailable }) =>
+      of({ partnerId, amountKobo, bankReference, creditBankReference, upToAvailable }),
   };
   const ask = async <Schema extends DescMessage>(
     correction: CorrectionCall<Schema>,
@@ -85,7 +87,12 @@ export function correctionCalls(parts: FourEyesParts, seals: WalletSeals, record
   };
   const calls: CorrectionCalls = {
     debitWallet: (request, call) => ask(debit, request, call),
-    reverseCredit: (request, call) => ask(reversal, request, call),
+
+    async reverseCredit(request, call) {
+      const made = await ask(reversal, request, call);
+      const { correction } = made;
+      return { ...made, notReversedKobo: correction && request.amountKobo - correction.amountKobo };
+    },
 
     async listCorrections({ partnerId, beforeSequence, limit }) {
       await requirePartner(database, partnerId);
@@ -126,28 +133,28 @@ function correctionWork(
     decide: ({ prior, credit, aloneKobo }, partner): GuardedChange<Recorded> => {
       if (prior !== undefined) return { unchanged: recordedBefore(prior, correction) };
       const reversed = creditBankReference === null ? undefined : reversedCredit(credit, correction);
-      const { availableKobo } = usableWallet(partner, seals).head;
-      if (amountKobo > availableKobo) {
-        throw new AdminError(status.FAILED_PRECONDITION, `the wallet has ${kobo(availableKobo)} available`);
-      }
+      const takenKobo = amountTaken(correction, reversed, usableWallet(partner, seals).head.availableKobo);
       const reverses = reversed?.entry.sequence ?? null;
-      const { id } = correction;
-      const transferred = { id, type, amountKobo, bankReference, reverses, allocation: null, account: null } as const;
+      const taken = { id: correction.id, amountKobo: takenKobo, bankReference, reverses };
       return {
-        needsSecond: isAbove(aloneKobo + amountKobo, fourEyesAboveKobo),
+        needsSecond: isAbove(aloneKobo + takenKobo, fourEyesAboveKobo),
         // A reversal that was recorded meanwhile may have corrected the same mistake.
         seen: reversed === undefined ? {} : { reversed_kobo: String(reversed.reversedKobo) },
         apply: (createdAt) => {
-          const entry = transfer(partner, { ...transferred, createdAt }, seals);
+          const noObject = { allocation: null, account: null };
+          const entry = transfer(partner, { ...taken, ...noObject, type, createdAt }, seals);
           const payment = { entry, reversedKobo: 0n, creditBankReference };
+          const audited = paymentEntry({ ...taken, partnerId });
+          const asked = correction.upToAvailable ? { up_to_kobo: amountKobo } : {};
           return {
-            ...{ writes: [], entry: paymentEntry({ ...correction, reverses }), after: { entry: id } },
+            ...{ writes: [], after: { entry: taken.id } },
+            entry: { ...audited, detail: { ...audited.detail, ...asked } },
             result: { payment, recorded: true },
           };
         },
       };
     },
-    ended: (result) => result?.recorded && recorded(amountKobo),
+    ended: (result) => result?.recorded && recorded(result.payment.entry.amountKobo),
     // Two pieces of work with one reference may have two locks, or one transaction. The database accepts only one of them.
     async failed(error) {
       const [row] = isDuplicate(error) ? await readUpToDate(database, find) : [];
@@ -157,17 +164,33 @@ function correctionWork(
   };
 }
 
-/** The credit that a correction reverses. Throws unless the amount is left of it. */
-function reversedCredit(credit: RecordedPayment | undefined, { partnerId, amountKobo }: Correction): RecordedPayment {
+/** The credit that a correction reverses. Throws unless it is one of the partner. */
+function reversedCredit(credit: RecordedPayment | undefined, { partnerId }: Correction): RecordedPayment {
   if (credit === undefined || credit.entry.partnerId !== partnerId || credit.entry.type !== 'credit') {
     throw new AdminError(status.NOT_FOUND, 'the partner has no credit with this bank reference');
   }
-  const leftKobo = credit.entry.amountKobo - credit.reversedKobo;
-  if (amountKobo > leftKobo) {
+  return credit;
+}
+
+/**
+ * The amount that a correction takes: what it asks for, or with `upToAvailable` as much of it as is left of the credit and available.
+ * Throws if that is nothing, and without `upToAvailable` if it is less than what it asks for.
+ */
+function amountTaken(
+  { amountKobo, upToAvailable = false }: Correction,
+  credit: RecordedPayment | undefined,
+  availableKobo: bigint,
+): bigint {
+  const leftKobo = credit === undefined ? amountKobo : credit.entry.amountKobo - credit.reversedKobo;
+  const neededKobo = upToAvailable ? 1n : amountKobo;
+  if (credit !== undefined && leftKobo < neededKobo) {
     const detail = `of the credit ${kobo(leftKobo)} are left, and ${kobo(credit.reversedKobo)} are reversed already`;
     throw new AdminError(status.FAILED_PRECONDITION, detail);
   }
-  return credit;
+  if (availableKobo < neededKobo) {
+    throw new AdminError(status.FAILED_PRECONDITION, `the wallet has ${kobo(availableKobo)} available`);
+  }
+  return [leftKobo, availableKobo].reduce((least, one) => (one < least ? one : least), amountKobo);
 }
 
 /** The entry of an earlier call. `creditBankReference` is undefined for a credit. Throws unless it was for the same thing. */
@@ -177,7 +200,8 @@ export function recordedBefore(
     partnerId,
     amountKobo,
     creditBankReference,
-  }: Pick<Payment, 'partnerId' | 'amountKobo'> & Partial<Pick<Correction, 'creditBankReference'>>,
+    upToAvailable = false,
+  }: Pick<Payment, 'partnerId' | 'amountKobo'> & Partial<Pick<Correction, 'creditBankReference' | 'upToAvailable'>>,
 ): Recorded {
   const { entry } = payment;
   const refuse = (detail: string) => new AdminError(status.ALREADY_EXISTS, `the bank reference is recorded ${detail}`);
@@ -185,7 +209,8 @@ export function recordedBefore(
   const type =
     creditBankReference === undefined ? 'credit' : creditBankReference === null ? 'debit' : 'credit_reversal';
   if (entry.type !== type) throw refuse(`for something else, a ${entry.type.replace('_', ' ')}`);
-  if (entry.amountKobo !== amountKobo) throw refuse(`with another amount, ${kobo(entry.amountKobo)}`);
+  const isSameAmount = entry.amountKobo === amountKobo || (upToAvailable && entry.amountKobo < amountKobo);
+  if (!isSameAmount) throw refuse(`with another amount, ${kobo(entry.amountKobo)}`);
   if (type === 'credit_reversal' && payment.creditBankReference !== creditBankReference) {
     throw refuse(`for another credit, that of ${payment.creditBankReference}`);
   }

@@ -41,6 +41,18 @@ describe('money that operators take out of a wallet', { concurrency: 4 }, () => 
       admin.options,
     );
 
+  /** The same of at most so much as is available. */
+  const reverseUpTo = (
+    { id: partnerId }: TestPartner,
+    amountKobo: bigint,
+    creditBankReference: string,
+    bankReference: string,
+  ) =>
+    admin.wallets.reverseCredit(
+      { partnerId, amountKobo, creditBankReference, bankReference, reason: 'a test', upToAvailable: true },
+      admin.options,
+    );
+
   async function get({ key }: TestPartner, path: string) {
     const answer = await gateway.rest('GET', path, { key });
     assert.equal(answer.status, 200, answer.text);
@@ -236,6 +248,84 @@ describe('money that operators take out of a wallet', { concurrency: 4 }, () => 
     assert.deepEqual(await verifyLedger(admin, partner.id), []);
   });
 
+  it('is as much of a reversal as is available, which says what is missing, and never takes more when it is repeated', async () => {
+    const partner = await gateway.newPartner();
+    const of = (name: string) => `${partner.id.slice(4)} ${name}`;
+    await credit(partner, 1_000n, of('wrong'));
+    await gateway.allocate(partner, { amount_kobo: 700 });
+    const first = await reverseUpTo(partner, 900n, of('wrong'), of('zero'));
+    assert.deepEqual([first.recorded, first.correction?.amountKobo, first.notReversedKobo], [true, 300n, 600n]);
+    assert.equal(await available(partner), 0n);
+    await assert.rejects(reverseUpTo(partner, 600n, of('wrong'), of('zero 2')), {
+      code: status.FAILED_PRECONDITION,
+      details: 'the wallet has 0 kobo available',
+    });
+
+    await credit(partner, 500n, of('right'));
+    const again = await reverseUpTo(partner, 900n, of('wrong'), of('zero'));
+    assert.deepEqual([again.recorded, again.correction, again.notReversedKobo], [false, first.correction, 600n]);
+    assert.equal(await available(partner), 500n, 'a repeated call took more');
+    const other = {
+      code: status.ALREADY_EXISTS,
+      details: 'the bank reference is recorded with another amount, 300 kobo',
+    };
+    await assert.rejects(reverse(partner, 900n, of('wrong'), of('zero')), other);
+    await assert.rejects(reverseUpTo(partner, 299n, of('wrong'), of('zero')), other);
+
+    const second = await reverseUpTo(partner, 600n, of('wrong'), of('zero 2'));
+    assert.deepEqual([second.correction?.amountKobo, second.notReversedKobo], [500n, 100n]);
+    await credit(partner, 500n, of('more'));
+    const last = await reverseUpTo(partner, 10_000n, of('wrong'), of('zero 3'));
+    assert.deepEqual(
+      [last.correction?.amountKobo, last.notReversedKobo],
+      [200n, 9_800n],
+      'no more than the credit was',
+    );
+    await assert.rejects(reverseUpTo(partner, 1n, of('wrong'), of('zero 4')), {
+      code: status.FAILED_PRECONDITION,
+      details: 'of the credit 0 kobo are left, and 1,000 kobo are reversed already',
+    });
+    const whole = await reverseUpTo(partner, 100n, of('more'), of('whole'));
+    assert.deepEqual([whole.correction?.amountKobo, whole.notReversedKobo], [100n, 0n]);
+    assert.deepEqual(await verifyLedger(admin, partner.id), []);
+    const details = (await audited(partner)).map(([, , detail]) => detail);
+    assert.deepEqual(
+      details.filter(({ bankReference }) => bankReference === of('zero')),
+      [
+        {
+          ...{ entry: first.correction?.id, amountKobo: '300', bankReference: of('zero'), reverses: '1' },
+          ...{ up_to_kobo: '900', reason: 'a test' },
+        },
+      ],
+    );
+  });
+
+  it('takes together no more than is available, when two take what is available at once and others allocate', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const partner = await gateway.newPartner();
+      const of = (name: string) => `${partner.id.slice(4)} ${name}`;
+      await credit(partner, 1_000n, of('wrong'));
+      const allocating = [100, 200, 300].map((amount) => gateway.allocate(partner, { amount_kobo: amount }));
+      const reversing = ['zero', 'zero', 'zero 2'].map((name) =>
+        reverseUpTo(partner, 800n, of('wrong'), of(name)).catch((error: { code: status }) => {
+          assert.equal(error.code, status.FAILED_PRECONDITION, String(error));
+        }),
+      );
+      const allocated = await Promise.all(allocating);
+      const answers = (await Promise.all(reversing)).flatMap((answer) => answer ?? []);
+      const entries = new Map(answers.map(({ correction }) => [correction?.id, correction?.amountKobo ?? 0n]));
+      const taken = [...entries.values()].reduce((sum, one) => sum + one, 0n);
+      assert.ok(entries.size >= 1 && taken <= 1_000n, `${entries.size} entries took ${taken}`);
+      assert.equal(answers.filter(({ recorded }) => recorded).length, entries.size, 'an entry was recorded twice');
+      for (const { correction, notReversedKobo } of answers) {
+        assert.equal((correction?.amountKobo ?? 0n) + notReversedKobo, 800n);
+      }
+      const used = allocated.reduce((sum, { status: code }, at) => sum + (code === 201 ? (at + 1) * 100 : 0), 0);
+      assert.equal(await available(partner), 1_000n - taken - BigInt(used));
+      assert.deepEqual(await verifyLedger(admin, partner.id), []);
+    }
+  });
+
   it('is refused by its field if it cannot be', async () => {
     const partner = await gateway.newPartner();
     await credit(partner, 10n, `${partner.id} in`);
@@ -341,7 +431,10 @@ describe('money that operators take out of a wallet', { concurrency: 4 }, () => 
     const request = fc.oneof(
       fc.record({ do: fc.constant('allocate' as const), amount }),
       fc.record({ do: fc.constant('debit' as const), amount, reference: fc.nat(3) }),
-      fc.record({ do: fc.constant('reverse' as const), amount, reference: fc.nat(3), credit: fc.nat(1) }),
+      fc.record({
+        ...{ do: fc.constant('reverse' as const), amount, reference: fc.nat(3), credit: fc.nat(1) },
+        upTo: fc.boolean(),
+      }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(request, { minLength: 10, maxLength: 25 }), async (requests) => {
@@ -349,19 +442,19 @@ describe('money that operators take out of a wallet', { concurrency: 4 }, () => 
         const credits = [`${partner.id} 0`, `${partner.id} 1`];
         for (const reference of credits) await credit(partner, 1_000n, reference);
         let taken = 0n;
-        const take = async (amountKobo: number, call: Promise<{ recorded: boolean }>) => {
+        const take = async (call: Promise<{ recorded: boolean; correction?: { amountKobo: bigint } }>) => {
           const answer = await call.catch((error: { code: status }) => {
             assert.ok([status.ALREADY_EXISTS, status.FAILED_PRECONDITION].includes(error.code), String(error));
           });
-          if (answer?.recorded === true) taken += BigInt(amountKobo);
+          if (answer?.recorded === true) taken += answer.correction?.amountKobo ?? 0n;
         };
         await Promise.all(
           requests.map(async (one) => {
             const kobo = BigInt(one.amount);
-            if (one.do === 'debit') return take(one.amount, debit(partner, kobo, `${partner.id} d${one.reference}`));
+            if (one.do === 'debit') return take(debit(partner, kobo, `${partner.id} d${one.reference}`));
             if (one.do === 'reverse') {
               const bank = credits[one.credit] ?? '';
-              return take(one.amount, reverse(partner, kobo, bank, `${partner.id} r${one.reference}`));
+              return take((one.upTo ? reverseUpTo : reverse)(partner, kobo, bank, `${partner.id} r${one.reference}`));
             }
             const answer = await gateway.allocate(partner, { amount_kobo: one.amount }, randomUUID());
             assert.ok([201, 422].includes(answer.status), answer.text);

@@ -111,6 +111,61 @@ describe('debits and reversals above the amount of four eyes', () => {
     assert.equal(await available(), 5n * above - 7n);
   });
 
+  const upTo = (amount: bigint): Taken => ['Wallets.ReverseCredit', { ...reversal(amount)[1], up_to_available: true }];
+
+  it('a reversal of what is available takes what is available when it is approved, less or more than before', async () => {
+    const asked = upTo(4n * above);
+    await operators.approve(await propose(debit(3n * above)));
+    const id = await propose(asked);
+    assert.equal(await propose(asked), id, 'the same call again made another proposal');
+    const { proposals } = await operators.as('bola', 'Proposals.ListProposals', { id });
+    assert.equal(JSON.parse(proposals[0].request).up_to_available, true, 'the approver does not see it');
+    await take(debit(7n));
+    await operators.approve(id);
+    assert.equal(await available(), 0n);
+    const again = await take(asked);
+    assert.deepEqual(
+      [again.recorded, again.correction.amount_kobo, again.not_reversed_kobo],
+      [false, String(2n * above - 7n), String(2n * above + 7n)],
+    );
+
+    await creditWallet(gateway.database, {
+      partnerId: partner.id,
+      amountKobo: 2n * above,
+      bankReference: randomUUID(),
+    });
+    const more = await propose(upTo(9n * above));
+    await creditWallet(gateway.database, {
+      partnerId: partner.id,
+      amountKobo: 9n * above,
+      bankReference: randomUUID(),
+    });
+    await operators.approve(more);
+    assert.equal(
+      await available(),
+      11n * above - (3n * above + 7n),
+      'what was left of the credit is taken, and no more',
+    );
+    assert.deepEqual(await ledgerFaults(), []);
+  });
+
+  it('a reversal of what is available is not approved when nothing is available any more', async () => {
+    const id = await propose(upTo(2n * above));
+    await operators.approve(await propose(debit(5n * above)));
+    const refused = await refusedApproval(id);
+    assert.equal(refused.code, status.FAILED_PRECONDITION);
+    assert.ok(refused.details.includes('the wallet has 0 kobo available'), refused.details);
+  });
+
+  it('the amount that could be taken decides whether a reversal needs a second operator, and what the day took counts', async () => {
+    await operators.approve(await propose(debit(4n * above)));
+    const first = await take(upTo(5n * above));
+    assert.deepEqual([first.recorded, first.correction?.amount_kobo], [true, String(above)], 'all of it is the amount');
+    await creditWallet(gateway.database, { partnerId: partner.id, amountKobo: 1n, bankReference: randomUUID() });
+    await propose(upTo(4n * above));
+    assert.equal(await available(), 1n, 'one operator took more than the amount in a day');
+  });
+
   it('a debit and an approval of another one at once never take more than there is', async () => {
     const ids = [
       await propose(debit(2n * above)),
