@@ -39,6 +39,8 @@ interface Taken {
   readonly call: string;
   readonly type: 'debit' | 'reversal';
   readonly amountKobo: number;
+  /** The amount of the request; absent: it is the same. */
+  readonly askedKobo?: number;
   /** Further fields of the request. */
   readonly more?: JsonObject;
   readonly isPossible: boolean;
@@ -48,7 +50,8 @@ interface Taken {
 /** Takes money out of the wallet, by two calls: it is recorded once. Or it is refused, and nothing moves. Whether it is taken. */
 async function take(model: PartnerModel, whole: Whole, { call, type, amountKobo, more, ...how }: Taken) {
   const { partner, operators } = whole;
-  const payment = { amount_kobo: String(amountKobo), bank_reference: randomUUID() };
+  const askedKobo = how.askedKobo ?? amountKobo;
+  const payment = { amount_kobo: String(askedKobo), bank_reference: randomUUID() };
   const request = { partner_id: partner.id, ...payment, ...more };
   if (!how.isPossible) {
     const { code } = await operators.refused('ada', call, { ...request, reason: 'the model' });
@@ -63,6 +66,8 @@ async function take(model: PartnerModel, whole: Whole, { call, type, amountKobo,
   const again = await operate(whole, call, request, 'bola');
   assert.deepEqual([again.recorded, again.proposal], [false, undefined], call);
   if (asked.correction !== undefined) assert.deepEqual(again.correction, asked.correction);
+  const taken = [again.correction.amount_kobo, again.not_reversed_kobo ?? '0'].map(Number);
+  assert.deepEqual(taken, [amountKobo, askedKobo - amountKobo], call);
   model.takenKobo += amountKobo;
   model.payments.push({ type, day: model.day, amountKobo });
   return true;
@@ -80,19 +85,21 @@ function debit(amountKobo: number, isDeclined: boolean): Command {
   };
 }
 
-/** Reverses a part of a credit, all of it, or one kobo more than is left of it. */
-function reverse([at = 0, part = 0]: Choice, isDeclined: boolean): Command {
+/** Reverses a part of a credit, all of it, or one kobo more than is left of it; or as much of that as is available. */
+function reverse([at = 0, part = 0]: Choice, isUpTo: boolean, isDeclined: boolean): Command {
   return {
-    toString: () => `reverse ${part} thousandths of credit ${at}`,
+    toString: () => `reverse ${isUpTo ? 'up to ' : ''}${part} thousandths of credit ${at}`,
     check: ({ credits }) => credits.length > 0,
     run: async (model, whole) => {
       const credit = model.credits[at % model.credits.length];
       assert.ok(credit !== undefined);
       const leftKobo = credit.amountKobo - credit.reversedKobo;
-      const amountKobo = part > 900 ? leftKobo + 1 : Math.max(1, Math.ceil((leftKobo * part) / 900));
-      const isPossible = amountKobo <= leftKobo && amountKobo <= model.availableKobo();
-      const more = { credit_bank_reference: credit.bankReference };
-      const reversal = { amountKobo, more, isPossible, isDeclined };
+      const askedKobo = part > 900 ? leftKobo + 1 : Math.max(1, Math.ceil((leftKobo * part) / 900));
+      const possibleKobo = Math.min(leftKobo, model.availableKobo());
+      const amountKobo = isUpTo ? Math.min(askedKobo, possibleKobo) : askedKobo;
+      const isPossible = isUpTo ? possibleKobo > 0 : askedKobo <= possibleKobo;
+      const more = { credit_bank_reference: credit.bankReference, ...(isUpTo ? { up_to_available: true } : {}) };
+      const reversal = { amountKobo, askedKobo, more, isPossible, isDeclined };
       const isTaken = await take(model, whole, { call: 'Wallets.ReverseCredit', type: 'reversal', ...reversal });
       if (isTaken) credit.reversedKobo += amountKobo;
     },
@@ -109,6 +116,6 @@ export const correctionCommands = [
   ),
   fc.tuple(fc.integer({ min: 1, max: 1_500_000 }), isDeclined).map(([amount, declined]) => debit(amount, declined)),
   fc
-    .tuple(fc.array(fc.nat(1_000), { minLength: 2, maxLength: 2 }), isDeclined)
-    .map(([choice, declined]) => reverse(choice, declined)),
+    .tuple(fc.array(fc.nat(1_000), { minLength: 2, maxLength: 2 }), fc.boolean(), isDeclined)
+    .map(([choice, isUpTo, declined]) => reverse(choice, isUpTo, declined)),
 ];
