@@ -13,6 +13,8 @@ const batchMs = { short: 40, long: 120 };
  * one connection's time, however slow the server is.
  */
 const restsFor = 9;
+/** How long it rests while it may not remove anything, in milliseconds: at the start the broker has not stated its time for a moment. */
+const unsureMs = 1_000;
 
 /** Rows that a worker removes. */
 export interface RemovedRows {
@@ -48,8 +50,12 @@ export function removalWorker(
     let most = rows.first;
     while (!signal.aborted) {
       const now = await timeOf(name);
+      if (now === undefined) {
+        await pause(Math.min(unsureMs, restMs), signal);
+        continue;
+      }
       const startedAt = performance.now();
-      const found = now === undefined ? 0 : await remove(now, most);
+      const found = await remove(now, most);
       const tookMs = performance.now() - startedAt;
       await pause(found < most ? restMs : tookMs * restsFor, signal);
       if (tookMs > batchMs.long) most = Math.max(rows.least, most / 2);

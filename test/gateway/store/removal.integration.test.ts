@@ -45,6 +45,20 @@ describe('the removal of old rows', () => {
     assert.ok(Math.max(...sizes) <= 4_000 && (sizes[5] ?? 0) > 500, `batches of ${sizes}`);
   });
 
+  it('tries again within seconds while it is not known what is old, as at the start', async () => {
+    const times = [undefined, 0];
+    const timeOf = async () => times.shift() ?? 0;
+    let removals = 0;
+    const worker = removalWorker(
+      { database, holder: 'test', timeOf, name: 'test-removal', restMs: 60_000 },
+      async () => {
+        removals += 1;
+        return 0;
+      },
+    );
+    await whileRunning(worker, () => eventually(() => assert.equal(removals, 1)));
+  });
+
   it('shows how long each worker is behind', async () => {
     const now = Date.UTC(2026, 10, 20);
     const overdueDays = async () => {
