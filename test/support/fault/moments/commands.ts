@@ -19,6 +19,8 @@ export interface CommandScenario<Case> {
   /** Makes what the command works on in one case. */
   prepare(): Promise<Case>;
   command(one: Case): Command;
+  /** Checks what holds after a run that was killed or failed. */
+  checkFailed?(one: Case): Promise<void>;
   /** Checks what the command promises when it has ended with 0. It gets what the command printed. */
   check(one: Case, printed: string): Promise<void>;
 }
@@ -126,10 +128,12 @@ async function runCase<Case>(commands: WatchedCommands, scenario: CommandScenari
   if (isKill) assert.equal(run.ended, 'SIGKILL', run.printed);
   else assert.ok(run.ended === 0 || run.ended === 1, `it ended with ${run.ended}: ${run.printed}`);
   if (run.ended === 0) return scenario.check(one, run.printed);
+  await scenario.checkFailed?.(one);
   const left = armed.times - run.met;
   if (left > 0) {
     // The next run passes over all that is done, so the moment that failed is the first of its label there.
     await commands.run(command, { ...armed, occurrence: 1, times: left });
+    await scenario.checkFailed?.(one);
   }
   await scenario.check(one, (await whole(commands, command)).printed);
 }

@@ -20,7 +20,7 @@ const unknown: readonly Ending[] = [
   { says: 'done without an answer twice in a row', fate: 'unknown', times: 2 },
 ];
 
-/** An acknowledgement has no answer that could be lost. */
+/** Neither an acknowledgement nor a file has an answer that could be lost. */
 const endings: Readonly<Record<MomentKind, readonly Ending[]>> = {
   commit: [...killed, ...refused, { says: 'undone by a deadlock', fate: 'deadlock', times: 1 }, ...unknown],
   call: [...killed, ...refused, ...unknown],
@@ -28,6 +28,7 @@ const endings: Readonly<Record<MomentKind, readonly Ending[]>> = {
   ack: [...killed, ...refused],
   post: [...killed, ...refused, ...unknown],
   send: [...killed, ...refused, ...unknown],
+  file: [...killed, ...refused],
 };
 
 /** A moment, and one of the ways in which it can end. */

@@ -44,13 +44,19 @@ export async function describeMomentsOf<World extends Watched, Case>(
   scenario: WatchedScenario<World, Case>,
 ): Promise<void> {
   let watched = await scenario.start();
-  const moments = await record(watched, scenario);
+  // A failure without any fate is shown as that of a test.
+  const failures: unknown[] = [];
+  const moments = await record(watched, scenario).catch((error: unknown) => {
+    failures.push(error);
+    return [];
+  });
   const cases = casesOf(moments);
   describe(`${scenario.name}, at each moment`, () => {
     let isSpoiled = false;
     after(() => watched.stop());
 
     it('the scenario has moments of which a case is made', (t) => {
+      if (failures.length > 0) throw failures[0];
       for (const moment of moments) t.diagnostic(nameOf(moment));
       assert.ok(moments.length > 0);
     });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { statement } from '../../../../src/gateway/store/statement.ts';
+import { statement, toBigInt } from '../../../../src/gateway/store/statement.ts';
 import { codeOf } from '../../../../src/kit/grpc-client.ts';
 import { adminClient } from '../../admin.ts';
-import { type Answer, Cluster, type GatewayProcess, type Partner } from '../../cluster.ts';
+import { type Answer, Cluster, callTimeout, type GatewayProcess, type Partner } from '../../cluster.ts';
 import { patient } from '../../patience.ts';
 import { WebhookReceiver } from '../../webhook-receiver.ts';
 import type { Armed } from './inside/watch.ts';
@@ -80,20 +80,37 @@ export class WatchedCluster implements Watched {
   }
 
   /** Makes an operator's call: again while no answer comes or the gateway cannot serve. */
-  async operate<T>(call: (admin: ReturnType<typeof adminClient>) => Promise<T>): Promise<T> {
-    const end = performance.now() + patient(longestAskMs);
-    for (;;) {
-      const admin = adminClient((await this.gateway()).adminPort);
+  operate<T>(call: (admin: ReturnType<typeof adminClient>) => Promise<T>): Promise<T> {
+    return this.again(async ({ adminPort }) => {
+      const admin = adminClient(adminPort);
       try {
         return await call(admin);
+      } finally {
+        admin.close();
+      }
+    });
+  }
+
+  /** Calls the gateway over gRPC: again while no answer comes or the gateway cannot serve. */
+  async again<T>(call: (gateway: GatewayProcess) => Promise<T>): Promise<T> {
+    const end = performance.now() + patient(longestAskMs);
+    for (;;) {
+      try {
+        return await call(await this.gateway());
       } catch (error) {
         assert.notEqual(codeOf(error), status.INTERNAL, String(error));
         if (codeOf(error) !== status.UNAVAILABLE || performance.now() > end) throw error;
         await delay(askAgainMs);
-      } finally {
-        admin.close();
       }
     }
+  }
+
+  /** Lets business time go by while no gateway runs. */
+  async letPass(ms: number): Promise<void> {
+    const { database, controls } = this.cluster;
+    await database.write(statement('UPDATE environment SET clock_offset_ms = clock_offset_ms + ? WHERE id = 1', ms));
+    const [row] = await database.read(statement('SELECT clock_offset_ms FROM environment WHERE id = 1'));
+    await controls.setClock({ offsetMs: toBigInt(row?.clock_offset_ms) }, callTimeout);
   }
 
   /** Ends the gateway. The next one has no memory of what failed. */

@@ -104,7 +104,7 @@ function writeOf(text: string): string | undefined {
   const found =
     /^\s*(INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+(?:`?\w+`?\.)?`?(\w+)/i.exec(text) ??
     /^\s*(UPDATE)\s+`?(\w+)/i.exec(text) ??
-    /^\s*(DELETE)\s+(?:\w+\s+)?FROM\s+`?(\w+)/i.exec(text);
+    /^\s*(DELETE)\s+(?:\w+\s+)?FROM\s+(?:\(SELECT\s[^()]*?\sFROM\s+)?`?(\w+)/i.exec(text);
   const [, verb = '', table = ''] = found ?? [];
   return table === '' || ignored.has(table) ? undefined : `${verb.toLowerCase()} ${table}`;
 }

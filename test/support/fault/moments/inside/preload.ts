@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { type Grpc, watchBroker } from './broker.ts';
 import { type Driver, watchDatabase } from './database.ts';
+import { type Files, watchFiles } from './files.ts';
 import { type Net, watchFix } from './fix.ts';
 import { type JetStream, watchJetStream } from './jetstream.ts';
 import { type Armed, Watch } from './watch.ts';
@@ -38,6 +39,7 @@ function install({ socket, file, armed }: Watching, require: NodeJS.Require): vo
   watchJetStream({ ...require(`${folder}/jsclient.js`), ...require(`${folder}/jsmsg.js`) } as JetStream, watch);
   watchWebhooks(require('undici') as Undici, watch);
   watchFix(require('node:net') as Net, watch);
+  watchFiles(require('node:fs/promises') as Files, watch);
   if (socket !== undefined) takeOrders(socket, watch);
 }
 

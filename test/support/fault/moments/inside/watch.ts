@@ -1,10 +1,10 @@
 /** Which boundary of the process a moment is at. */
-export type MomentKind = 'commit' | 'call' | 'publish' | 'ack' | 'post' | 'send';
+export type MomentKind = 'commit' | 'call' | 'publish' | 'ack' | 'post' | 'send' | 'file';
 
 /** A moment: the process is about to make something durable, or to call somebody. */
 export interface Moment {
   readonly kind: MomentKind;
-  /** The tables that are written, or the call: the same work has the same label in each run. */
+  /** The tables that are written, the call or the file: the same work has the same label in each run. */
   readonly label: string;
   /** Which one of this label it is, from 1. */
   readonly occurrence: number;
