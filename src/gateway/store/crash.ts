@@ -29,8 +29,6 @@ export const otherPoints = [
   'delivery.before-send',
   'delivery.sent',
   'delivery.recorded',
-  'proposal.before-apply',
-  'proposal.applied',
 ] as const;
 
 /** A named point at which a test can end the process, to prove recovery. An unarmed point costs one comparison. */

@@ -3,7 +3,6 @@ import { type ProposalState, ProposalStateSchema, Proposals } from '../../../../
 import { enumWords } from '../../../../kit/enums.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Cursors } from '../../../edge/paging.ts';
-import { crash } from '../../../store/crash.ts';
 import type { Database } from '../../../store/database.ts';
 import { queryFact } from '../../../store/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../../store/statement.ts';
@@ -93,12 +92,10 @@ export function proposalService(
         }
         return true;
       };
-      crash('proposal.before-apply');
       const { changed, objectState } = await action.apply({
         ...{ proposal, call, mayApply },
         record: (row, before, after) => decide(call, row, 'applied', reason, clock.now(), { before, after }),
       });
-      crash('proposal.applied');
       return { proposal: toMessage(await read(id)), changed, objectState };
     },
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { CrashPoint } from '../../../../../src/gateway/store/crash.ts';
 import { statement, toBigInt } from '../../../../../src/gateway/store/statement.ts';
 import { adminClient } from '../../../../support/admin.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../../../../support/cluster.ts';
@@ -10,7 +9,7 @@ import { operatorToken } from '../../../../support/gateway.ts';
 import { verifyLedger } from '../../../../support/ledger.ts';
 import { operatorTokens, TwoOperators } from '../../../../support/two-operators.ts';
 
-describe('an approval of a settlement, while gateways die and race', () => {
+describe('an approval of a settlement, while gateways race', () => {
   let cluster: Cluster;
   let gateway: GatewayProcess;
   let operators: TwoOperators;
@@ -79,26 +78,6 @@ describe('an approval of a settlement, while gateways die and race', () => {
     } finally {
       admin.close();
     }
-  }
-
-  for (const [point, isApplied] of [
-    ['proposal.before-apply', false],
-    ['proposal.applied', true],
-  ] as [CrashPoint, boolean][]) {
-    it(`leaves it ${isApplied ? 'applied' : 'proposed'} when the gateway is killed at ${point}`, async () => {
-      const partner = await cluster.newPartner();
-      const { objects, proposals } = await propose(partner);
-      for (const id of proposals) {
-        const doomed = await cluster.startGateway({ MARINA_CRASH_POINT: point });
-        const others = await TwoOperators.connect(doomed.adminPort);
-        await assert.rejects(others.approve(id), 'the gateway answered');
-        others.close();
-        assert.equal((await doomed.exited).signal, 'SIGKILL');
-      }
-      if (!isApplied) assert.deepEqual(await typesOf(partner), uncertain);
-      for (const id of proposals) assert.equal((await operators.approve(id)).changed, !isApplied);
-      await checkApplied(partner, objects);
-    });
   }
 
   it('is applied once when two replicas approve it at the same time', async () => {
