@@ -4,6 +4,10 @@ const orders = 'test/gateway/trading/orders/moments.fault.test.ts';
 const cancel = 'src/gateway/trading/orders/cancel.ts';
 const secretKeys = 'test/gateway/operators/secret-keys/moments.fault.test.ts';
 const restoring = 'test/gateway/app/moments.fault.test.ts';
+const retention = 'test/gateway/store/retention-moments.fault.test.ts';
+const archived = 'test/gateway/operators/archive/moments.fault.test.ts';
+const proposed = 'test/gateway/operators/calls/proposals/moments.fault.test.ts';
+const archive = 'src/gateway/operators/archive/archive.ts';
 const cancelStored = 'commit update orders, insert open_cancels, insert order_steps';
 
 /** Bugs between two writes, at the second failure in a row, and of a count that is never given back. */
@@ -117,5 +121,49 @@ export const momentBugs: readonly SeededBug[] = [
     replace: 'return writtenForMs.length > 0 || cancelTimeoutMs < 0;',
     test: 'test/fix-adapter/moments.fix.test.ts',
     pattern: 'commit update fix_numbers, insert fix_cancels, killed right after it',
+  },
+  {
+    name: 'a job is removed before its orders',
+    file: 'src/gateway/trading/orders/bulk-cancels/retention.ts',
+    find: '    const removed = await database.write(',
+    replace:
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+      '    await database.write(sql`DELETE FROM bulk_cancels WHERE id = ${id}`);\n    const removed = await database.write(',
+    test: retention,
+    pattern: 'commit delete bulk_cancels, killed right after it',
+  },
+  {
+    name: 'events leave the feed before it is noted that they do',
+    file: 'src/gateway/delivery/events/retention.ts',
+    find: '    return { writes: [note, remove], result: undefined };',
+    replace:
+      '    void database.write(remove).then(() => database.write(note));\n    return { writes: [], result: undefined };',
+    test: retention,
+    pattern: 'delete feed_events, killed right after it',
+  },
+  {
+    name: 'an approval whose answer was lost cannot be repeated',
+    file: 'src/gateway/operators/calls/proposals/service.ts',
+    find: "if (row.state === 'applied') return false;",
+    replace: '',
+    test: proposed,
+    pattern: 'insert wallet_transfers, insert wallets, killed right after it',
+  },
+  {
+    name: 'a month of the archive counts as done with before its steps have left the database',
+    file: archive,
+    find: '  const removed = await removeArchived(run, path, period, manifest);\n',
+    replace:
+      "  await writeText(join(path, removedFile), '');\n  const removed = await removeArchived(run, path, period, manifest);\n  if (removed >= 0) return;\n",
+    test: archived,
+    pattern: 'commit delete object_steps, killed right before it',
+  },
+  {
+    name: 'a run of the archive ends with 0 although a month could not be written',
+    file: archive,
+    find: 'if (failures.length > 0) throw',
+    replace: 'if (failures.length > 99) throw',
+    test: archived,
+    pattern: 'file rename month, refused: every',
   },
 ];
