@@ -39,6 +39,7 @@ import { FourEyes1764340050000 } from './1764340050000-four-eyes.ts';
 import { Acknowledgements1764340060000 } from './1764340060000-acknowledgements.ts';
 import { CreditReversals1764350010000 } from './1764350010000-credit-reversals.ts';
 import { BulkCancels1764350020000 } from './1764350020000-bulk-cancels.ts';
+import { Contradictions1764360010000 } from './1764360010000-contradictions.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -83,4 +84,5 @@ export const migrations = [
   Acknowledgements1764340060000,
   CreditReversals1764350010000,
   BulkCancels1764350020000,
+  Contradictions1764360010000,
 ];

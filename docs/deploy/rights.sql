@@ -10,7 +10,7 @@ WITH needed AS (
     WHEN table_name IN ('guards', 'writer_guards')
       THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
-    WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups', 'orders',
+    WHEN table_name IN ('allocations', 'api_keys', 'applications', 'contradictions', 'environment', 'feed_purges', 'key_uses', 'look_ups', 'orders',
       'partners', 'positions', 'proposals', 'reconciliation_breaks', 'reconciliation_runs', 'secret_keys', 'stops', 'usage_days',
       'wallets', 'webhook_endpoints', 'withdrawals')
       THEN 'SELECT,INSERT,UPDATE'

@@ -35,7 +35,8 @@ const well: Series = {
   'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="deadline_exceeded"}': '0+1x400',
   'marina_unsettled_oldest_seconds{kind="order",state="sending"}': '1x400',
   'marina_unsettled_oldest_seconds{kind="order",state="uncertain"}': '20x400',
-  'marina_contradictions_total{kind="order",partner="par_1"}': '0x400',
+  'marina_contradictions_total{kind="order",partner="par_1",instance="a"}': '0x40 1x360',
+  'marina_contradictions_open{kind="order",partner="other",instance="a"}': '0x400',
   'marina_false_refusals_total{kind="order",partner="par_1"}': '0x400',
   'marina_unclaimed_reports_total{kind="order"}': '0x400',
   'marina_database_went_back_total{kind="order"}': '0x400',
@@ -87,7 +88,7 @@ const rings: Readonly<Record<string, Series>> = {
   },
   MarinaUnsettled: { 'marina_unsettled_oldest_seconds{kind="order",state="uncertain"}': '0+15x400' },
   MarinaWithdrawalsWait: { marina_withdrawals_held_oldest_seconds: '43300+15x400' },
-  MarinaContradiction: { 'marina_contradictions_total{kind="order",partner="par_2"}': '_x20 1x380' },
+  MarinaContradiction: { 'marina_contradictions_open{kind="order",partner="par_2",instance="a"}': '_x20 1x380' },
   MarinaFalseRefusal: { 'marina_false_refusals_total{kind="order",partner="par_2"}': '_x20 1x380' },
   MarinaUnclaimedReport: { 'marina_unclaimed_reports_total{kind="order"}': '_x20 1x380' },
   MarinaDatabaseWentBack: { 'marina_database_went_back_total{kind="order"}': '_x20 1x380' },
@@ -214,6 +215,7 @@ describe('the alerts of docs/alerts.yml', () => {
       ['MarinaEventsExpired', 'par_2'],
       ['MarinaObjectsStuck', 'par_1'],
       ['MarinaFalseRefusal', 'par_2'],
+      ['MarinaContradiction', 'par_2'],
     ] as const) {
       const [firing = []] = await firingAt({ ...well, ...rings[name] }, [48], files);
       assert.deepEqual(
@@ -222,6 +224,29 @@ describe('the alerts of docs/alerts.yml', () => {
         name,
       );
     }
+  });
+
+  it('ring for a contradiction while one is open, once for all replicas, and for an hour at a replica of the version before', async () => {
+    const open = (instance: string) =>
+      `marina_contradictions_open{kind="order",partner="par_2",instance="${instance}"}`;
+    const counted = (instance: string) =>
+      `marina_contradictions_total{kind="order",partner="par_2",instance="${instance}"}`;
+    const always = (instance: string) => ({
+      [`marina_contradictions_open{kind="order",partner="other",instance="${instance}"}`]: '0x1400',
+    });
+    const ringing = async (series: Series, steps: readonly number[]) => {
+      const firing = await firingAt(series, steps, [file]);
+      return firing.map((alerts) => alerts.filter(({ alertname }) => alertname === 'MarinaContradiction').length);
+    };
+    // It was counted by replica a at step 20, and is settled at step 900, hours later.
+    const both = { [open('a')]: '_x20 1x880 _x500', [open('b')]: '_x20 1x880 _x500', ...always('a'), ...always('b') };
+    assert.deepEqual(await ringing({ ...both, [counted('a')]: '_x20 1x1380' }, [10, 30, 890, 930]), [0, 1, 1, 0]);
+    // It is acknowledged within the hour.
+    const soon = { [open('a')]: '_x20 1x40 _x1340', ...always('a') };
+    assert.deepEqual(await ringing({ ...soon, [counted('a')]: '_x20 1x1380' }, [30, 90]), [1, 0]);
+    // Replica b is of the version before.
+    const older = { ...always('a'), [counted('b')]: '_x20 1x1380' };
+    assert.deepEqual(await ringing(older, [10, 30, 250, 300]), [0, 1, 1, 0]);
   });
 
   it('say nothing of leases and no gateway while the database is away, and ring if there is no target at all', async () => {

@@ -17,6 +17,7 @@ import { assertNothingInUse } from './metrics.ts';
  * - `outbox`: no event is on its way to webhooks.
  * - `feed`: the versions of each partner are dense, up to the partner's version.
  * - `objects`: the last event of each object tells its state; the steps of each order add up to what it has filled.
+ * - `contradictions`: what contradicts an object's state is kept for operators with its step, once.
  * - `deliveries`: each event after an endpoint was registered is queued for it, once.
  * - `usage`: what counts against each day's limits is what orders and allocations add up to.
  * - `ledgers`: each ledger is proven, its wallet is what allocations, withdrawals, payments and corrections add up to, and no
@@ -24,7 +25,7 @@ import { assertNothingInUse } from './metrics.ts';
  * - `jobs`: the counters of each job that cancels orders are what its orders' results add up to.
  * - `exchange`: the broker has no order, allocation or withdrawal that is not stored, and the same fills and bookings.
  */
-const parts = { use, outbox, feed, objects, deliveries, usage, ledgers, jobs, exchange };
+const parts = { use, outbox, feed, objects, contradictions, deliveries, usage, ledgers, jobs, exchange };
 export type WorldPart = keyof typeof parts;
 /** For a test at whose end nothing is left to look at. */
 export const allParts = Object.keys(parts) as readonly WorldPart[];
@@ -120,6 +121,27 @@ async function objects({ database }: World): Promise<void> {
       GROUP BY o.partner_id, o.id HAVING SUM(s.filled_change) IS NOT NULL AND (filled <> trades OR value <> traded)`),
   );
   assert.deepEqual(sums, [], 'the trades of each order add up to what it has filled');
+}
+
+/** The archive removes the steps of applications and allocations, and leaves what contradicted them. */
+async function contradictions({ database }: World): Promise<void> {
+  const steps = (table: string, object: string, trade: string) =>
+    `SELECT s.partner_id, s.${object} AS id, s.sequence FROM ${table} s LEFT JOIN contradictions c
+       ON c.partner_id = s.partner_id AND c.object_id = s.${object} AND c.step = s.sequence
+     WHERE s.kind = 'contradiction' AND NOT (c.detail <=> s.detail AND c.at <=> s.at AND c.state <=> s.state AND ${trade})`;
+  const [untold = [], foreign = []] = await readAll(
+    database,
+    `${steps('order_steps', 'order_id', 'c.quantity <=> s.quantity AND c.price_kobo <=> s.price_kobo')}
+     UNION ALL ${steps('object_steps', 'object_id', 'c.quantity IS NULL')}`,
+    `SELECT c.partner_id, c.object_id, c.step, COUNT(*) AS count FROM contradictions c
+       LEFT JOIN order_steps o ON o.partner_id = c.partner_id AND o.order_id = c.object_id AND o.sequence = c.step
+       LEFT JOIN object_steps s ON s.partner_id = c.partner_id AND s.object_id = c.object_id AND s.sequence = c.step
+     GROUP BY c.partner_id, c.object_id, c.step
+     HAVING COUNT(*) > 1
+       OR COALESCE(MAX(o.kind), MAX(s.kind), IF(c.object_id LIKE 'ord%', 'none', 'contradiction')) <> 'contradiction'`,
+  );
+  assert.deepEqual(untold, [], 'each contradiction in a history is kept for operators, with what its step says');
+  assert.deepEqual(foreign, [], 'each that is kept has its step, once');
 }
 
 async function deliveries({ database }: World): Promise<void> {

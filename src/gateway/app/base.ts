@@ -46,6 +46,7 @@ import { storedKinds } from '../trading/kinds.ts';
 import { bulkCancelOrders, bulkCancels } from '../trading/orders/bulk-cancels/table.ts';
 import { openCancels, orderSteps } from '../trading/orders/table.ts';
 import { stops } from '../trading/stops/table.ts';
+import { contradictions } from '../trading/submission/contradictions.ts';
 import { usageDays } from '../trading/submission/day-limit.ts';
 import { EnvironmentState, environments } from '../trading/submission/environment.ts';
 import { positions } from '../trading/submission/positions.ts';
@@ -163,6 +164,7 @@ const described: readonly Table<any>[] = [
   documents,
   objectSteps,
   lookUps,
+  contradictions,
   usageDays,
   wallets,
   transfers,

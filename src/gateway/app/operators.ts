@@ -10,6 +10,7 @@ import { auditService, readAuditor } from '../operators/calls/audit.ts';
 import { type AdminService, adminService } from '../operators/calls/call.ts';
 import { customerAccountService } from '../operators/calls/customer-accounts.ts';
 import { acknowledgementCalls } from '../operators/calls/diagnostics/acknowledgements.ts';
+import { contradictionCalls } from '../operators/calls/diagnostics/contradictions.ts';
 import { findCalls } from '../operators/calls/diagnostics/find.ts';
 import { reconcileCalls } from '../operators/calls/diagnostics/reconcile.ts';
 import { exportCalls, reconciliationCalls } from '../operators/calls/diagnostics/reconciliation.ts';
@@ -126,6 +127,7 @@ function diagnosticsCalls(base: Base, { events, work, notify, health }: Operator
     }),
     ...unsettledCalls(database, pages, clock),
     ...acknowledgementCalls(base, allKinds),
+    ...contradictionCalls(base, cursors, allKinds),
     ...reconcileCalls({ ...base, pages, ...reconcilers, cancel: canceller }),
     ...reconciliationCalls(database, clock, cursors, notify.dayWanted),
     ...exportCalls(database),

@@ -149,6 +149,11 @@ export class Metrics {
     "The upstream's reports and answers that contradict an object's state, by kind and partner.",
     ['kind', 'partner'],
   );
+  readonly openContradictions = this.#gauge(
+    'marina_contradictions_open',
+    'Those of them that operators have neither settled nor acknowledged, by kind and partner; at most 10000 in all, and 20 partners.',
+    ['kind', 'partner'],
+  );
   readonly unclaimedReports = this.#counter(
     'marina_unclaimed_reports_total',
     'Objects that are not stored and that a batch of reports was about, by kind.',

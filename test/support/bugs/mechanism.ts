@@ -1,6 +1,7 @@
 import type { SeededBug } from '../fault/seeded-bugs.ts';
 
 const allocations = 'test/gateway/trading/allocations/allocations.integration.test.ts';
+const contradictions = 'test/gateway/operators/calls/diagnostics/contradictions.integration.test.ts';
 const corrections = 'test/gateway/trading/wallet/corrections.integration.test.ts';
 const flows = 'test/gateway/trading/submission/submit.integration.test.ts';
 const otherVersion = 'test/gateway/app/other-version-orders.integration.test.ts';
@@ -83,6 +84,38 @@ export const mechanismBugs: readonly SeededBug[] = [
     replace: 'credit.entry.amountKobo',
     test: corrections,
     pattern: 'whole or in parts',
+  },
+  {
+    name: 'a contradiction is in the history alone, where nobody looks',
+    file: 'src/gateway/trading/submission/change.ts',
+    find: '[] : keepContradictions(this.after, this.steps)',
+    replace: '[] : keepContradictions(this.after, [])',
+    test: contradictions,
+    pattern: 'as a settlement takes it',
+  },
+  {
+    name: 'a contradiction stays open when its object is settled',
+    file: 'src/gateway/operators/calls/settlements/service.ts',
+    find: 'endContradictions(partnerId, objectId, end)',
+    replace: 'endContradictions(partnerId, id, end)',
+    test: contradictions,
+    pattern: 'until that settlement is approved',
+  },
+  {
+    name: 'a contradiction that the operator did not see is acknowledged with the one that he saw',
+    file: 'src/gateway/trading/submission/contradictions.ts',
+    find: 'upToStep === undefined ? end',
+    replace: 'upToStep !== 0 ? end',
+    test: contradictions,
+    pattern: 'up to the one that he saw',
+  },
+  {
+    name: 'a trade that counts already is shown as one to settle',
+    file: 'src/gateway/trading/submission/contradictions.ts',
+    find: '(step.filledChange ?? 0n) !== 0n',
+    replace: 'step.filledChange === -1n',
+    test: contradictions,
+    pattern: 'if the trade counts already',
   },
   {
     name: 'a reversal of what is available takes more than is left of the credit',

@@ -216,6 +216,10 @@ function tables(orders: number, days: number): Record<string, string> {
         ${account('n', p('n'))}, '', '1', '2', 0, n % 10 = 0, 1, @now, @now, NULL, NULL, NULL, NULL FROM ${some(auditEntries)} ORDER BY 1, 3, 2`,
     unclaimed_reports: `INSERT INTO unclaimed_reports SELECT IF(n % 2, 'order', 'application'), n, CONCAT('foreign', n), 'X', 'trade',
       10, 1000, @now, @now - INTERVAL n % 400 DAY FROM ${some(auditEntries)} ORDER BY 1, 2`,
+    // Few are open.
+    contradictions: `INSERT INTO contradictions
+      SELECT n + 1, ${partner(p('n'))}, ${id('ord', 'n')}, 3, @now - INTERVAL n MINUTE, 'expired', '30 shares traded', n, @now, 30, 1000, 0,
+        IF(n % 100 = 0, NULL, @now), IF(n % 100 = 0, NULL, 'ada'), NULL, NULL FROM ${some(auditEntries)} ORDER BY 1`,
     // Only those of the last days are open.
     proposals: `INSERT INTO proposals
       SELECT ${partner(p('n'))}, ${id('prp', 'n')}, 'Settlements.ProposeSettlement', ${id('ord', 'n')},

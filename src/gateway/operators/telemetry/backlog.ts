@@ -10,6 +10,7 @@ import { keptBulkCancels } from '../../trading/orders/bulk-cancels/retention.ts'
 import { keptKeys } from '../../trading/submission/key-retention.ts';
 import { keptUnclaimed } from '../../trading/submission/unclaimed-retention.ts';
 import { acknowledgedAt } from '../calls/diagnostics/acknowledgements.ts';
+import { countOpenContradictions, openContradictions } from '../calls/diagnostics/contradictions.ts';
 import { countOpenProposals, overdueProposals } from '../calls/proposals/table.ts';
 import { countHeld } from '../calls/releases/table.ts';
 
@@ -31,9 +32,9 @@ const states = ['sending', 'uncertain', 'other'] as const;
 
 /**
  * Reads the backlog in one round trip: objects with an unknown outcome, withdrawals that wait for their release, events that the
- * webhooks have not consumed, open proposals, leases, and rows that are older than they should be.
+ * webhooks have not consumed, open proposals and contradictions, leases, and rows that are older than they should be.
  *
- * `oldestMs` is the age of the oldest, 0 if there is none: of objects and proposals in business time, of events in real time. The state
+ * `oldestMs` is the age of the oldest, 0 if there is none: of events in real time, of the others in business time. The state
  * `other` stands for missed reports and for states of other versions, and its `oldestMs` is the real time since a poll
  * was due. `overdueMs` says for each worker that removes old rows since when the oldest should be gone.
  */
@@ -45,9 +46,10 @@ export async function readBacklog(database: Database, clock: Clock) {
     ...storedKinds.map(({ table }) => countUnsettled(table.name, clock.realNow())),
     ...removed.map(({ oldest }) => oldest),
     countHeld(maxCounted),
+    countOpenContradictions(maxCounted),
   ]);
   const [unsettled, oldest] = [others.slice(0, storedKinds.length), others.slice(storedKinds.length)];
-  const [held] = oldest[removed.length] ?? [];
+  const [[held] = [], contradictions = []] = oldest.slice(removed.length);
   const [now, realNow] = [clock.now(), clock.realNow()];
   const overdue = removed.map(({ name, keptMs, isReal = false }, at) => {
     return { worker: name, ms: figureOf(oldest[at]?.[0], (isReal ? realNow : now) - keptMs).oldestMs };
@@ -63,6 +65,7 @@ export async function readBacklog(database: Database, clock: Clock) {
     outbox: figureOf(waiting[0], realNow),
     proposals: figureOf(proposals[0], now),
     held: figureOf(held, now),
+    contradictions: openContradictions(contradictions, now),
     leases: leases.map(({ name, holder }) => ({ name: String(name), holder: String(holder) })),
     removal: [...groupBy(overdue, ({ worker }) => worker)].map(([worker, own]) => {
       return { worker, overdueMs: Math.max(...own.map(({ ms }) => ms)) };

@@ -94,7 +94,7 @@ export class Gauges {
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
     const { metrics, holder } = this.sources;
-    const { unsettled = [], removal = [], leases = [], outbox, proposals, held } = backlog ?? {};
+    const { unsettled = [], removal = [], leases = [], outbox, proposals, held, contradictions } = backlog ?? {};
     metrics.unsettled.reset();
     metrics.unsettledAge.reset();
     metrics.acknowledged.reset();
@@ -102,6 +102,10 @@ export class Gauges {
       metrics.unsettled.set({ kind, state }, count);
       metrics.acknowledged.set({ kind, state }, acknowledged);
       metrics.unsettledAge.set({ kind, state }, oldestMs / 1_000);
+    }
+    metrics.openContradictions.reset();
+    for (const { kind, partner, count } of contradictions?.byPartner ?? []) {
+      metrics.openContradictions.set({ kind, partner }, count);
     }
     setFigure([metrics.held, () => held?.count]);
     setFigure([metrics.heldAge, () => held && held.oldestMs / 1_000]);

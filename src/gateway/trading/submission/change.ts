@@ -1,5 +1,6 @@
 import type { Statement } from '../../store/statement.ts';
 import type { Sent } from '../broker/broker.ts';
+import { keepContradictions } from './contradictions.ts';
 import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
 import { isUnsettled, type ReportedStep, type Settled } from './rules.ts';
 import { earliestAfter, isBehind, isHeld, type NewStep, type Submission, sentFrom } from './table.ts';
@@ -30,7 +31,9 @@ export class Change<Row extends Submission, Report = unknown> {
 
   /** The statements that are written together with the row and its events. */
   get writes(): Statement[] {
-    return [...this.#writes, ...this.kind.history.append(this.after, this.steps)];
+    const appended = this.kind.history.append(this.after, this.steps);
+    const kept = this.inconsistencies.length === 0 ? [] : keepContradictions(this.after, this.steps);
+    return [...this.#writes, ...appended, ...kept];
   }
 
   /** The time from the storing of the row to the earliest report in this change, by the broker's clock, in milliseconds. */

@@ -184,6 +184,11 @@ export interface History {
   page(partnerId: string, id: string, after: number, most: number): Statement;
 }
 
+/** The number of an added step in a history that has so many steps with the added ones. */
+export function sequenceOf(steps: number, added: readonly NewStep[], index: number): number {
+  return steps - added.length + index + 1;
+}
+
 /** A history that is kept in one table. `idColumn` names the object, and `more` are the table's other columns. */
 export function historyIn<Row extends { readonly sequence: number }>(
   table: Table<Row>,
@@ -196,7 +201,7 @@ export function historyIn<Row extends { readonly sequence: number }>(
       const rows = added.map((step, index) => ({
         partnerId,
         [idField]: id,
-        sequence: steps - added.length + index + 1,
+        sequence: sequenceOf(steps, added, index),
         kind: step.kind,
         at: step.at,
         state: step.state,

@@ -160,11 +160,12 @@ export function statusCalls(parts: StatusParts) {
   return { getStatus };
 }
 
-function backlogQueues({ outbox, held, unsettled }: BacklogFigures) {
+function backlogQueues({ outbox, held, contradictions, unsettled }: BacklogFigures) {
   const figures = groupBy(unsettled, ({ kind }) => kind);
   return [
     queue('outbox webhooks', outbox.count, outbox.oldestMs),
     queue('releases', held.count, held.oldestMs),
+    queue('contradictions', contradictions.count, contradictions.oldestMs),
     ...[...figures].map(([kind, ofKind]) => {
       const count = ofKind.reduce((sum, figure) => sum + figure.count, 0);
       return queue(`${kind}s`, count, Math.max(...ofKind.map(({ oldestMs }) => oldestMs)));

@@ -3,6 +3,7 @@ import { type ProposeSettlementRequest, Settlements } from '../../../../gen/mari
 import { isGuardFalse } from '../../../store/errors.ts';
 import { allFacts, queryFact } from '../../../store/facts.ts';
 import { Change } from '../../../trading/submission/change.ts';
+import { endContradictions } from '../../../trading/submission/contradictions.ts';
 import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
 import { mayStillBeTaken } from '../../../trading/submission/look-up-times.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
@@ -66,7 +67,7 @@ async function propose(parts: SettlementParts, request: ProposeSettlementRequest
 }
 
 /** Applies an approved settlement. The object changes in the transaction that records the approval. */
-async function apply(parts: SettlementParts, { proposal, mayApply, record }: Approval) {
+async function apply(parts: SettlementParts, { proposal, call, mayApply, record }: Approval) {
   const { kinds, recorder, clock } = parts;
   const { partnerId, id, objectId } = proposal;
   const kind = kinds.ofId(objectId);
@@ -99,7 +100,11 @@ async function apply(parts: SettlementParts, { proposal, mayApply, record }: App
     const changes = check(parts, { kind, row, outcome, facts: current.facts, proposedAt });
     const change = new Change(kind, row, clock.now()).settle(changes);
     decided = 'applied';
-    return change.write(...record(current.proposal, seenOf(row), seenOf(change.after)));
+    const end = { endedAt: clock.now(), endedBy: call.operator, endReason: null, proposalId: id };
+    return change.write(
+      ...record(current.proposal, seenOf(row), seenOf(change.after)),
+      endContradictions(partnerId, objectId, end),
+    );
   };
   const touches = [id, ...outcome.touches];
   const after: Submission = await recorder

@@ -9,6 +9,7 @@ import { overRest } from '../../../../support/documents.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { callTimeout, type TestGateway, type TestPartner } from '../../../../support/gateway.ts';
 import { noiseJpeg } from '../../../../support/images.ts';
+import { scrape } from '../../../../support/metrics.ts';
 import { type Found, TestOperator } from '../../../../support/operator.ts';
 
 /** An amount that the simulated broker never takes and never answers. */
@@ -281,7 +282,15 @@ describe('an operator whom an alarm has called', () => {
     const metrics = await (await fetch(`http://127.0.0.1:${gateway.app.opsPort}/metrics`)).text();
     assert.match(metrics, /marina_contradictions_total\{kind="allocation",partner="par_\w+"\} 1/);
     const { entries } = await ask('GetTimeline', { id });
-    assert.ok(entries.some(({ kind }: Found) => kind === 'contradiction'));
+    const step = entries.find(({ kind }: Found) => kind === 'contradiction');
+    const { contradictions } = await ask('ListContradictions', { object_id: id });
+    const [found, ...others] = contradictions;
+    assert.deepEqual(
+      [found.partner_id, found.step, found.detail, found.trade, others],
+      [partner.id, step.step, step.detail, undefined, []],
+    );
+    const open = await scrape(gateway.app.opsPort);
+    assert.equal(open.value('marina_contradictions_open', { kind: 'allocation', partner: partner.id }), 1);
   });
 
   it('when the broker is back, what is unclear is settled by asking now; what is being sent is left alone', async () => {
