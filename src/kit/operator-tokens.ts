@@ -24,8 +24,8 @@ export interface OperatorToken {
   readonly namesRoles: boolean;
 }
 
-/** Who makes a call, and with which roles. */
-export type IdentifiedOperator = Pick<OperatorToken, 'name' | 'roles'>;
+/** Who makes a call, with which roles, and until when the token is good. */
+export type IdentifiedOperator = Pick<OperatorToken, 'name' | 'roles' | 'expiresAt'>;
 
 const plainForm = /^([A-Za-z0-9._-]{1,64}):([!-~]{24,})$/;
 /** No token has a space, so a line of one form is none of the other. */
@@ -138,6 +138,11 @@ export function tokenExpiries(tokens: readonly OperatorToken[], realNow: number)
     const first = Math.min(...ends);
     return Number.isFinite(first) ? [[name, (first - realNow) / 1_000]] : [];
   });
+}
+
+/** The operators with a token that does not expire, each once, in the order of their names. */
+export function operatorsWithoutEnd(tokens: readonly OperatorToken[]): Operator[] {
+  return [...new Set(tokens.flatMap(({ name, expiresAt }) => (expiresAt === undefined ? [name] : [])))].sort();
 }
 
 function hashOf(token: string): Buffer {

@@ -19,6 +19,7 @@ import { timelineCalls } from '../operators/calls/diagnostics/timeline.ts';
 import { unclaimedCalls } from '../operators/calls/diagnostics/unclaimed.ts';
 import { UnsettledPages, unsettledCalls } from '../operators/calls/diagnostics/unsettled.ts';
 import { watchCalls } from '../operators/calls/diagnostics/watch.ts';
+import { whoAmICalls } from '../operators/calls/diagnostics/who-am-i.ts';
 import { documentService } from '../operators/calls/documents.ts';
 import { environmentServices } from '../operators/calls/environment.ts';
 import { keyService } from '../operators/calls/keys.ts';
@@ -87,8 +88,11 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const moneys = [...releasing.actions, ...wallets.actions];
   const reports = new ReportsUnderWay();
   const actions = [settling.action, ...moneys, ...partners.actions, keys.action, accounts.action];
-  return [
-    adminService(Diagnostics, diagnosticsCalls(base, parts)),
+  const services: AdminService[] = [
+    adminService(Diagnostics, {
+      ...diagnosticsCalls(base, parts),
+      ...whoAmICalls(base.database.environment, () => services),
+    }),
     environment.trading,
     partners.service,
     keys.service,
@@ -104,6 +108,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     adminService(Webhooks, webhookCalls(base, parts)),
     ...(base.database.environment === 'sandbox' ? [environment.clock] : []),
   ];
+  return services;
 }
 
 /** Counts large credits and corrections, also where no second operator approves them. */

@@ -1,4 +1,4 @@
-import { tokenExpiries } from '../../kit/operator-tokens.ts';
+import { operatorsWithoutEnd, tokenExpiries } from '../../kit/operator-tokens.ts';
 import { maxPartnersNamed } from '../edge/metrics.ts';
 import { DatabaseProbe } from '../operators/telemetry/database-clock.ts';
 import { type Figure, Gauges } from '../operators/telemetry/gauges.ts';
@@ -87,6 +87,11 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
       metrics.changedFilesRefused,
       'link',
       () => base.watchedFiles.map(({ name, isRefused }) => [name, Number(isRefused)] as const),
+    ],
+    [
+      metrics.operatorTokenEndless,
+      'operator',
+      () => operatorsWithoutEnd(base.operatorTokens.current).map((name) => [name, 1] as const),
     ],
     [metrics.operatorTokenExpires, 'operator', () => tokenExpiries(base.operatorTokens.current, clock.realNow())],
     [metrics.logLinesDropped, () => output?.dropped ?? 0],

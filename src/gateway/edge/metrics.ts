@@ -309,6 +309,11 @@ export class Metrics {
     "In how long an operator's last token with one of his roles expires; negative if it has. Absent for one with a token that does not expire.",
     ['operator'],
   );
+  readonly operatorTokenEndless = this.#gauge(
+    'marina_operator_token_endless',
+    '1 for an operator with a token that does not expire.',
+    ['operator'],
+  );
   readonly uncaughtErrors = this.#counter(
     'marina_uncaught_errors_total',
     'Errors that no code caught, by outcome: the process survived, or stopped.',

@@ -270,6 +270,7 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       'Diagnostics.ListReconciliationBreaks',
       'Diagnostics.ListReconciliations',
       'Diagnostics.ListUnsettled',
+      'Diagnostics.WhoAmI',
       'Partners.ListPartners',
       'Proposals.ListProposals',
       'Releases.ListHeldWithdrawals',
@@ -472,7 +473,7 @@ describe('every change an operator makes', () => {
     for (const call of ['ProposeRelease', 'RefuseWithdrawal']) unaudited.add(`Releases.${call}`);
     // These need open orders: bulk-cancels.integration.test.ts has their entries.
     for (const call of ['CancelOpenOrders', 'StopBulkCancel']) unaudited.add(`Trading.${call}`);
-    const reads = /^(Audit|.*\.(Get|List|LookUp|Find|Count|Verify|Watch|Export))/;
+    const reads = /^(Audit|.*\.(Get|List|LookUp|Find|Count|Verify|Watch|Export|WhoAmI))/;
     const changing = client.calls('marina.admin.v1.').filter(({ name }) => !reads.test(name) && !unaudited.has(name));
     assert.deepEqual(made.map(({ name }) => name).toSorted(), changing.map(({ name }) => name).toSorted());
 

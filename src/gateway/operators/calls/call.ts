@@ -17,6 +17,8 @@ export interface AdminCall {
   readonly action: string;
   /** The roles of the operator's token. */
   readonly roles: readonly OperatorRole[];
+  /** When the token ends, in real time; undefined: never. */
+  readonly tokenEndsAt: number | undefined;
   /** As in the answer's `x-request-id`. */
   readonly requestId: string;
   /** As log lines show it; undefined: they show none. */

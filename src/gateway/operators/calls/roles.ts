@@ -29,11 +29,16 @@ export function callRules(method: DescMethod): CallRules {
   return { roles: [...named, 'admin'], readsOnly, showsMoney, reason: readsOnly ? undefined : reason };
 }
 
+/** Service and method, as in `Trading.PauseTrading`. */
+export function callName(method: DescMethod): string {
+  return `${method.parent.name}.${method.name}`;
+}
+
 /** Throws PERMISSION_DENIED, with the roles needed, unless the operator's token has one of them. */
 export function requireRole(
   what: string,
   { roles: needed }: Pick<CallRules, 'roles'>,
-  { roles }: IdentifiedOperator,
+  { roles }: Pick<IdentifiedOperator, 'roles'>,
 ): void {
   if (needed.some((role) => hasRole(roles, role))) return;
   const which = needed.length === 1 ? `the role ${needed[0]}` : `one of the roles ${needed.join(', ')}`;

@@ -28,7 +28,7 @@ import { deliver, OpenStreams } from '../../edge/streams.ts';
 import { answerMessage } from './answer.ts';
 import type { AdminCall, AdminService } from './call.ts';
 import { AdminError } from './errors.ts';
-import { callRules, requireReason, requireRole } from './roles.ts';
+import { callName, callRules, requireReason, requireRole } from './roles.ts';
 
 interface AdminServerOptions {
   readonly services: readonly AdminService[];
@@ -76,7 +76,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
     }),
   );
   const methods = new Map(served.map(({ method }) => [rpcPath(method), method]));
-  const rules = new Map(served.map(({ method }) => [actionOf(method), callRules(method)]));
+  const rules = new Map(served.map(({ method }) => [callName(method), callRules(method)]));
   const ofAdmins = { roles: ['admin'] } as const;
   const server = new GrpcServer({
     methods: served,
@@ -165,7 +165,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   /** A call from its start until its end is logged. `method` is undefined if it does not exist. */
   function begin(method: DescMethod | undefined, arrival: Arrival) {
     const { peer } = arrival;
-    const action = method === undefined ? 'unknown' : actionOf(method);
+    const action = method === undefined ? 'unknown' : callName(method);
     const requestId = randomUUID();
     const startedAt = performance.now();
     const clientAddress = shownAddress(peer);
@@ -185,6 +185,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
           operator: found.name,
           action,
           roles: found.roles,
+          tokenEndsAt: found.expiresAt,
           requestId,
           clientAddress,
           requireRoleFor: (other, what) => requireRole(what, rules.get(other) ?? ofAdmins, found),
@@ -220,11 +221,6 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
       return server.close(graceMs);
     },
   };
-}
-
-/** Service and method, as in `Trading.PauseTrading`. */
-function actionOf(method: DescMethod): string {
-  return `${method.parent.name}.${method.name}`;
 }
 
 /** Reads and checks a call's message. Throws an error that names the field at fault. */

@@ -46,10 +46,12 @@ describe("the roles of operators' tokens", () => {
     return answer.error as ServiceError;
   }
 
-  it('decide about each call before its message is read', async () => {
+  it('decide about each call before its message is read, as the token is told beforehand', async () => {
     // A message that cannot be read shows whether the call came so far.
     const unreadable = Buffer.from([0xff]);
     for (const role of operatorRoles) {
+      const told = await as(tokens[role]?.token ?? '', 'Diagnostics.WhoAmI');
+      const allowed: string[] = [];
       for (const { name } of client.calls('marina.admin.v1.')) {
         const [service] = (await operatorServices()).filter(
           ({ typeName }) => typeName === `marina.admin.v1.${name.split('.')[0]}`,
@@ -64,8 +66,41 @@ describe("the roles of operators' tokens", () => {
         );
         const expected = isAllowed ? status.INVALID_ARGUMENT : status.PERMISSION_DENIED;
         assert.equal(error.code, expected, `${name} with the role ${role}: ${error.details}`);
+        if (error.code !== status.PERMISSION_DENIED) allowed.push(name);
+        assert.equal(told[callRules(method).readsOnly ? 'changes' : 'reads'].includes(name), false, name);
       }
+      assert.deepEqual([...told.reads, ...told.changes].toSorted(), allowed.toSorted(), role);
+      assert.equal(told.reads_only, role === 'read');
     }
+  });
+
+  it('each token is told its operator, its end and the environment, whatever it may do', async () => {
+    const read = await as(tokens.read?.token ?? '', 'Diagnostics.WhoAmI');
+    assert.deepEqual(
+      [read.operator, read.roles, read.environment, read.changes],
+      ['of-read', ['OPERATOR_ROLE_READ'], 'sandbox', []],
+    );
+    const end = /\d{4}-\S+Z/.exec(tokens.read?.line ?? '')?.[0] ?? '';
+    assert.equal(Date.parse(read.token_ends_at), Date.parse(end));
+    const several = await as(traders.token, 'Diagnostics.WhoAmI');
+    assert.deepEqual(several.roles, ['OPERATOR_ROLE_TRADING', 'OPERATOR_ROLE_TREASURY']);
+    assert.ok(several.changes.includes('Wallets.CreditWallet') && several.changes.includes('Trading.PauseTrading'));
+    const endless = await as(operatorToken, 'Diagnostics.WhoAmI');
+    assert.deepEqual([endless.operator, endless.token_ends_at], ['tester', undefined]);
+    assert.ok(!JSON.stringify([read, several, endless]).includes(operatorToken), 'a token is in the answer');
+  });
+
+  it('the status and a metric name the operators whose token does not end, until its line is replaced', async () => {
+    const seen = async () => (await as(tokens.read?.token ?? '', 'Diagnostics.GetStatus')).operator_tokens;
+    const names = new Set(['tester', 'trader', 'Trader', ...operatorRoles.map((role) => `of-${role}`)]);
+    assert.deepEqual(await seen(), { operators: names.size, without_end: ['tester'] });
+    const endless = { operator: 'tester' };
+    assert.equal((await scrape(gateway.app.opsPort)).value('marina_operator_token_endless', endless), 1);
+    await file.change([newOperatorToken('tester', Date.now() + hourMs).line, ...lines], gateway.logged);
+    assert.deepEqual(await seen(), { operators: names.size, without_end: [] });
+    assert.equal((await scrape(gateway.app.opsPort)).value('marina_operator_token_endless', endless), 0);
+    await file.change([`tester:${operatorToken}`, ...lines], gateway.logged);
+    assert.deepEqual((await seen()).without_end, ['tester']);
   });
 
   it('a refusal names the roles that are needed, and is logged and counted', async () => {

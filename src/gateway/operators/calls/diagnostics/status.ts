@@ -3,7 +3,9 @@ import { atMost } from '../../../../kit/at-most.ts';
 import type { SystemClock } from '../../../../kit/clock.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Nats } from '../../../../kit/nats.ts';
+import { type OperatorToken, operatorsWithoutEnd } from '../../../../kit/operator-tokens.ts';
 import { version } from '../../../../kit/version.ts';
+import type { Live } from '../../../../kit/watched-files.ts';
 import type { EventStream } from '../../../delivery/events/stream.ts';
 import { dispatcherLeasePrefix } from '../../../delivery/webhooks/table.ts';
 import type { Database } from '../../../store/database.ts';
@@ -33,6 +35,8 @@ interface StatusParts {
   readonly reconciliationTime: number;
   /** Whether an operator may approve his own proposals. */
   readonly singleOperator: boolean;
+  /** Operators' tokens, as they are now. */
+  readonly operatorTokens: Pick<Live<readonly OperatorToken[]>, 'current'>;
   /** The amount above which a credit needs a second operator, in kobo; undefined: four eyes are off. */
   readonly fourEyesAboveKobo: bigint | undefined;
 }
@@ -96,6 +100,7 @@ export function statusCalls(parts: StatusParts) {
       },
       singleOperator: parts.singleOperator,
       fourEyesAboveKobo: parts.fourEyesAboveKobo,
+      operatorTokens: tokenFigures(parts.operatorTokens.current),
     };
   }
 
@@ -158,6 +163,10 @@ export function statusCalls(parts: StatusParts) {
   }
 
   return { getStatus };
+}
+
+function tokenFigures(tokens: readonly OperatorToken[]) {
+  return { operators: new Set(tokens.map(({ name }) => name)).size, withoutEnd: operatorsWithoutEnd(tokens) };
 }
 
 function backlogQueues({ outbox, held, contradictions, unsettled }: BacklogFigures) {
