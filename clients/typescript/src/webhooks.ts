@@ -91,7 +91,8 @@ function oneHeader(valuesOf: HeaderReader, name: string): string {
 
 /** Returns the texts that may be signatures, of one header or several that a proxy joined with commas. */
 function signaturesIn(values: readonly string[]): Uint8Array[] {
-  const entries = values.flatMap((value) => value.split(/\s+|,(?=\s|v\d|$)/));
+  // A signature can begin with `v1` too, and the comma before it is within an entry.
+  const entries = values.flatMap((value) => value.split(/\s+|,(?=\s|v\d\w*,|$)/));
   return entries.flatMap((entry) => {
     const bytes = entry.startsWith('v1,') ? fromBase64(entry.slice('v1,'.length)) : undefined;
     return bytes?.length === signatureBytes ? [bytes] : [];
