@@ -25,8 +25,7 @@ interface Said {
   readonly effect: Effect;
 }
 
-/** Everything that an ExecutionReport of 40 shares can say, with each count and of each state. */
-function* everything(): Generator<Said> {
+function* everyReport(): Generator<Said> {
   const counts = [undefined, '0', '40', '60', '140'];
   const answers: readonly Record<number, string>[] = [{}, { [tags.OrdStatusReqID]: 'q' }];
   for (const execType of execTypes)
@@ -62,9 +61,12 @@ function* everything(): Generator<Said> {
                 }
 }
 
+/** Everything that an ExecutionReport of 40 shares can say, with each count and of each state, with its effect. */
+const everything = [...everyReport()];
+
 describe('the rule of evidence', () => {
   it('ends an order only with counts and a status that agree, and rejects none by an answer', () => {
-    for (const { order, execType, ordStatus, cumQty, isAnswer, effect } of everything()) {
+    for (const { order, execType, ordStatus, cumQty, isAnswer, effect } of everything) {
       const said = JSON.stringify({ execType, ordStatus, cumQty, isAnswer, state: order.state, asked: order.asked });
       const end = effect.reports.find(({ kind }) => ends.includes(kind))?.kind as FixEnd | undefined;
       if (end !== undefined) {
@@ -81,7 +83,7 @@ describe('the rule of evidence', () => {
   });
 
   it('finds every count of trades that is not what was reported, and books a trade once', () => {
-    for (const { order, execType, ordStatus, cumQty, isAnswer, effect } of everything()) {
+    for (const { order, execType, ordStatus, cumQty, isAnswer, effect } of everything) {
       const said = JSON.stringify({ execType, ordStatus, cumQty, isAnswer, state: order.state });
       const trades = effect.reports.filter(({ kind }) => kind === 'trade');
       const isTrade = !isAnswer && ['F', '1', '2'].includes(execType);
@@ -97,7 +99,7 @@ describe('the rule of evidence', () => {
 
   it('leaves nothing unsaid: what the exchange says is over is over, or found', () => {
     const over = ['2', '4', 'C', '8', '3'];
-    for (const { order, execType, ordStatus, cumQty, isAnswer, effect } of everything()) {
+    for (const { order, execType, ordStatus, cumQty, isAnswer, effect } of everything) {
       if (!isAnswer || !over.includes(ordStatus)) continue;
       const said = JSON.stringify({ execType, ordStatus, cumQty, state: order.state });
       const isOver = effect.order.state === 'final' || effect.order.state === 'unsent';
@@ -107,7 +109,7 @@ describe('the rule of evidence', () => {
 
   it('takes an answer for "unknown order" only if nothing in it speaks of an order, of an order that may be unknown', () => {
     let unknown = 0;
-    for (const { order, execType, ordStatus, cumQty, leavesQty, isAnswer, effect } of everything()) {
+    for (const { order, execType, ordStatus, cumQty, leavesQty, isAnswer, effect } of everything) {
       if (effect.isUnknown !== true) continue;
       unknown += 1;
       const said = JSON.stringify({ execType, ordStatus, cumQty, leavesQty, isAnswer, state: order.state });
@@ -119,7 +121,7 @@ describe('the rule of evidence', () => {
   });
 
   it('finds every end with the OrdStatus of a living order, of an order that had ended', () => {
-    for (const { order, execType, ordStatus, cumQty, effect } of everything()) {
+    for (const { order, execType, ordStatus, cumQty, effect } of everything) {
       const hadEnded = order.state === 'final' && countOf(order) < order.quantity;
       const isLiving = ordStatus !== '' && !Object.values(statusesOfEnd).flat().includes(ordStatus);
       if (!hadEnded || !isLiving || !['4', 'C', '8'].includes(execType)) continue;
