@@ -68,8 +68,7 @@ const maxRestMs = 50;
 export class ImageChecker {
   readonly #turns = new Turns<Waiting>();
   readonly #workers: readonly Decoder[];
-  /** Decodes one image at the start, and ends. */
-  readonly #trial: Decoder;
+  readonly #tryDecoder: () => Promise<void>;
   /** Settles when the decoder was tried at the start, whether it works or not. */
   tried = Promise.resolve();
   /** Decoders that neither work nor rest. */
@@ -89,12 +88,12 @@ export class ImageChecker {
     const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
     this.#workers = Array.from({ length: count }, () => new Decoder(decoder));
     this.#free = [...this.#workers];
-    this.#trial = new Decoder(decoder);
+    this.#tryDecoder = () => tryOnce(`${process.execPath} ${isWalled}`, () => new Decoder(decoder));
   }
 
   /** Finds the walls of this machine, which later decoders must have. Throws if all are required and some do not hold. */
   async start(): Promise<void> {
-    const found = this.options.walls === 'off' ? new Set<Wall>() : await tryWalls();
+    const found = this.options.walls === 'off' ? new Set<Wall>() : await wallsOfMachine();
     this.#walls = found;
     const walls = [...found];
     const missing = neededWalls.filter((wall) => !found.has(wall));
@@ -103,20 +102,10 @@ export class ImageChecker {
     }
     if (missing.length === 0) this.options.log.info({ walls }, 'images are decoded behind walls');
     else this.options.log.warn({ walls, missing }, 'images are decoded without all walls');
-    this.tried = this.#tryDecoder();
-  }
-
-  /** Logs an error if decoders do not work here, before the first document needs one. Never throws. */
-  async #tryDecoder(): Promise<void> {
-    try {
-      const isWhole = (file: Buffer) => this.#trial.check({ file, mediaType: 'image/jpeg' });
-      if (!(await isWhole(smallestJpeg))) throw new Error('the decoder does not decode an image of one pixel');
-      if (await isWhole(cutJpeg)) throw new Error('the decoder takes a cut image for a whole one');
-    } catch (error) {
+    // Before the first document needs one.
+    this.tried = this.#tryDecoder().catch((error: unknown) => {
       if (!this.#isClosed) this.options.log.error({ err: error }, 'images cannot be decoded on this machine');
-    } finally {
-      this.#trial.end();
-    }
+    });
   }
 
   /** Whether each wall holds around the decoders; none before `start`. */
@@ -161,7 +150,7 @@ export class ImageChecker {
   close(): void {
     this.#isClosed = true;
     for (let next = this.#turns.peek(); next !== undefined; next = this.#turns.peek()) this.#giveUp(next);
-    for (const worker of [...this.#workers, this.#trial]) worker.end();
+    for (const worker of this.#workers) worker.end();
   }
 
   /** Throws `rate_limited` as `decode` would. A partner may have as many waiting as there is room left for others. */
@@ -229,6 +218,34 @@ export class ImageChecker {
     if (!this.#turns.remove(waiting.partnerId, waiting)) return;
     clearTimeout(waiting.timer);
     waiting.reject(new ApiError('service_unavailable', { cause: new Error('no decoder became free') }));
+  }
+}
+
+let foundWalls: Promise<ReadonlySet<Wall>> | undefined;
+
+/** The walls that this machine offers, looked for once in a process. */
+function wallsOfMachine(): Promise<ReadonlySet<Wall>> {
+  foundWalls ??= tryWalls();
+  return foundWalls;
+}
+
+/** The trials of this process, by the program and whether it has walls: each gateway in a process would find the same. */
+const trials = new Map<string, Promise<void>>();
+
+/** Decodes images in a decoder that ends then, unless this process has done so before. Throws if the decoder does not work. */
+function tryOnce(way: string, start: () => Decoder): Promise<void> {
+  const trial = trials.get(way) ?? tryDecoder(start());
+  trials.set(way, trial);
+  return trial;
+}
+
+async function tryDecoder(decoder: Decoder): Promise<void> {
+  const isWhole = (file: Buffer) => decoder.check({ file, mediaType: 'image/jpeg' });
+  try {
+    if (!(await isWhole(smallestJpeg))) throw new Error('the decoder does not decode an image of one pixel');
+    if (await isWhole(cutJpeg)) throw new Error('the decoder takes a cut image for a whole one');
+  } finally {
+    decoder.end();
   }
 }
 
