@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Partner } from '../../../support/cluster.ts';
 import { checkArrivals, type Endpoint, registerEndpoints } from '../../../support/fault/arrivals.ts';
-import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import { describeMoments, type Scenario } from '../../../support/fault/moments/cases.ts';
 import { checkMoney } from '../../../support/fault/money.ts';
 
 interface Case {
@@ -10,11 +10,12 @@ interface Case {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** The amounts that make the simulated broker book an allocation, and reject one. */
-const amounts = [40_000, 999_002];
+/** The amounts that make the simulated broker book an allocation, reject one, reject one without an answer, and never take one. */
+const amounts = [40_000, 999_002, 999_007, 999_005];
 
-await describeMoments<Case>({
-  name: 'an allocation that is booked, and one that is rejected',
+const scenario: Scenario<Case> = {
+  name: 'allocations that are booked, rejected, rejected without an answer, and never taken',
+  maxOccurrences: 4,
   async prepare(watched) {
     const { cluster, receiver } = watched;
     const partner = await cluster.newPartner();
@@ -35,4 +36,7 @@ await describeMoments<Case>({
     await checkMoney(cluster, gateway, [partner]);
     await checkArrivals(cluster.database, receiver, endpoints);
   },
-});
+};
+
+await describeMoments(scenario);
+await describeMoments({ ...scenario, isBeside: true });

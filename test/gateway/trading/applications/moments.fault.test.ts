@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationOutcome, Call } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { goodApplication } from '../../../support/applications.ts';
 import { callTimeout, type Partner } from '../../../support/cluster.ts';
-import { fourTypes, overRest } from '../../../support/documents.ts';
+import { fourTypes, overGrpc, overRest } from '../../../support/documents.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import type { Armed } from '../../../support/fault/moments/inside/watch.ts';
 import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
 import { noiseJpeg } from '../../../support/images.ts';
 
@@ -19,12 +20,15 @@ await describeMoments<Case>({
   async prepare({ cluster }) {
     return { partner: await cluster.newPartner(), file: await noiseJpeg() };
   },
+  // There are four documents.
+  maxOccurrences: 4,
   async run(watched, { partner, file }) {
     const id = await apply(watched, partner);
-    for (const type of fourTypes) {
+    for (const [at, type] of fourTypes.entries()) {
       await eventually(async () => {
-        const { restPort } = await watched.gateway();
-        const sent = await overRest(restPort)({ key: partner.key, id, type, file });
+        const { restPort, grpcPort } = await watched.gateway();
+        const send = at % 2 === 0 ? overRest(restPort) : overGrpc(grpcPort);
+        const sent = await send({ key: partner.key, id, type, file });
         assert.notEqual(sent.status, 500);
         assert.equal(sent.outcome, 'delivered');
       }, 20_000);
@@ -33,7 +37,8 @@ await describeMoments<Case>({
     await watched.cluster.controls.decideApplication(decision, callTimeout);
     await untilState(watched, partner, id, /^opened$/);
   },
-  async check({ cluster }, gateway, { partner: { key } }) {
+  async check({ cluster, armed }, gateway, { partner }) {
+    const { key } = partner;
     const feed = await gateway.request('GET', '/v1/events?limit=100', { key });
     const events: { version: number; type: string; data: { id: string } }[] = feed.body.data;
     const versions = events.map(({ version }) => version);
@@ -52,9 +57,29 @@ await describeMoments<Case>({
         messages.filter(({ call }) => call === Call.SUBMIT_APPLICATION).length <= 1,
         'it was sent once at most',
       );
+      const { applications } = await cluster.controls.listApplications(
+        { clientApplicationId: application.id },
+        callTimeout,
+      );
+      const received = applications.flatMap(({ documents }) => documents.map(({ timesReceived }) => timesReceived));
+      const again = received.reduce((sum, times) => sum + times - 1, 0);
+      assert.ok(again <= timesAgain(armed), `documents were received ${received.join(', ')} times`);
+      if (application.state !== 'opened') continue;
+      assert.equal(received.length, fourTypes.length);
+      const placed = await gateway.place({ ...partner, account: application.account }, { symbol: 'SIM-REST' });
+      assert.equal(placed.status, 201, 'the account can be traded for');
     }
   },
 });
+
+/** How often files may be sent again: only one whose outcome was lost, or could not be recorded. */
+function timesAgain(armed: Armed | undefined): number {
+  if (armed === undefined) return 0;
+  const { kind, label, fate, times } = armed;
+  const isLost = kind === 'call' && label === 'Applications/SendDocument' && fate !== 'before' && fate !== 'refused';
+  const isUnrecorded = kind === 'commit' && label.includes('insert documents') && fate !== 'after';
+  return isLost || isUnrecorded ? times : 0;
+}
 
 /** Applies until the broker has the application: one that was never placed is followed by a new one. */
 async function apply(watched: WatchedCluster, partner: Partner): Promise<string> {

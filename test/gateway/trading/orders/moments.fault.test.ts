@@ -4,7 +4,7 @@ import type { Partner } from '../../../support/cluster.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { checkArrivals, type Endpoint, registerEndpoints } from '../../../support/fault/arrivals.ts';
 import { checkEverything } from '../../../support/fault/checker.ts';
-import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import { describeMoments, natsAway, type Scenario } from '../../../support/fault/moments/cases.ts';
 import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
 
 interface Case {
@@ -14,8 +14,9 @@ interface Case {
 
 const isOver = /^(filled|cancelled|rejected|refused|expired)$/;
 
-await describeMoments<Case>({
+const scenario: Scenario<Case> = {
   name: 'an order that fills in parts, and one that is cancelled',
+  maxOccurrences: 3,
   async prepare(watched) {
     const { cluster, receiver } = watched;
     const partner = await cluster.newPartner();
@@ -30,6 +31,15 @@ await describeMoments<Case>({
     await checkEverything(cluster, gateway, [partner]);
     await checkArrivals(cluster.database, receiver, endpoints);
   },
+};
+
+await describeMoments(scenario);
+await describeMoments({ ...scenario, isBeside: true });
+await describeMoments({
+  ...scenario,
+  name: `${scenario.name}, while NATS is away`,
+  variables: natsAway,
+  only: /outbox/,
 });
 
 /** Places an order and waits for a state of it. */

@@ -4,7 +4,7 @@ import { WithdrawalReportKind } from '../../../../src/gen/marina/broker/v1/withd
 import { callTimeout, type Partner } from '../../../support/cluster.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { checkArrivals, type Endpoint, registerEndpoints } from '../../../support/fault/arrivals.ts';
-import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import { describeMoments, type Scenario } from '../../../support/fault/moments/cases.ts';
 import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
 import { checkMoney } from '../../../support/fault/money.ts';
 
@@ -13,8 +13,11 @@ interface Case {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** The amounts that make the simulated broker pay a withdrawal at once or later, reject it, or pay it without an answer. */
-const amounts = { paid: 40_000, 'paid later': 998_002, rejected: 998_003, 'paid without an answer': 998_016 };
+/** The amounts that make the simulated broker pay a withdrawal at once or later, reject it, pay it without an answer, or not take it. */
+const amounts = {
+  ...{ paid: 40_000, 'paid later': 998_002, rejected: 998_003, 'rejected later': 998_009 },
+  ...{ 'paid without an answer': 998_016, 'never taken': 998_012 },
+};
 
 const isOver = /^(completed|rejected|refused|returned)$/;
 
@@ -33,21 +36,27 @@ async function check(
   await checkArrivals(cluster.database, receiver, endpoints);
 }
 
-await describeMoments<Case>({
-  name: 'withdrawals to the wallet: paid at once, paid later, rejected, and paid while answer and report are lost',
+const scenario: Scenario<Case> = {
+  name: 'withdrawals that are paid at once or later, rejected at once or later, paid while answer and report are lost, and never taken',
+  maxOccurrences: 4,
   prepare,
   async run(watched, { partner }) {
     await withdraw(watched, partner, { destination: 'wallet', amount_kobo: amounts.paid });
     await withdraw(watched, partner, { destination: 'wallet', amount_kobo: amounts['paid later'] });
     await withdraw(watched, partner, { destination: 'wallet', amount_kobo: amounts.rejected });
+    await withdraw(watched, partner, { destination: 'bank_account', amount_kobo: amounts['rejected later'] });
+    await withdraw(watched, partner, { destination: 'wallet', amount_kobo: amounts['never taken'] });
     // The stream does not have it either, so the broker's record is asked.
     await watched.cluster.controls.disturbReports({ withdrawals: true, omit: 1 }, callTimeout);
     await withdraw(watched, partner, { destination: 'wallet', amount_kobo: amounts['paid without an answer'] });
     const { body } = await watched.ask(partner, 'GET', '/v1/withdrawals');
-    assert.equal(body.data.length, 4, 'one key leads to one withdrawal');
+    assert.equal(body.data.length, Object.keys(amounts).length, 'one key leads to one withdrawal');
   },
   check,
-});
+};
+
+await describeMoments(scenario);
+await describeMoments({ ...scenario, isBeside: true });
 
 await describeMoments<Case>({
   name: 'a withdrawal to the bank that is paid and returned',

@@ -16,6 +16,8 @@ export interface Scenario<Case> {
   readonly only?: RegExp;
   /** Of a label that comes again and again, so many have a case; 2 by default. */
   readonly maxOccurrences?: number;
+  /** Whether a second gateway runs beside the one that is watched, and goes on when that one is killed or frozen. */
+  readonly isBeside?: boolean;
   /** Makes partners and objects for one run. Its moments are not watched. If it ends the gateway, the next one's start is. */
   prepare(watched: WatchedCluster): Promise<Case>;
   /** Works as partners and operators do, who go on after any failure. */
@@ -27,6 +29,8 @@ export interface Scenario<Case> {
 /** A gateway without a new moment for this time is at rest: positions are stored a quarter of a second after their reports. */
 const quietMs = 400;
 const restMs = 30_000;
+/** A setting with which no gateway reaches NATS. */
+export const natsAway = { MARINA_NATS_URL: 'nats://127.0.0.1:1' };
 /** Old rows are removed each second, whether there are any or not. */
 const usual = /^(?!commit delete webhook_)/;
 
@@ -41,7 +45,7 @@ export function describeMoments<Case>(scenario: Scenario<Case>): Promise<void> {
   return describeMomentsOf<WatchedCluster, Case>({
     only: usual,
     ...scenario,
-    start: () => WatchedCluster.start(scenario.variables),
+    start: () => WatchedCluster.start(scenario.variables, scenario.isBeside),
     rest,
     async check(watched, one) {
       const gateway = await watched.gateway();
@@ -99,6 +103,7 @@ async function bringNear({ cluster }: WatchedCluster, { adminPort }: GatewayProc
 /** NATS has no event that a gateway has not acknowledged. */
 async function assertNothingQueued({ cluster }: WatchedCluster): Promise<void> {
   const { MARINA_NATS_URL: servers, MARINA_NATS_PREFIX: prefix } = cluster.gatewayVariables;
+  if (servers === natsAway.MARINA_NATS_URL) return;
   const connection = await connect({ servers });
   try {
     const { consumers } = await connection.jetstreamManager();

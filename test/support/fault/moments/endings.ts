@@ -11,6 +11,7 @@ const killed: readonly Ending[] = [
   { says: 'killed right before it', fate: 'before', times: 1 },
   { says: 'killed right after it', fate: 'after', times: 1 },
 ];
+const frozen: Ending = { says: 'frozen right after it', fate: 'frozen', times: 1 };
 const refused: readonly Ending[] = [
   { says: 'refused', fate: 'refused', times: 1 },
   { says: 'refused twice in a row', fate: 'refused', times: 2 },
@@ -19,6 +20,12 @@ const unknown: readonly Ending[] = [
   { says: 'done without an answer', fate: 'unknown', times: 1 },
   { says: 'done without an answer twice in a row', fate: 'unknown', times: 2 },
 ];
+
+/** With another process beside it, which goes on: also one that is frozen, of whom nobody knows that it does not work. */
+const besides: Readonly<Record<MomentKind, readonly Ending[]>> = {
+  ...{ commit: [...killed, frozen], call: [...killed, frozen], publish: [...killed, frozen] },
+  ...{ ack: killed, post: killed, send: killed, file: killed },
+};
 
 /** Neither an acknowledgement nor a file has an answer that could be lost. */
 const endings: Readonly<Record<MomentKind, readonly Ending[]>> = {
@@ -37,8 +44,10 @@ export interface MomentCase {
   readonly ending: Ending;
 }
 
-export function casesOf(moments: readonly Moment[]): MomentCase[] {
-  return moments.flatMap((moment) => endings[moment.kind].map((ending) => ({ moment, ending })));
+/** The cases of some moments. `isBeside`: another process goes on when this one ends. */
+export function casesOf(moments: readonly Moment[], isBeside = false): MomentCase[] {
+  const ofKinds = isBeside ? besides : endings;
+  return moments.flatMap((moment) => ofKinds[moment.kind].map((ending) => ({ moment, ending })));
 }
 
 export function nameOf({ kind, label, occurrence }: Moment): string {

@@ -16,6 +16,7 @@ import type { Watched } from './scenario.ts';
 import { type Seen, WatchedProcess } from './watched-process.ts';
 
 interface AdapterProcess {
+  readonly pid: number;
   readonly exited: Promise<ProcessExit>;
   readonly logPath: string;
   readonly orders: GrpcClient<typeof Orders>;
@@ -91,9 +92,10 @@ export class WatchedAdapter implements Watched {
   }
 
   async restart(): Promise<void> {
-    const process = this.#process.release();
-    process?.orders.close();
-    await process?.stop();
+    for (const process of this.#process.release()) {
+      process.orders.close();
+      await process.stop();
+    }
   }
 
   async stop(): Promise<void> {
@@ -112,5 +114,5 @@ async function startAdapter(variables: Record<string, string>): Promise<AdapterP
   if (ended !== undefined) throw new EndedEarly(`the adapter (its log is ${kept.logPath})`, ended);
   const { orders, submissions } = await clients;
   submissions.close();
-  return { exited: kept.exited, logPath: kept.logPath, orders, stop: () => kept.stop() };
+  return { pid: kept.pid, exited: kept.exited, logPath: kept.logPath, orders, stop: () => kept.stop() };
 }

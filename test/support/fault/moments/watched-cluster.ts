@@ -14,6 +14,8 @@ import { type Seen, WatchedProcess } from './watched-process.ts';
 /** How long a partner asks again before he gives up; less in runs that are expected to fail. */
 const longestAskMs = Math.min(20_000, Number(process.env.MARINA_TEST_BOUND_MS ?? Number.POSITIVE_INFINITY));
 const askAgainMs = 50;
+/** The answer of a gateway that is killed or frozen. */
+const none: Answer = { status: undefined, body: undefined, headers: undefined };
 /** Answers with 503 that the same key gets for ever. */
 const finalCodes = /_not_sent$/;
 
@@ -24,19 +26,22 @@ export class WatchedCluster implements Watched {
   private constructor(
     readonly cluster: Cluster,
     readonly receiver: WebhookReceiver,
+    isBeside: boolean,
   ) {
     const { folder, database } = cluster;
     this.#process = new WatchedProcess({
       folder,
       start: (variables) => cluster.startGateway(variables),
+      isBeside,
       // Its leases would keep the next one waiting for as long as a process may be frozen, and this one is dead.
       bury: async () => void (await database.write(statement('UPDATE leases SET expires_at = NOW(3)'))),
     });
   }
 
-  static async start(variables: Record<string, string> = {}): Promise<WatchedCluster> {
+  /** `isBeside`: a second gateway runs, which goes on when the one that is watched ends. */
+  static async start(variables: Record<string, string> = {}, isBeside = false): Promise<WatchedCluster> {
     const receiver = await WebhookReceiver.start();
-    return new WatchedCluster(await Cluster.start({ ...receiver.variables, ...variables }), receiver);
+    return new WatchedCluster(await Cluster.start({ ...receiver.variables, ...variables }), receiver, isBeside);
   }
 
   /** The gateway that runs, or the next one if it was killed. */
@@ -44,8 +49,16 @@ export class WatchedCluster implements Watched {
     return this.#process.current();
   }
 
+  /** The last fate that was chosen. */
+  armed: Armed | undefined;
+
   begin(armed?: Armed): Promise<void> {
+    this.armed = armed ?? this.armed;
     return this.#process.begin(armed);
+  }
+
+  thaw(): boolean {
+    return this.#process.thaw();
   }
 
   get hasDied(): boolean {
@@ -67,9 +80,12 @@ export class WatchedCluster implements Watched {
     for (;;) {
       const gateway = await this.gateway();
       const given = { ...(idempotencyKey && { idempotencyKey }), ...(body !== undefined && { body }) };
-      const answer = await gateway.request(method, path, { key, ...given });
+      const done = new AbortController();
+      const frozen = this.#process.untilFrozen(done.signal).then(() => none);
+      const answer = await Promise.race([gateway.request(method, path, { key, ...given }), frozen]);
+      done.abort();
       const { status: answeredWith, body: answered } = answer;
-      if (answeredWith === undefined) assert.ok(await endsSoon(gateway), `${method} ${path} had no answer`);
+      if (answeredWith === undefined) assert.ok(await this.#process.endsSoon(), `${method} ${path} had no answer`);
       else {
         assert.notEqual(answeredWith, 500, `${method} ${path}: ${JSON.stringify(answered)}`);
         if (answeredWith !== 503 || finalCodes.test(answered.error.code)) return answer;
@@ -115,15 +131,14 @@ export class WatchedCluster implements Watched {
 
   /** Ends the gateway. The next one has no memory of what failed. */
   async restart(): Promise<void> {
-    await this.#process.release()?.stop();
+    await Promise.all(this.#process.release().map((gateway) => gateway.stop()));
   }
 
   async stop(): Promise<void> {
-    await this.cluster.stop();
-    await this.receiver.close();
+    try {
+      await this.cluster.stop();
+    } finally {
+      await this.receiver.close();
+    }
   }
-}
-
-async function endsSoon({ exited }: GatewayProcess): Promise<boolean> {
-  return Promise.race([exited.then(() => true), delay(patient(5_000), false)]);
 }

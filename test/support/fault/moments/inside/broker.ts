@@ -1,4 +1,4 @@
-import { die, type Watch } from './watch.ts';
+import { endAfter, type Watch } from './watch.ts';
 
 type Callback = (error: unknown, answer?: unknown) => void;
 type Call = (
@@ -39,8 +39,8 @@ export function watchBroker(grpc: Grpc, watch: Watch): void {
       return { cancel() {} };
     }
     return go((error, answer) => {
-      if (fate === 'after') die();
-      if (error) callback(error, answer);
+      endAfter(fate);
+      if (error || fate === 'frozen') callback(error, answer);
       else callback(errorOf(deadlineExceeded, 'the answer was lost by a test'));
     });
   };

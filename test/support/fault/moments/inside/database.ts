@@ -1,4 +1,4 @@
-import { die, type Watch } from './watch.ts';
+import { endAfter, type Watch } from './watch.ts';
 
 type Callback = (error: unknown, ...rest: unknown[]) => void;
 type Send = (this: object, ...given: unknown[]) => unknown;
@@ -43,8 +43,8 @@ export function watchDatabase(driver: Driver, watch: Watch): void {
         return void setImmediate(() => answer(Object.assign(new Error('refused by a test'), why)));
       }
       const answered: Callback = (error, ...rest) => {
-        if (fate === 'after') die();
-        if (error) answer(error, ...rest);
+        endAfter(fate);
+        if (error || fate === 'frozen') answer(error, ...rest);
         else answer(Object.assign(new Error('the answer was lost by a test'), lost));
       };
       return send.apply(this, [...given.slice(0, -1), answered]);

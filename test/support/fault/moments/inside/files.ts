@@ -1,6 +1,6 @@
 import { syncBuiltinESMExports } from 'node:module';
 import { basename } from 'node:path';
-import { die, type Watch } from './watch.ts';
+import { endAfter, type Watch } from './watch.ts';
 
 interface Handle {
   sync(): Promise<void>;
@@ -34,7 +34,7 @@ async function atMoment<T>(watch: Watch, label: string, work: () => Promise<T>):
   const fate = watch.meet('file', label);
   if (fate === 'refused') throw Object.assign(new Error('EIO: refused by a test'), { code: 'EIO' });
   const done = await work();
-  if (fate === 'after') die();
+  endAfter(fate);
   return done;
 }
 

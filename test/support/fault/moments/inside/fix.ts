@@ -1,4 +1,4 @@
-import { die, type Watch } from './watch.ts';
+import { endAfter, type Watch } from './watch.ts';
 
 type Write = (this: { destroy(error: Error): void }, chunk: unknown, ...rest: unknown[]) => boolean;
 
@@ -25,8 +25,8 @@ export function watchFix({ Socket }: Net, watch: Watch): void {
       return false;
     }
     return write.call(this, chunk, () => {
-      if (fate === 'after') die();
-      this.destroy(connectionReset());
+      endAfter(fate);
+      if (fate !== 'frozen') this.destroy(connectionReset());
     });
   };
 }

@@ -1,4 +1,4 @@
-import { die, type Watch } from './watch.ts';
+import { endAfter, type Watch } from './watch.ts';
 
 type Publish = (this: object, subject: string, ...rest: unknown[]) => Promise<unknown>;
 
@@ -16,7 +16,7 @@ export function watchJetStream({ JetStreamClientImpl, JsMsgImpl }: JetStream, wa
     const fate = watch.meet('publish', labelOf(subject));
     if (fate === 'refused') throw Object.assign(new Error('refused by a test'), { code: '503' });
     const stored = await publish.call(this, subject, ...rest);
-    if (fate === 'after') die();
+    endAfter(fate);
     if (fate === 'unknown') throw Object.assign(new Error('the answer was lost by a test'), { code: 'TIMEOUT' });
     return stored;
   };
@@ -27,7 +27,7 @@ export function watchJetStream({ JetStreamClientImpl, JsMsgImpl }: JetStream, wa
     // It has no answer: one that is lost is delivered again.
     if (fate === 'refused' || fate === 'unknown') return;
     ack.call(this);
-    if (fate === 'after') setImmediate(die);
+    setImmediate(endAfter, fate);
   };
 }
 

@@ -11,10 +11,11 @@ export interface Moment {
 }
 
 /**
- * How a moment ends. `refused`: it is not done. `deadlock`: the server undoes it, and it may be tried again at once.
+ * How a moment ends. `before` and `after`: the process is killed right before or after it. `frozen`: the process is frozen
+ * right after it. `refused`: it is not done. `deadlock`: the server undoes it, and it may be tried again at once.
  * `unknown`: it is done, and its answer is lost.
  */
-export type Fate = 'before' | 'after' | 'refused' | 'deadlock' | 'unknown';
+export type Fate = 'before' | 'after' | 'frozen' | 'refused' | 'deadlock' | 'unknown';
 
 /** A moment and its fate, which the next ones of its label may share. */
 export interface Armed extends Moment {
@@ -48,7 +49,7 @@ export class Watch {
 
   /**
    * Notes a moment and returns its fate; undefined: it happens as always. Does not return if the process is to be killed
-   * before it. Whoever makes the moment calls `die` behind it if its fate is `after`.
+   * before it. Whoever makes the moment calls `endAfter` behind it.
    */
   meet(kind: MomentKind, label: string): Fate | undefined {
     const key = `${kind} ${label}`;
@@ -71,10 +72,20 @@ export function isMet(armed: Armed, { kind, label, occurrence }: Moment): boolea
   return occurrence >= armed.occurrence && occurrence < armed.occurrence + armed.times;
 }
 
+/** Ends or freezes the process right after a moment, if that is its fate. A frozen one returns when it is thawed. */
+export function endAfter(fate: Fate | undefined): void {
+  if (fate === 'after') die();
+  if (fate === 'frozen') signalOneself('SIGSTOP', 1_000);
+}
+
 /** Ends the process as a power cut would. */
-export function die(): never {
-  process.kill(process.pid, 'SIGKILL');
-  // A signal to oneself comes soon, but not at once. Nothing may happen in between.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000);
+function die(): never {
+  signalOneself('SIGKILL', 10_000);
   throw new Error('the process was killed and goes on');
+}
+
+/** A signal to oneself comes soon, but not at once. Nothing may happen in between. */
+function signalOneself(signal: NodeJS.Signals, withinMs: number): void {
+  process.kill(process.pid, signal);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, withinMs);
 }

@@ -1,4 +1,4 @@
-import { die, type Watch } from './watch.ts';
+import { endAfter, type Watch } from './watch.ts';
 
 interface Controller {
   abort(reason: Error): void;
@@ -31,7 +31,7 @@ export function watchWebhooks({ Client }: Undici, watch: Watch): void {
   methods.dispatch = function (request, handler) {
     const label = request.method === 'POST' ? labelOf(request.body) : undefined;
     const fate = label === undefined ? undefined : watch.meet('post', label);
-    if (fate === undefined) return dispatch.call(this, request, handler);
+    if (fate === undefined || fate === 'frozen') return dispatch.call(this, request, handler);
     if (fate === 'refused') {
       setImmediate(() => handler.onResponseError?.(undefined, errorOf('ECONNREFUSED')));
       return true;
@@ -39,7 +39,7 @@ export function watchWebhooks({ Client }: Undici, watch: Watch): void {
     return dispatch.call(this, request, {
       onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
       onResponseStart: (controller) => {
-        if (fate === 'after') die();
+        endAfter(fate);
         controller.abort(errorOf('ECONNRESET'));
       },
       onResponseData: () => {},
