@@ -83,7 +83,7 @@ mysql_core=(gateway docs/{compose,rights}.integration.test.ts simulator/orders.i
 # In these the database is stopped, slow or cut off, or holds a lock, two versions of the gateway share it, and gateways are
 # killed between commits.
 mysql_faults=(gateway/store/database-{server,link,commits,locks}.fault.test.ts gateway/store/frozen-transaction.fault.test.ts
-  gateway/app/upgrade.fault.test.ts gateway/app/crash-points-alone.fault.test.ts gateway/store/retention-crashes.fault.test.ts)
+  gateway/app/upgrade.fault.test.ts gateway/trading/submission/moments.fault.test.ts gateway/store/retention-crashes.fault.test.ts)
 
 # Node's own part: sockets, HTTP, TLS, processes and their limits, and packages with compiled parts.
 node_core=(gateway/edge/{protocols,bodies,paths}.e2e.test.ts gateway/edge/tls.integration.test.ts

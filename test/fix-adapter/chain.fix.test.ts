@@ -1,47 +1,58 @@
 /** The gateway, the FIX adapter and an exchange of QuickFIX: each is killed and cut off while partners trade. */
 import { after, before, describe, it } from 'node:test';
+import { EndedEarly } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { fated } from '../support/fault/moments/fated.ts';
 import { Chain } from '../support/fix/chain.ts';
 import { type Fault, faults } from '../support/fix/chain-faults.ts';
 import { whyNoAcceptor } from '../support/quickfix.ts';
 
 const skip = (await whyNoAcceptor()) ?? false;
-const adapterPoints = [
-  'fix-order.before-store',
-  'fix-order.stored',
-  'fix-order.sent',
-  'fix-report.before-apply',
-  'fix-report.applied',
-  'fix-cancel.stored',
-  'fix-cancel.sent',
+const [orderStored, reported] = [
+  'update fix_numbers, insert fix_orders, insert fix_submissions',
+  'update fix_numbers, update fix_orders, insert fix_reports',
 ];
-const gatewayPoints = [
-  'order.stored',
-  'order.sent',
-  'order.recorded',
-  'order-report.before-apply',
-  'order-report.applied',
-  'cancel.sent',
-];
+const adapterMoments = {
+  'before it stores an order': { kind: 'commit', label: orderStored, fate: 'before' },
+  'after it has stored an order': { kind: 'commit', label: orderStored, fate: 'after' },
+  'after it has sent an order': { kind: 'send', label: 'D', fate: 'after' },
+  'before it stores a report': { kind: 'commit', label: reported, fate: 'before' },
+  'after it has stored a report': { kind: 'commit', label: reported, fate: 'after' },
+  'after it has stored a cancel': { kind: 'commit', label: 'update fix_numbers, insert fix_cancels', fate: 'after' },
+  'after it has sent a cancel': { kind: 'send', label: 'F', fate: 'after' },
+} as const;
+const changed = 'update orders, insert order_steps, insert outbox, insert feed_events, update partners';
+const gatewayMoments = {
+  'before it sends an order': { kind: 'call', label: 'Orders/SubmitOrder', fate: 'before' },
+  'after it has sent an order': { kind: 'call', label: 'Orders/SubmitOrder', fate: 'after' },
+  'before it stores an outcome or a report': { kind: 'commit', label: changed, fate: 'before' },
+  'after it has stored an outcome or a report': { kind: 'commit', label: changed, fate: 'after' },
+  'before it stores how far reports are applied': { kind: 'commit', label: 'insert positions', fate: 'before' },
+  'after it has sent a cancel': { kind: 'call', label: 'Orders/CancelOrder', fate: 'after' },
+} as const;
+type Moment = Parameters<typeof fated>[1];
 
-/** Kills the adapter when it comes by a point. */
-const adapterDiesAt =
-  (point: string): Fault =>
+/** Kills the adapter when it comes to a moment. */
+const adapterDies =
+  (moment: Moment): Fault =>
   async (chain) => {
     await chain.killAdapter();
-    const armed = await chain.startAdapter({ MARINA_FIX_CRASH_POINT: point });
+    const armed = await chain.startAdapter(fated(chain.cluster.folder, moment));
     await eventually(async () => {
-      if (await chain.hasAdapter()) throw new Error(`it did not come by ${point}; its log is ${armed.kept.logPath}`);
+      if (await chain.hasAdapter()) throw new Error(`the moment did not come; its log is ${armed.kept.logPath}`);
     }, 60_000);
     await chain.startAdapter();
   };
 
-const gatewayDiesAt =
-  (point: string): Fault =>
+const gatewayDies =
+  (moment: Moment): Fault =>
   async (chain) => {
     await chain.gateway.kill();
-    const armed = await chain.startGateway({ MARINA_CRASH_POINT: point });
-    await armed.exited;
+    const armed = await chain.startGateway(fated(chain.cluster.folder, moment)).catch((error: unknown) => {
+      // The moment may come before the gateway is ready.
+      if (!(error instanceof EndedEarly)) throw error;
+    });
+    await armed?.exited;
     await chain.startGateway();
   };
 
@@ -54,8 +65,12 @@ describe('orders over the chain of gateway, FIX adapter and exchange', { skip, t
 
   const cases: Readonly<Record<string, Fault>> = {
     ...faults,
-    ...Object.fromEntries(adapterPoints.map((point) => [`the adapter dies at ${point}`, adapterDiesAt(point)])),
-    ...Object.fromEntries(gatewayPoints.map((point) => [`the gateway dies at ${point}`, gatewayDiesAt(point)])),
+    ...Object.fromEntries(
+      Object.entries(adapterMoments).map(([at, moment]) => [`the adapter dies ${at}`, adapterDies(moment)]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(gatewayMoments).map(([at, moment]) => [`the gateway dies ${at}`, gatewayDies(moment)]),
+    ),
   };
   it('are sent once, and every trade is in the feed once, whatever is killed and cut', async (t) => {
     chain.trade(400_000);

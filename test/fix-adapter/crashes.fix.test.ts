@@ -4,11 +4,13 @@ import { status } from '@grpc/grpc-js';
 import { connect } from '../../src/gateway/store/data-source.ts';
 import { Database } from '../../src/gateway/store/database.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
-import { CancelOutcome, type Orders, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import type { Orders } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { GrpcClient } from '../../src/kit/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { fated } from '../support/fault/moments/fated.ts';
 import { createFixDatabase, order, soon, startAdapterProcess } from '../support/fix/adapter.ts';
 import { Exchange } from '../support/fix/exchange.ts';
+import { temporaryFolder } from '../support/folders.ts';
 
 /** The order's status at the adapter, once it is certain. */
 async function settled(orders: GrpcClient<typeof Orders>, id: string) {
@@ -26,85 +28,7 @@ async function findingsOf(url: string, id: string): Promise<string[]> {
   }
 }
 
-async function everyReport(orders: GrpcClient<typeof Orders>) {
-  const found = [];
-  for await (const { reports, lastNumber } of orders.streamReports({ afterNumber: 0n }, soon)) {
-    found.push(...reports);
-    if (BigInt(found.length) >= lastNumber) break;
-  }
-  return found;
-}
-
 describe('an adapter that is killed', { concurrency: 3 }, () => {
-  const points = [
-    'fix-order.before-store',
-    'fix-order.stored',
-    'fix-order.sent',
-    'fix-report.before-apply',
-    'fix-report.applied',
-  ];
-  for (const point of points) {
-    it(`killed at ${point}, it sends the order at most once, and what became of it is known afterwards`, async (context) => {
-      const { exchange, variables } = await begin(context);
-      const first = await startAdapterProcess({ ...variables, MARINA_FIX_CRASH_POINT: point });
-      const { orders } = await first.active();
-      const one = order({ notAfter: inSeconds(60) });
-      exchange.treat = () => 'fill';
-      await eventually(() => assert.ok(exchange.isConnected));
-      // It is refused while the session comes up, and that is no crash yet.
-      for (let tries = 0; tries < 400 && !(await isDead(first)); tries += 1) {
-        await orders
-          .submitOrder({ ...one, clientOrderId: `${one.clientOrderId.slice(0, -3)}${100 + tries}` }, soon)
-          .catch(() => {});
-      }
-      assert.ok(await isDead(first), 'it was killed');
-      orders.close();
-
-      const second = await startAdapterProcess(variables);
-      const again = await second.active();
-      for (const [id, times] of exchange.arrivals) {
-        assert.equal(times, 1, `${id} was sent once`);
-        const { found, reports } = await settled(again.orders, id);
-        assert.ok(found, 'what the exchange has is found');
-        assert.deepEqual(
-          reports.map(({ kind }) => kind),
-          [ReportKind.ACCEPTED, ReportKind.TRADE],
-        );
-      }
-      const all = await everyReport(again.orders);
-      assert.deepEqual(
-        all.map(({ number }) => number),
-        all.map((_, at) => BigInt(at + 1)),
-      );
-      assert.equal(all.filter(({ kind }) => kind === ReportKind.TRADE).length, exchange.arrivals.size);
-      again.orders.close();
-      await second.kept.stop();
-    });
-  }
-
-  for (const point of ['fix-cancel.stored', 'fix-cancel.sent']) {
-    it(`killed at ${point}, it lets the cancel be asked for again, and the order is cancelled once`, async (context) => {
-      const { variables } = await begin(context);
-      const first = await startAdapterProcess({ ...variables, MARINA_FIX_CRASH_POINT: point });
-      const { orders } = await first.active();
-      const one = await placedBy(orders);
-      await assert.rejects(orders.cancelOrder(one, soon));
-      assert.ok(await isDead(first));
-      orders.close();
-      const second = await startAdapterProcess(variables);
-      const again = await second.active();
-      const { outcome } = await eventually(() => again.orders.cancelOrder(one, soon), 40_000);
-      assert.equal(outcome, CancelOutcome.CANCELLED);
-      const { reports } = await settled(again.orders, one.clientOrderId);
-      assert.deepEqual(
-        reports.map(({ kind }) => kind),
-        [ReportKind.ACCEPTED, ReportKind.CANCELLED],
-      );
-      again.orders.close();
-      await second.kept.stop();
-    });
-  }
-
   it('is replaced by one that waits, within seconds, and nothing is sent twice', async (context) => {
     const { exchange, variables } = await begin(context);
     const first = await startAdapterProcess(variables);
@@ -125,11 +49,9 @@ describe('an adapter that is killed', { concurrency: 3 }, () => {
 
   it('killed or frozen before it writes an order, it does not write it when it goes on, if another has the session', async (context) => {
     const { exchange, variables, ownerUrl } = await begin(context);
-    const first = await startAdapterProcess({
-      ...variables,
-      MARINA_FIX_CRASH_POINT: 'fix-order.stored',
-      MARINA_FIX_CRASH_SIGNAL: 'SIGSTOP',
-    });
+    const stored = 'update fix_numbers, insert fix_orders, insert fix_submissions';
+    const frozen = fated(temporaryFolder(), { kind: 'commit', label: stored, fate: 'frozen' });
+    const first = await startAdapterProcess({ ...variables, ...frozen });
     const one = await first.active();
     const second = await startAdapterProcess(variables);
     const placed: string[] = [];
@@ -174,13 +96,6 @@ async function placedBy(orders: Awaited<ReturnType<AdapterProcess['active']>>['o
 }
 
 type AdapterProcess = Awaited<ReturnType<typeof startAdapterProcess>>;
-
-async function isDead({ kept }: AdapterProcess): Promise<boolean> {
-  return Promise.race([
-    kept.exited.then(() => true),
-    new Promise<boolean>((resolve) => setTimeout(resolve, 50, false)),
-  ]);
-}
 
 async function begin(context: { after(work: () => Promise<void>): void }) {
   const database = await createFixDatabase();

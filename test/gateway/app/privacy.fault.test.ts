@@ -4,12 +4,12 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CrashPoint } from '../../../src/gateway/store/crash.ts';
 import { CreateApplicationRequestSchema } from '../../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { sharedKeeper } from '../../../src/sandbox/keeper.ts';
 import { type Server, startMariaDb, startNats } from '../../../src/sandbox/servers.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { goodFields, overGrpc, overRest } from '../../support/documents.ts';
+import { fated } from '../../support/fault/moments/fated.ts';
 import { temporaryFolder } from '../../support/folders.ts';
 import { chunk, handmadePng } from '../../support/images.ts';
 import { allParts } from '../../support/world.ts';
@@ -88,8 +88,10 @@ describe('what applications and documents say of a customer', () => {
     await Promise.all([mariadb.stop(), nats.stop()]);
   });
 
-  function start(point?: CrashPoint): Promise<GatewayProcess> {
-    return cluster.startGateway({ TMPDIR: temporary, ...(point && { MARINA_CRASH_POINT: point }) });
+  /** `fate`: it is killed right before or after its first call of this name to the broker. */
+  function start(label?: string, fate: 'before' | 'after' = 'before'): Promise<GatewayProcess> {
+    const killed = label === undefined ? {} : fated(cluster.folder, { kind: 'call', label, fate });
+    return cluster.startGateway({ TMPDIR: temporary, ...killed });
   }
 
   async function apply(gateway: GatewayProcess, changed: Record<string, unknown> = {}) {
@@ -158,14 +160,14 @@ describe('what applications and documents say of a customer', () => {
     answered.push(metrics, JSON.stringify(events.body));
 
     // The memory of a process must not be on a disk after it is killed either.
-    for (const point of ['application.stored', 'application.sent'] as const) {
-      const dying = await start(point);
+    for (const fate of ['before', 'after'] as const) {
+      const dying = await start('Applications/SubmitApplication', fate);
       assert.equal((await apply(dying)).status, undefined);
       await dying.exited;
     }
-    for (const point of ['document.stored', 'document.sent'] as const) {
-      const dying = await start(point);
-      assert.deepEqual(await send(dying, good, point === 'document.sent' ? 'signature' : 'utility_bill'), [
+    for (const fate of ['before', 'after'] as const) {
+      const dying = await start('Applications/SendDocument', fate);
+      assert.deepEqual(await send(dying, good, fate === 'after' ? 'signature' : 'utility_bill'), [
         undefined,
         undefined,
       ]);

@@ -1,6 +1,5 @@
 import type { SeededBug } from '../fault/seeded-bugs.ts';
 
-const crashes = 'test/gateway/app/crash-points-alone.fault.test.ts';
 const lost = 'test/gateway/trading/submission/lost-answers.fault.test.ts';
 const flows = 'test/gateway/trading/submission/submit.integration.test.ts';
 
@@ -8,13 +7,11 @@ export const sendingBugs: readonly SeededBug[] = [
   {
     name: 'the order is sent before it is stored',
     file: 'src/gateway/trading/submission/submit.ts',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-    find: 'crash(`${kind.name}.before-store`);',
+    find: '    const stored = await this.#store(kind, wanted, prepared.draft);\n',
     replace:
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-      "await kind.send({ ...('draft' in prepared ? prepared.draft : {}), ...wanted.origin, id: 'ord_0', notAfter: Date.now() + 1_000 } as never, wanted.request, Buffer.alloc(1));\n    crash(`${kind.name}.before-store`);",
-    test: crashes,
-    pattern: 'at order.before-store',
+      "    await kind.send({ ...('draft' in prepared ? prepared.draft : {}), ...wanted.origin, id: 'ord_0', notAfter: Date.now() + 1_000 } as never, wanted.request, Buffer.alloc(1));\n    const stored = await this.#store(kind, wanted, prepared.draft);\n",
+    test: lost,
+    pattern: 'is taken and its answer lost',
   },
   {
     name: 'a send without an answer is tried again',
@@ -28,11 +25,9 @@ export const sendingBugs: readonly SeededBug[] = [
   {
     name: 'the reconciler sends what the exchange does not have',
     file: 'src/gateway/trading/submission/reconcile.ts',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-    find: 'crash(`${kind.name}-reconcile.looked-up`);',
+    find: '      answered = lookUp;\n',
     replace:
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-      'if (!answer.found) await (kind as any).send({ ...row, notAfter: Date.now() + 1_000 }, undefined, Buffer.alloc(1));\n      crash(`${kind.name}-reconcile.looked-up`);',
+      '      if (!answer.found) await (kind as any).send({ ...row, notAfter: Date.now() + 1_000 }, undefined, Buffer.alloc(1));\n      answered = lookUp;\n',
     test: lost,
     pattern: 'hangs untaken',
   },

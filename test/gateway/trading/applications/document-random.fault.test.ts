@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { array, asyncProperty, assert as check, constantFrom, record } from 'fast-check';
-import type { CrashPoint } from '../../../../src/gateway/store/crash.ts';
 import { DocumentOutcome } from '../../../../src/gen/marina/broker/v1/applications_pb.ts';
 import { Call, WireFault } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../../../support/cluster.ts';
 import { apply, fourTypes, overGrpc, overRest } from '../../../support/documents.ts';
+import { fated } from '../../../support/fault/moments/fated.ts';
 import { noiseJpeg } from '../../../support/images.ts';
 
 /** How many sequences are run, and which: a failure says what brings it back. */
@@ -23,8 +23,16 @@ const faults = {
   'reset before': { fault: WireFault.RESET_BEFORE, isTaken: false },
   hang: { fault: WireFault.HANG, isTaken: false },
 } as const;
-const crashes = ['document.before-store', 'document.stored', 'document.sent', 'document.recorded'] as const;
-type Meets = keyof typeof faults | 'nothing' | 'refusal' | (typeof crashes)[number];
+const begun = { kind: 'commit', label: 'update applications, insert documents, insert object_steps' } as const;
+const call = { kind: 'call', label: 'Applications/SendDocument' } as const;
+/** Where the gateway is killed. A kill after the outcome is recorded is a case of `moments.fault.test.ts`. */
+const kills = {
+  'kill before it is stored': { ...begun, fate: 'before' },
+  'kill after it is stored': { ...call, fate: 'before' },
+  'kill after it is sent': { ...call, fate: 'after' },
+} as const;
+type Kill = keyof typeof kills;
+type Meets = keyof typeof faults | 'nothing' | 'refusal' | Kill;
 
 /** The contract's rules for one document, from what was seen of it alone. */
 class Model {
@@ -60,9 +68,8 @@ class Model {
   }
 
   /** Undefined: no answer came. */
-  crash(file: string, point: CrashPoint): undefined {
-    if (point === 'document.recorded') this.deliver(file);
-    else if (point !== 'document.before-store') this.lose(file, point === 'document.sent');
+  kill(file: string, at: Kill): undefined {
+    if (at !== 'kill before it is stored') this.lose(file, at === 'kill after it is sent');
   }
 }
 
@@ -89,7 +96,7 @@ describe('documents, in whatever order files, answers, losses and crashes come',
       'nothing',
       'nothing',
       'refusal',
-      ...crashes,
+      ...(Object.keys(kills) as Kill[]),
       ...(Object.keys(faults) as Meets[]),
     ),
   });
@@ -109,7 +116,7 @@ describe('documents, in whatever order files, answers, losses and crashes come',
           }
           const expected = await prepare(model, id, file, meets);
           assert.equal(await send(id, type, file, protocol), expected, `${type} ${file} that meets ${meets}`);
-          if (meets !== 'document.before-store' && meets !== 'document.stored') {
+          if (meets !== 'kill before it is stored' && meets !== 'kill after it is stored') {
             receipts.set(`${type} ${file}`, (receipts.get(`${type} ${file}`) ?? 0) + 1);
           }
           if (expected === undefined) {
@@ -132,10 +139,10 @@ describe('documents, in whatever order files, answers, losses and crashes come',
       if (isTold) await cluster.controls.forceDocument(refuse, callTimeout);
       return model.refuse(file);
     }
-    if (isCrash(meets)) {
+    if (isKill(meets)) {
       await gateway.stop();
-      gateway = await cluster.startGateway({ MARINA_CRASH_POINT: meets });
-      return model.crash(file, meets);
+      gateway = await cluster.startGateway(fated(cluster.folder, kills[meets]));
+      return model.kill(file, meets);
     }
     const { fault, isTaken } = faults[meets];
     await cluster.controls.injectFault({ call: Call.SEND_DOCUMENT, fault, times: 1 }, callTimeout);
@@ -175,8 +182,8 @@ describe('documents, in whatever order files, answers, losses and crashes come',
   }
 });
 
-function isCrash(meets: Meets): meets is (typeof crashes)[number] {
-  return (crashes as readonly string[]).includes(meets);
+function isKill(meets: Meets): meets is Kill {
+  return meets in kills;
 }
 
 function digestOf(file: Buffer | undefined): Buffer {

@@ -5,6 +5,7 @@ import { Call, WireFault } from '../../../../src/gen/marina/simulator/v1/control
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../../../support/cluster.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { checkEverything } from '../../../support/fault/checker.ts';
+import { fated } from '../../../support/fault/moments/fated.ts';
 
 /** The faults of a submission's answer, and the order's possible ends after each. */
 const faults: readonly { name: string; fault: WireFault; delayMs?: number; end: readonly string[] }[] = [
@@ -18,6 +19,10 @@ const faults: readonly { name: string; fault: WireFault; delayMs?: number; end: 
   { name: 'is answered UNAVAILABLE and taken', fault: WireFault.UNAVAILABLE_AFTER, end: ['filled'] },
   { name: 'is answered with nonsense', fault: WireFault.NONSENSE, end: ['filled'] },
 ];
+
+/** Moments of an order's way. */
+const stored = { kind: 'commit', label: 'insert orders, insert order_steps, insert usage_days' } as const;
+const sent = { kind: 'call', label: 'Orders/SubmitOrder' } as const;
 
 describe('an order whose submission', () => {
   let cluster: Cluster;
@@ -54,7 +59,7 @@ describe('an order whose submission', () => {
   it('stands still in a frozen process: another settles it, and the thawed one sends nothing that is taken', async () => {
     const owner = await cluster.newPartner();
     partners.push(owner);
-    const frozen = await cluster.startGateway({ MARINA_CRASH_POINT: 'order.stored', MARINA_CRASH_SIGNAL: 'SIGSTOP' });
+    const frozen = await cluster.startGateway(fated(cluster.folder, { ...stored, fate: 'frozen' }));
     const key = randomUUID();
     const placing = frozen.place(owner, { symbol: 'SIM-PARTS' }, key);
     const id = await eventually(async () => {
@@ -76,7 +81,7 @@ describe('an order whose submission', () => {
   it('left a process that was frozen after the send: the order follows the exchange', async () => {
     const owner = await cluster.newPartner();
     partners.push(owner);
-    const frozen = await cluster.startGateway({ MARINA_CRASH_POINT: 'order.sent', MARINA_CRASH_SIGNAL: 'SIGSTOP' });
+    const frozen = await cluster.startGateway(fated(cluster.folder, { ...sent, fate: 'frozen' }));
     const placing = frozen.place(owner, { symbol: 'SIM-PARTS' });
     await eventually(async () => {
       const { body } = await gateway.request('GET', '/v1/orders', { key: owner.key });

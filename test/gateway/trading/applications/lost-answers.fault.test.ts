@@ -1,30 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { CrashPoint } from '../../../../src/gateway/store/crash.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
 import { ApplicationOutcome, Call, WireFault } from '../../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { goodApplication } from '../../../support/applications.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../../../support/cluster.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { crashPoints } from '../../../support/fault/crash-points.ts';
-
-/** Where a process is killed while it applies, whether the application is stored by then, and what becomes of it. */
-const createPoints: readonly { point: CrashPoint; isStored: boolean; end: string }[] = [
-  { point: 'application.before-store', isStored: false, end: 'documents_required' },
-  { point: 'application.stored', isStored: true, end: 'unplaced' },
-  { point: 'application.sent', isStored: true, end: 'documents_required' },
-  { point: 'application.recorded', isStored: true, end: 'documents_required' },
-];
-
-const reportPoints: readonly CrashPoint[] = [
-  'application-report.before-apply',
-  'application-report.applied',
-  'application-report.position-moved',
-];
-
-const reconcilePoints: readonly CrashPoint[] = ['application-reconcile.looked-up', 'application-reconcile.recorded'];
+import { fated } from '../../../support/fault/moments/fated.ts';
 
 /** The faults of a submission's answer, and the application's end after each. */
 const faults: readonly { name: string; fault: WireFault; delayMs?: number; end: string }[] = [
@@ -65,11 +47,6 @@ describe('an application', () => {
     return rows.map((row) => String(row.id));
   }
 
-  async function nextAfter(dying: GatewayProcess): Promise<GatewayProcess> {
-    assert.ok(await Promise.race([dying.exited.then(() => true), delay(20_000, false)]), 'the point was passed');
-    return cluster.startGateway();
-  }
-
   /** It is settled; the broker received it at most once; each of its changes made one event, and the last is what GET says. */
   async function check(gateway: GatewayProcess, partner: Partner, id: string, end: string): Promise<void> {
     const { key } = partner;
@@ -101,64 +78,6 @@ describe('an application', () => {
     });
   }
 
-  it('no crash point of applications is without a test', () => {
-    const ofApplications = crashPoints.filter((point) => /^application[.-]/.test(point));
-    const killedAt = [...createPoints.map(({ point }) => point), ...reportPoints, ...reconcilePoints];
-    assert.deepEqual(killedAt.sort(), ofApplications.sort());
-  });
-
-  for (const { point, isStored, end } of createPoints) {
-    it(`killed at ${point}: the same key leads to one application, sent at most once`, async () => {
-      const partner = await cluster.newPartner();
-      const key = randomUUID();
-      const dying = await cluster.startGateway({ MARINA_CRASH_POINT: point });
-      assert.equal((await apply(dying, partner, key)).status, undefined, 'the process died before it answered');
-      const gateway = await nextAfter(dying);
-      const stored = await idsOf(partner);
-      assert.equal(stored.length, isStored ? 1 : 0);
-      const again = await apply(gateway, partner, key);
-      assert.equal(again.status, isStored ? 200 : 201, JSON.stringify(again.body));
-      const [id = '', ...others] = await idsOf(partner);
-      assert.deepEqual([again.body.id, others], [id, []]);
-      await check(gateway, partner, id, end);
-      await gateway.stop();
-    });
-  }
-
-  for (const point of reportPoints) {
-    it(`killed at ${point}: the account is opened with one event, and can be traded for`, async () => {
-      const partner = await cluster.newPartner();
-      const first = await cluster.startGateway();
-      const applied = await apply(first, partner, randomUUID(), { last_name: 'SIM-WAIT' });
-      assert.equal(applied.status, 201, JSON.stringify(applied.body));
-      const { id } = applied.body;
-      await first.stop();
-      await cluster.controls.decideApplication(
-        { clientApplicationId: id, outcome: ApplicationOutcome.OPEN },
-        callTimeout,
-      );
-      const gateway = await nextAfter(await cluster.startGateway({ MARINA_CRASH_POINT: point }));
-      await check(gateway, partner, id, 'opened');
-      const { body } = await gateway.request('GET', `/v1/applications/${id}`, { key: partner.key });
-      const placed = await gateway.place({ ...partner, account: body.account }, { symbol: 'SIM-REST' });
-      assert.equal(placed.status, 201, JSON.stringify(placed.body));
-      await gateway.stop();
-    });
-  }
-
-  for (const point of reconcilePoints) {
-    it(`killed at ${point}: an unclear application is settled by the next process`, async () => {
-      const partner = await cluster.newPartner();
-      const dying = await cluster.startGateway({ MARINA_CRASH_POINT: point });
-      const lost = await apply(dying, partner, randomUUID(), { last_name: 'SIM-HANG' });
-      assert.ok(lost.status === 201 || lost.status === undefined, JSON.stringify(lost.body));
-      const gateway = await nextAfter(dying);
-      const [id = ''] = await idsOf(partner);
-      await check(gateway, partner, id, 'unplaced');
-      await gateway.stop();
-    });
-  }
-
   describe('whose submission', () => {
     let gateway: GatewayProcess;
     before(async () => {
@@ -181,10 +100,8 @@ describe('an application', () => {
 
     it('stands still in a frozen process: another settles it, and the thawed one sends nothing that is taken', async () => {
       const partner = await cluster.newPartner();
-      const frozen = await cluster.startGateway({
-        MARINA_CRASH_POINT: 'application.stored',
-        MARINA_CRASH_SIGNAL: 'SIGSTOP',
-      });
+      const stored = { kind: 'commit', label: 'insert applications, insert object_steps', fate: 'frozen' } as const;
+      const frozen = await cluster.startGateway(fated(cluster.folder, stored));
       const applying = apply(frozen, partner, randomUUID());
       const id = await eventually(async () => {
         const [stored] = await idsOf(partner);
