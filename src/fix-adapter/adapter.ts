@@ -5,7 +5,6 @@ import { hostname } from 'node:os';
 import { Client, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { fixMigrations } from '../../migrations/fix/index.ts';
 import { openDatabaseAccess } from '../gateway/store/access.ts';
-import { armCrash, crash } from '../gateway/store/crash.ts';
 import { connect } from '../gateway/store/data-source.ts';
 import { Database } from '../gateway/store/database.ts';
 import { type Lease, underLease } from '../gateway/store/lease.ts';
@@ -97,7 +96,6 @@ export async function startFixAdapter(
   /** Real time, in milliseconds. */
   now: () => number = Date.now,
 ): Promise<FixAdapter> {
-  if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
   const metrics = new FixMetrics();
   const access = await openDatabaseAccess(config.databaseUrl, config.links.database, log);
   const database = new Database(await connect({ access, poolSize }), 'live', poolSize);
@@ -280,8 +278,6 @@ async function activate(config: FixConfig, parts: ActiveParts) {
         messages.map(({ number, message }) => ({ number, kept: message.kept })),
         nextOut,
       );
-      if (messages.some(({ message }) => message.kept.kind === 'order')) crash('fix-order.stored');
-      if (messages.some(({ message }) => message.kept.kind === 'cancel')) crash('fix-cancel.stored');
       return messages.flatMap(({ message }) => {
         const isKnown = message.kept.kind === 'order' && known.has(message.kept.row.id);
         return isKnown ? [message] : [];

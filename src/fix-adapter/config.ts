@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { databaseAddress } from '../gateway/store/address.ts';
-import { isCrashPoint } from '../gateway/store/crash.ts';
 import type { LinkTlsConfig } from '../kit/link.ts';
 import { type LinkFiles, linkProblems, linkSettings } from '../kit/link-settings.ts';
 import {
@@ -222,23 +221,6 @@ const settings = {
     'the least level of log lines',
     'info',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
-  ),
-  crashPoint: setting(
-    'MARINA_FIX_CRASH_POINT',
-    'the point at which the process kills itself, for fault tests only',
-    '',
-    orNone(
-      reading('a point that store/crash names', (value) => {
-        if (!isCrashPoint(value)) throw new Error('must be a point that store/crash names');
-        return value;
-      }),
-    ),
-  ),
-  crashSignal: setting(
-    'MARINA_FIX_CRASH_SIGNAL',
-    'the signal with which it kills itself',
-    'SIGKILL',
-    oneOf('SIGKILL', 'SIGSTOP'),
   ),
 };
 

@@ -1,5 +1,4 @@
 import { status } from '@grpc/grpc-js';
-import { crash } from '../../gateway/store/crash.ts';
 import type { Logger } from '../../kit/log.ts';
 import { RpcError } from '../service/rpc.ts';
 import type { FixStore } from '../store/store.ts';
@@ -124,7 +123,6 @@ export class Cancels {
       },
       () => {
         this.#writtenAt.set(cancel.id, performance.now());
-        crash('fix-cancel.sent');
       },
     );
     if (outcome !== 'written') throw new RpcError(status.UNAVAILABLE, 'the request was not written to the exchange');

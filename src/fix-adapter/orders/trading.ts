@@ -1,5 +1,4 @@
 import { status } from '@grpc/grpc-js';
-import { crash } from '../../gateway/store/crash.ts';
 import type { SubmitOrderRequest } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../../kit/log.ts';
 import { RpcError } from '../service/rpc.ts';
@@ -90,10 +89,8 @@ export class Trading {
         notAfterMs: order.notAfter,
         kept: { kind: 'order', row: order },
       } as const;
-      crash('fix-order.before-store');
       const outcome = await send(session, sent, () => {
         this.questions.written(order.id);
-        crash('fix-order.sent');
       });
       if (outcome === 'refused') throw seenBefore();
       if (outcome === 'unwritten') throw neverSent('it was not written to the exchange');
@@ -159,7 +156,6 @@ export class Trading {
   /** Processes messages of the exchange: stores what they change, and resolves the calls that wait for it. */
   async received(messages: readonly ExchangeMessage[], nextIn: number, passedOver: boolean): Promise<void> {
     const { store, weighing, timeOf, now, dayStartedAt, onReports } = this.options;
-    if (messages.length > 0) crash('fix-report.before-apply');
     const { reports, findings, result } = await store.received<Answers>(
       nextIn,
       passedOver,
@@ -171,7 +167,6 @@ export class Trading {
           leavesNone: (orderId, requestId) => this.questions.leavesNone(orderId, requestId),
         }),
     );
-    if (reports.length > 0) crash('fix-report.applied');
     for (const finding of findings) this.#show(finding);
     for (const report of reports) {
       const { orderId, kind } = report;

@@ -33,7 +33,6 @@ import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '.
 import { openRing } from '../operators/secret-keys/open-ring.ts';
 import { secretKeys } from '../operators/secret-keys/table.ts';
 import { writeChecks } from '../operators/telemetry/write-probe.ts';
-import { armCrash } from '../store/crash.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { leases } from '../store/lease.ts';
 import { missingMigrations } from '../store/migrate.ts';
@@ -75,7 +74,6 @@ export async function openBase(config: Config, log: Logger, output?: LogOutput):
 async function openOn(database: Database, links: Links, config: Config, log: Logger, output: LogOutput | undefined) {
   const missing = await missingMigrations(database);
   if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
-  if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
   const clock = new SystemClock();
   const environment = new EnvironmentState(database, clock, log);
   await environment.refresh();

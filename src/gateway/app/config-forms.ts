@@ -3,7 +3,6 @@ import { parseLinkUrl } from '../../kit/link-url.ts';
 import { natsAddress } from '../../kit/nats-address.ts';
 import { oneOf, type Setting, setting, text, wholeNumber } from '../../kit/settings.ts';
 import { databaseAddress } from '../store/address.ts';
-import { type CrashPoint, isCrashPoint } from '../store/crash.ts';
 
 /**
  * A process's role. `api` serves partners. `worker` publishes events, applies reports, settles unknown outcomes and
@@ -30,11 +29,6 @@ export function port(variable: string, meaning: string, fallback: string): Setti
 export function parseRoles(value: string): readonly Role[] {
   const role = oneOf(...roles);
   return value.split(',').map((entry) => role.read(entry.trim()));
-}
-
-export function parseCrashPoint(value: string): CrashPoint {
-  if (!isCrashPoint(value)) throw new Error('must be a point that store/crash names');
-  return value;
 }
 
 export function parseAddresses(value: string): readonly string[] {

@@ -23,7 +23,6 @@ import {
   linkNames,
   parseAddresses,
   parseConsumers,
-  parseCrashPoint,
   parseDatabaseUrl,
   parseFourEyesAmount,
   parseHeaders,
@@ -338,18 +337,6 @@ export const settings = {
     "whether webhooks may be sent to this machine's own addresses; sandbox only",
     'false',
     yesOrNo(),
-  ),
-  crashPoint: setting(
-    'MARINA_CRASH_POINT',
-    'the point at which the process kills itself, for fault tests; sandbox only',
-    '',
-    orNone(reading('a point that store/crash names', parseCrashPoint)),
-  ),
-  crashSignal: setting(
-    'MARINA_CRASH_SIGNAL',
-    'the signal with which it kills itself',
-    'SIGKILL',
-    oneOf('SIGKILL', 'SIGSTOP'),
   ),
 };
 

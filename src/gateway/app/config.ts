@@ -192,7 +192,6 @@ function brokenRules(config: ValuesOf<typeof settings>): string[] {
     [isLive && config.simulatorAddress !== undefined, 'MARINA_SIMULATOR_ADDRESS must not be set in live'],
     [isLive && config.webhookAuthorities !== undefined, 'MARINA_WEBHOOK_CA_FILE must not be set in live'],
     [isLive && config.webhookAllowLoopback, 'MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live'],
-    [isLive && config.crashPoint !== undefined, 'MARINA_CRASH_POINT must not be set in live'],
     [
       isLive && !adminSpeaksTls && !isLoopback(config.adminHost),
       "MARINA_ADMIN_HOST must be a loopback address in live, or the operators' port must speak TLS: " +

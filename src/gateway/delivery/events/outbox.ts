@@ -8,7 +8,6 @@ import { Rests } from '../../../kit/rests.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import { compileEncoder } from '../../edge/json/encoder.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
 import { joined, type SqlRow, type Statement, sql, statement } from '../../store/statement.ts';
@@ -172,7 +171,6 @@ export class OutboxConsumer {
   }
 
   async #consume(events: readonly EventKey[], findWritten?: Statement): Promise<void> {
-    crash('consumer.before-acknowledge');
     const lock = sql`SELECT ${statement(locked.list)} FROM ${outboxByKey} WHERE ${areThese(events)} FOR UPDATE`;
     const reads = this.work.reads?.(events) ?? [];
     const compared = findWritten === undefined ? [] : [findWritten];
@@ -185,7 +183,6 @@ export class OutboxConsumer {
         return { writes: consumed.length === 0 ? [] : [...writes, remove(consumed)], result: afterwards };
       },
     );
-    crash('consumer.acknowledged');
     finish();
   }
 }

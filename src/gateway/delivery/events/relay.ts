@@ -1,6 +1,5 @@
 import type { Logger } from '../../../kit/log.ts';
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import type { Notifications } from '../notifications.ts';
@@ -99,12 +98,10 @@ export class Relay {
 
   async #publish(events: readonly OutboxEvent[]): Promise<void> {
     const { stream, log } = this.options;
-    crash('relay.before-publish');
     const published = await stream.publish(events).catch((error: unknown) => {
       log.debug({ err: error, count: events.length }, 'events are handed over without NATS');
       return [];
     });
-    crash('relay.published');
     const publishedAt = performance.now();
     for (const { id } of published) this.#published.set(id, publishedAt);
     await this.#handOver(events.filter(({ id }) => !this.#published.has(id)));
@@ -121,6 +118,5 @@ export class Relay {
   async #handOver(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
     await this.options.consumer.consume(events);
-    crash('relay.handed-over');
   }
 }

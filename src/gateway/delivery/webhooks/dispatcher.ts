@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { chunksOf, groupBy } from '../../../kit/group.ts';
 import { pause, Wakeup, type Worker } from '../../../kit/worker.ts';
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import { Attempts, type AttemptsOptions, type MadeAttempt } from './attempt/attempts.ts';
@@ -149,7 +148,6 @@ export class Dispatcher {
     for (const some of chunksOf(free.slice(0, Math.max(0, maxQueues - this.#queues.size)), maxAtOnce)) {
       const askedAt = performance.now();
       const claimed = await claimEndpoints(this.options.database, some, lease, this.options.clock.now());
-      crash('delivery.claimed');
       for (const endpoint of claimed) {
         const queue = new EndpointQueue(endpoint, askedAt);
         this.#queues.set(endpoint.partnerId, queue);

@@ -4,7 +4,6 @@ import { type Caller, whilePermitted } from '../../edge/auth/caller.ts';
 import type { Call } from '../../edge/call.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { crash } from '../../store/crash.ts';
 import type { Fact } from '../../store/facts.ts';
 import type { Statement } from '../../store/statement.ts';
 import type { BrokerOrders } from '../broker/broker.ts';
@@ -78,7 +77,6 @@ export class Canceller {
 
   async #cancel(read: StoredOrder, { log, origin, caller, job }: CancelCall, check: () => void): Promise<StoredOrder> {
     const { kind } = this.parts;
-    crash('cancel.before-store');
     const by = job === undefined ? caller && `with the key ${caller.keyId}` : `by the operators (${job.id})`;
     const stored = await this.#change(read, job, (order, rows) => {
       check();
@@ -87,9 +85,7 @@ export class Canceller {
     });
     if (stored.state === 'cancelled') return stored;
     if (!kind.table.isKnown(stored)) throw isFinal(stored.state) ? tooLate(stored) : unknownToThisVersion();
-    crash('cancel.stored');
     const outcome = await this.#send(stored, origin);
-    crash('cancel.sent');
     let order: StoredOrder;
     try {
       order = await this.#change(stored, job, (current, rows) => {
@@ -100,7 +96,6 @@ export class Canceller {
       log.error({ err: error, objectId: read.id }, 'the outcome of a cancel could not be recorded');
       throw new ApiError('cancel_unconfirmed', { cause: error });
     }
-    crash('cancel.recorded');
     if (order.state === 'cancelled') return order;
     // The outcome of the cancel is unknown, but a report may have settled the order meanwhile.
     if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate(order);

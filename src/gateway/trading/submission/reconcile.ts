@@ -4,7 +4,6 @@ import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import { pause, type Worker } from '../../../kit/worker.ts';
 import { asApiError } from '../../edge/errors.ts';
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { type Lease, underLease } from '../../store/lease.ts';
 import type { Statement } from '../../store/statement.ts';
@@ -178,12 +177,10 @@ export class Reconciler<Row extends Submission, Report> {
       const answer = await kind.lookUp(row);
       // After the answer, because the answer states the broker's time.
       const agreement = await this.options.clocks.agreement();
-      crash(`${kind.name}-reconcile.looked-up`);
       const lookUp: LookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: null };
       answered = lookUp;
       const asked = { askedAt, honoursNotAfter, agreement, afterReport: row.lastReport ?? 0n };
       await this.#change(row, (current) => noted(this.#apply(current, answer, asked), lookUp));
-      crash(`${kind.name}-reconcile.recorded`);
     } catch (error) {
       const next = clock.realNow() + waitAfter(row.checks);
       const about = { err: error, objectId: row.id, nextCheckAt: next };

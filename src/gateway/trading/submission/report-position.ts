@@ -1,5 +1,4 @@
 import { chunksOf } from '../../../kit/group.ts';
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Fact } from '../../store/facts.ts';
 import { fenced, type Lease } from '../../store/lease.ts';
@@ -222,7 +221,6 @@ export class ReportPosition {
       this.#storedAt = this.#checkedAt;
     }
     if (hasMoved || mark !== undefined) this.#drop(claims);
-    if (hasMoved) crash(`${this.options.kind}-report.position-moved`);
   }
 
   /** Reads under the lease whether the database is as expected. If it is, writes the moved position or the mark, if any. */

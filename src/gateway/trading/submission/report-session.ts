@@ -5,7 +5,6 @@ import type { Logger } from '../../../kit/log.ts';
 import { Refusal } from '../../../kit/refusal.ts';
 import { pause } from '../../../kit/worker.ts';
 import { isUnproven } from '../../edge/errors.ts';
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import type { Lease } from '../../store/lease.ts';
 import { type Statement, statement, toBigInt } from '../../store/statement.ts';
@@ -141,7 +140,6 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   async add(reports: readonly Report[]): Promise<void> {
     const { kind, database } = this.options;
     await this.#room();
-    crash(`${kind.name}-report.before-apply`);
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     const [owners = []] = await database.readAll([findObjects(kind, [...byObject.keys()])]);
     const known = new Map(owners.map((owner) => [String(owner.id), owner]));
@@ -176,7 +174,6 @@ export class ReportSession<Row extends Submission, Report extends Numbered> {
   async #apply(partnerId: string, reports: readonly Report[]) {
     const { options, position, signal } = this;
     const unapplied = await new PartnerReports({ ...options, position, signal }, partnerId).apply(reports);
-    crash(`${options.kind.name}-report.applied`);
     if (signal.aborted) return unapplied;
     const left = new Set(unapplied?.reports);
     this.#claim(reports.filter((report) => !left.has(report)));

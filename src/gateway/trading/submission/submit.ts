@@ -6,7 +6,6 @@ import { whilePermitted } from '../../edge/auth/caller.ts';
 import { ApiError, catalogue } from '../../edge/errors.ts';
 import type { IdMaker } from '../../edge/ids.ts';
 import type { Origin } from '../../edge/origin.ts';
-import { crash } from '../../store/crash.ts';
 import type { Database } from '../../store/database.ts';
 import { allFacts, existsFact, type Fact, sharedFact } from '../../store/facts.ts';
 import type { PartnerTransaction } from '../../store/partner-transaction.ts';
@@ -69,12 +68,8 @@ export class Submitter {
   ): Promise<Submitted<Row>> {
     const prepared = await this.#prepare(kind, wanted);
     if ('prior' in prepared) return replay(kind, prepared.prior, wanted.digest);
-
-    crash(`${kind.name}.before-store`);
     const stored = await this.#store(kind, wanted, prepared.draft);
     if (stored === undefined) return replay(kind, await this.#readPrior(kind, wanted), wanted.digest);
-
-    crash(`${kind.name}.stored`);
     if (isHeld(stored)) return { row: stored, replayed: false };
     const recorded = await this.#send(kind, stored, wanted.request, wanted.log);
     throwFirstError(kind, recorded);
@@ -102,12 +97,7 @@ export class Submitter {
     // Trading may have been paused or stopped since it was stored.
     const sent =
       environment.obstacleTo(kind.affects(stored)) ?? (await kind.send(stored, request, notes.write(kind, stored)));
-
-    crash(`${kind.name}.sent`);
-    const recorded = await this.#record(kind, stored, sent, log);
-
-    crash(`${kind.name}.recorded`);
-    return recorded;
+    return this.#record(kind, stored, sent, log);
   }
 
   /**

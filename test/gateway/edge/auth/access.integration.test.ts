@@ -165,7 +165,6 @@ describe('a live gateway', () => {
         () => readConfig({ ...variables, MARINA_SIMULATOR_ADDRESS: 'localhost:1' }),
         /must not be set in live/,
       );
-      assert.throws(() => readConfig({ ...variables, MARINA_CRASH_POINT: 'order.sent' }), /must not be set in live/);
       assert.throws(
         () => readConfig({ ...variables, MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true' }),
         /MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live/,

@@ -2,7 +2,6 @@ import type { Clock } from '../../../../kit/clock.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import { passingTracer, type Span, type Tracer, traceIdOf } from '../../../../kit/trace.ts';
 import type { Metrics } from '../../../edge/metrics.ts';
-import { crash } from '../../../store/crash.ts';
 import type { EndpointQueue, NextTry } from '../plan/endpoint-queue.ts';
 import type { LoadedDelivery } from '../plan/queue-store.ts';
 import { isTooOld, type SendResult } from '../rules.ts';
@@ -66,7 +65,6 @@ export class Attempts {
     if (!isProbe) {
       metrics.webhookWaits.observe(Math.max(0, startedAt - (delivery.dueAt ?? delivery.takenAt)) / 1_000);
     }
-    crash('delivery.before-send');
     let isAhead = false;
     let timer: NodeJS.Timeout | undefined;
     const goOn = () => {
@@ -75,7 +73,6 @@ export class Attempts {
       if (queue.unblock(next)) this.on.unblocked(queue);
     };
     void this.#send(endpoint, delivery, goOn).then((result) => {
-      crash('delivery.sent');
       goOn();
       this.underWay -= 1;
       this.#ended(queue, next, result, { endpoint, startedAt, span });

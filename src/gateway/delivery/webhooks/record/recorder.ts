@@ -2,7 +2,6 @@ import type { Clock } from '../../../../kit/clock.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import { pause, Wakeup } from '../../../../kit/worker.ts';
-import { crash } from '../../../store/crash.ts';
 import type { Database } from '../../../store/database.ts';
 import { isDuplicate } from '../../../store/errors.ts';
 import { type SqlRow, type Statement, sql } from '../../../store/statement.ts';
@@ -60,7 +59,6 @@ export class AttemptRecorder {
         const endpoints = await recordAttempts(database, batch, clock.now());
         this.#waiting = this.#waiting.slice(batch.length);
         retryMs = retryAfterMs.first;
-        crash('delivery.recorded');
         this.onRecorded(batch, endpoints);
       } catch (error) {
         log.warn({ err: error, count: batch.length }, 'webhook attempts could not be recorded');

@@ -4,7 +4,6 @@ import type { Logger } from '../../../../kit/log.ts';
 import { whilePermitted } from '../../../edge/auth/caller.ts';
 import type { Call } from '../../../edge/call.ts';
 import { ApiError } from '../../../edge/errors.ts';
-import { crash } from '../../../store/crash.ts';
 import type { Database } from '../../../store/database.ts';
 import { allFacts } from '../../../store/facts.ts';
 import type { Statement } from '../../../store/statement.ts';
@@ -126,17 +125,13 @@ export class DocumentSender {
     { log, origin, permission }: Pick<Call, 'log' | 'origin' | 'permission'>,
   ): Promise<StoredDocument> {
     const { broker, environment, submitTimeoutMs } = this.parts;
-    crash('document.before-store');
     const begun = await whilePermitted(permission, (check) => this.#begin(file, digest, check));
     if (begun.document.state === 'delivered') return begun.document;
-    crash('document.stored');
     const obstacle = environment.obstacleTo(affected(file));
     const sent = obstacle ?? (await broker.sendDocument({ ...file, origin }, begun.beganAt + submitTimeoutMs));
-    crash('document.sent');
     const outcome = sent.outcome === 'answered' ? sent.answer : sent.outcome;
     this.parts.onSent?.(outcome);
     const document = await this.#end(begun.document, outcome, log);
-    crash('document.recorded');
     if (document?.state === 'delivered') return document;
     if (outcome === 'refused') throw new ApiError('document_rejected');
     if (obstacle !== undefined) throw new ApiError('trading_paused', { message: obstacle.reason });
