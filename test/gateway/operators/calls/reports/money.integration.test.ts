@@ -51,7 +51,7 @@ describe('reports of money', () => {
     partners.sort((one, other) => (one.id < other.id ? -1 : 1));
   });
   // The test writes orders and entries itself, which nobody placed and which belong to no allocation.
-  after(() => operator.stop(['feed', 'objects', 'usage', 'exchange', 'ledgers']));
+  after(() => operator.stop(['feed', 'objects', 'contradictions', 'usage', 'exchange', 'ledgers']));
 
   const partnerId = (index: number) => partners[index]?.id ?? '';
   const ledger = (request: JsonObject): Promise<Found[]> => reported(operator, 'ExportLedger', 'lines', request);
