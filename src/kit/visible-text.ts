@@ -1,5 +1,8 @@
-/** Control characters, line and paragraph separators, and what has no width or turns the direction of the text beside it. */
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+/**
+ * Control characters, line and paragraph separators, what has no width or turns the direction of the text beside it, and the blank
+ * Braille pattern, which is no space and is seen as one.
+ */
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
 const lineBreaks = /[\t\n\r]/g;
 
 /** Whether each character of a text can be seen, so that no other text looks the same and it stays in its line of a log or a list. */

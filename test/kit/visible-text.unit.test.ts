@@ -21,6 +21,7 @@ const invisible: readonly (readonly [string, string])[] = [
   ['a word joiner', '\u2060'],
   ['a right-to-left isolate', '\u2067'],
   ['a pop of an isolate', '\u2069'],
+  ['a blank Braille pattern', '\u2800'],
   ['a variation selector', '\ufe0f'],
   ['a byte order mark', '\ufeff'],
   ['an interlinear annotation anchor', '\ufff9'],

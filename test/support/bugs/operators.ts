@@ -7,6 +7,14 @@ const mechanism = 'src/gateway/operators/calls/proposals/four-eyes.ts';
 /** Bugs by which one operator moves money, or gives rights to move it, alone. */
 export const operatorBugs: readonly SeededBug[] = [
   {
+    name: 'an operator fills the list of proposals under his name in capitals',
+    file: 'src/gateway/operators/calls/proposals/propose.ts',
+    find: 'operator.toLowerCase(), now, maxLookedThrough',
+    replace: 'operator, now, maxLookedThrough',
+    test: 'test/gateway/operators/calls/proposals/bounds.integration.test.ts',
+    pattern: 'under a name in another case',
+  },
+  {
     name: 'a payment of exactly the amount needs a second operator',
     file: 'src/gateway/operators/calls/proposals/rules.ts',
     find: 'return aboveKobo !== undefined && amountKobo > aboveKobo;',
@@ -90,8 +98,8 @@ export const operatorBugs: readonly SeededBug[] = [
   {
     name: 'a report whose caller leaves counts as under way for ever',
     file: 'src/gateway/operators/calls/reports/parts.ts',
-    find: '    } finally {\n      this.#underWay -= 1;\n    }',
-    replace: '    } finally {\n      if (!signal.aborted) this.#underWay -= 1;\n    }',
+    find: 'this.#underWay.delete(person);',
+    replace: 'void person;',
     test: 'test/gateway/operators/calls/reports/objects.integration.test.ts',
     pattern: 'lets go of everything',
   },

@@ -21,13 +21,11 @@ import {
   toFault,
   walkProven,
 } from './audit-period.ts';
-import { type AdminCall, oneAtATime, oneStreamAtATime } from './call.ts';
+import { type AdminCall, longestStreamMs, oneAtATime, oneStreamAtATime } from './call.ts';
 import { AdminError, invalidField } from './errors.ts';
 
 /** How many batches one call verifies. */
 const maxBatches = 100;
-/** How long an export may take, in real time: others wait for it, however slowly its client reads. */
-const longestExportMs = 1_800_000;
 const tooLong = 'the export takes too long: ask for a shorter period';
 
 const columns = [
@@ -68,7 +66,7 @@ export function auditProofCalls(database: Database, seals: AuditSeals, exporting
 
   /** The entries, and then the faults of the period's batches. */
   async function* exportedParts(request: ExportEntriesRequest, period: Period, signal: AbortSignal) {
-    const end = performance.now() + longestExportMs;
+    const end = performance.now() + longestStreamMs;
     const isCsv = request.format !== ExportFormat.JSON_LINES;
     if (isCsv) yield { text: csvLine(columns) };
     const read = new AuditPeriod(database, seals, period);

@@ -102,6 +102,9 @@ export function oneAtATime(busy: string): <Result>(work: () => Promise<Result>) 
   };
 }
 
+/** How long a stream that others wait for may take, in real time, however slowly its client reads. */
+export const longestStreamMs = 1_800_000;
+
 /** The same for work whose answer is a stream: others end with RESOURCE_EXHAUSTED until it is read to its end, or left. */
 export function oneStreamAtATime(busy: string): <Part>(parts: () => AsyncIterable<Part>) => AsyncGenerator<Part> {
   let isBusy = false;

@@ -26,10 +26,10 @@ export function accountExportCalls(
   exporting: ReturnType<typeof oneStreamAtATime>,
 ) {
   return {
-    async *exportAccount(request: ExportAccountRequest, _: AdminCall, signal: AbortSignal) {
+    async *exportAccount(request: ExportAccountRequest, call: AdminCall, signal: AbortSignal) {
       const days = askedDays(request, maxDays);
       yield* exporting(() =>
-        underWay.bounded((checkTime) => exportedParts(parts, request.account, days, signal, checkTime)),
+        underWay.bounded(call.operator, (checkTime) => exportedParts(parts, request.account, days, signal, checkTime)),
       );
     },
   };

@@ -30,7 +30,7 @@ import {
   type StoredRun,
 } from '../../reconciliation/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, oneStreamAtATime, usuallyListed } from '../call.ts';
+import { type AdminCall, longestStreamMs, oneStreamAtATime, usuallyListed } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 
 const breakKinds = enumWords<typeof BreakKind>(BreakKindSchema);
@@ -40,6 +40,7 @@ const longestWaitMs = 15_000;
 const pollMs = 200;
 /** A list with a kind looks at this many breaks of other kinds at most. */
 const maxRead = 1_000;
+const tooLong = 'the export takes too long: ask for one day, or for one partner';
 /** How many breaks an export reads at a time. */
 const rowsTogether = 200;
 /** The columns of an export. */
@@ -146,13 +147,15 @@ export function reconciliationCalls(database: Database, clock: Clock, cursors: C
 }
 
 /** The operators' call that exports breaks as CSV. One export reads one page of breaks at a time. */
-export function exportCalls(database: Database) {
+export function exportCalls(database: Database, longestMs = longestStreamMs) {
   const exporting = oneStreamAtATime('another export is under way');
 
   async function* exportedParts(filter: BreakFilter, word: string | undefined, signal: AbortSignal) {
+    const end = performance.now() + longestMs;
     yield { csv: csvLine(columns) };
     let after: readonly [string, string] | undefined;
     while (!signal.aborted) {
+      if (performance.now() >= end) throw new AdminError(status.DEADLINE_EXCEEDED, tooLong);
       const found = await database.read(listBreaks(filter, after, rowsTogether));
       const rows = found.map((row) => reconciliationBreaks.toJson(row));
       const wanted = rows.filter((row) => word === undefined || row.kind === word);

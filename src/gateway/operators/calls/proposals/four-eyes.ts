@@ -14,7 +14,7 @@ import type { Statement } from '../../../store/statement.ts';
 import { audit } from '../audit.ts';
 import { type AdminParts, requirePartner } from '../call.ts';
 import { AdminError } from '../errors.ts';
-import { newProposal, openOf, sameAmong } from './propose.ts';
+import { newProposal, openOf, ownOpen, sameAmong } from './propose.ts';
 import { changesSince, type Seen } from './rules.ts';
 import { type ProposedAction, toProposal } from './service.ts';
 import { proposals, type StoredProposal } from './table.ts';
@@ -81,6 +81,7 @@ interface Made<Result> {
 }
 
 const nothingOpen: Fact<StoredProposal[]> = { reads: [], value: () => [], expected: { value: [], guards: [] } };
+const noneOwn: Fact<number> = { reads: [], value: () => 0, expected: { value: 0, guards: [] } };
 
 /** Makes the change that a call asks for, or proposes it if it needs a second operator. */
 export async function askFor<Schema extends DescMessage, Value, Result>(
@@ -95,10 +96,14 @@ export async function askFor<Schema extends DescMessage, Value, Result>(
   const isOn = fourEyesAboveKobo !== undefined;
   await requirePartner(database, work.partnerId);
   return ending(work, async () =>
-    database.inPartnerTransaction<{ value: Value; open: StoredProposal[] }, Made<Result>>(work.partnerId, {
+    database.inPartnerTransaction<{ value: Value; open: StoredProposal[]; own: number }, Made<Result>>(work.partnerId, {
       touches: [work.touches],
-      fact: allFacts({ value: work.fact, open: isOn ? openOf(proposing) : nothingOpen }),
-      decide: ({ value, open }, partner) => {
+      fact: allFacts({
+        value: work.fact,
+        open: isOn ? openOf(proposing) : nothingOpen,
+        own: isOn ? ownOpen(by, clock.now()) : noneOwn,
+      }),
+      decide: ({ value, open, own }, partner) => {
         const change = work.decide(value, partner);
         if ('unchanged' in change) return { writes: [], result: { result: change.unchanged } };
         const now = clock.now();
@@ -109,12 +114,15 @@ export async function askFor<Schema extends DescMessage, Value, Result>(
         }
         const same = sameAmong(open, proposing, by, now);
         if (same !== undefined) return { writes: [], result: { proposal: toProposal(same, now) } };
-        const { row, writes } = newProposal(proposing, change.seen, ids.object('prp'), by, now);
+        const { row, writes } = newProposal(proposing, change.seen, ids.object('prp'), by, now, own);
         return { writes, result: { proposal: toProposal(row, now) } };
       },
     }),
   );
 }
+
+/** A proposal with a new key or partner is not counted: only `admin` makes these, and there are few. */
+const noneBefore = 0;
 
 /**
  * Makes a proposal that is stored by another call, which makes the rest of its change at once. `seen` is what `decide` of the
@@ -130,7 +138,7 @@ export function proposedWith<Schema extends DescMessage, Value, Result>(
 ): { readonly proposal: ReturnType<typeof toProposal>; readonly writes: readonly Statement[] } {
   const { row, writes } = newProposal(
     proposingOf(guarded, guarded.asked(request), request),
-    ...([seen, ids.object('prp'), { ...by, action: guarded.name }, now] as const),
+    ...([seen, ids.object('prp'), { ...by, action: guarded.name }, now, noneBefore] as const),
   );
   return { proposal: toProposal(row, now), writes };
 }

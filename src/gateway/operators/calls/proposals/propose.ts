@@ -5,7 +5,7 @@ import { type Statement, statement } from '../../../store/statement.ts';
 import { audit } from '../audit.ts';
 import { AdminError } from '../errors.ts';
 import { proposalLifeMs, type Seen } from './rules.ts';
-import { proposals, type StoredProposal } from './table.ts';
+import { countOpenProposalsOf, proposals, type StoredProposal } from './table.ts';
 
 /** A proposal that an operator's call makes. */
 export type Proposing = Pick<
@@ -31,6 +31,24 @@ export function openOf({
   return queryFact(find, (rows) => rows.map(proposals.all.read));
 }
 
+/** The most open proposals of one operator: the lists that others decide by stay short. */
+const maxOpenOfOne = 50;
+/** The newest open proposals that are looked through. 200 operators have as many together at most. */
+const maxLookedThrough = 10_000;
+
+/** How many open proposals an operator has, of whichever partner. The names of tokens that differ only in case are one person's. */
+export function ownOpen({ operator }: Pick<AuditedBy, 'operator'>, now: number): Fact<number> {
+  const count = countOpenProposalsOf(operator.toLowerCase(), now, maxLookedThrough);
+  return queryFact(count, ([row]) => Number(row?.count ?? 0));
+}
+
+/** Throws RESOURCE_EXHAUSTED if an operator has as many open proposals as one may have. */
+function checkOwn(own: number): void {
+  if (own < maxOpenOfOne) return;
+  const message = `${maxOpenOfOne} proposals of yours are open: have another operator decide about them, or decline those that no longer hold`;
+  throw new AdminError(status.RESOURCE_EXHAUSTED, message);
+}
+
 /**
  * The open proposal, if it is this one: a call whose answer was lost may be repeated. Undefined if none is open. Throws
  * ALREADY_EXISTS if another one is. `now` is business time.
@@ -53,14 +71,19 @@ export function sameAmong(
   throw new AdminError(status.ALREADY_EXISTS, message);
 }
 
-/** A new proposal, and what stores it with its audit entry. `seen` is the object now; `now` is business time. */
+/**
+ * A new proposal, and what stores it with its audit entry. `seen` is the object now; `now` is business time; `own` is how many the
+ * operator has open. Throws RESOURCE_EXHAUSTED if these are too many.
+ */
 export function newProposal(
   proposing: Proposing,
   seen: Seen,
   id: string,
   call: AuditedBy,
   now: number,
+  own: number,
 ): { readonly row: StoredProposal; readonly writes: Statement[] } {
+  checkOwn(own);
   const { partnerId, objectId: subject, request, evidence, reference } = proposing;
   const row: StoredProposal = {
     ...proposing,

@@ -106,6 +106,16 @@ function pageOf(
   return joined([statement(list), joined(conditions, ' AND '), statement(`ORDER BY id DESC LIMIT ${most}`)], ' ');
 }
 
+/** Counts the open proposals of an operator. `operator` is in lower case; `now` is business time. */
+export function countOpenProposalsOf(operator: string, now: number, most: number): Statement {
+  return statement(
+    `SELECT COUNT(*) AS count FROM (
+      SELECT proposed_by FROM proposals FORCE INDEX (proposals_state) WHERE state = 'open' AND expires_at > ?
+      ORDER BY id DESC LIMIT ${most}) AS waiting WHERE LOWER(proposed_by) = ?`,
+    ...[new Date(now), operator],
+  );
+}
+
 /** Counts the open proposals, at most so many, and finds the oldest. `now` is business time. */
 export function countOpenProposals(now: number, most: number): Statement {
   return statement(

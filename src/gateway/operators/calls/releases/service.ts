@@ -27,7 +27,7 @@ import { audit } from '../audit.ts';
 import { type AdminCall, adminService, listed } from '../call.ts';
 import { AdminError } from '../errors.ts';
 import { approvedCall, askFor, type FourEyesParts, type GuardedCall } from '../proposals/four-eyes.ts';
-import { newProposal, openAbout, sameAmong } from '../proposals/propose.ts';
+import { newProposal, openAbout, ownOpen, sameAmong } from '../proposals/propose.ts';
 import type { Seen } from '../proposals/rules.ts';
 import { type Approval, type ProposedAction, readOpenProposals, toProposal } from '../proposals/service.ts';
 import { proposals, type StoredProposal } from '../proposals/table.ts';
@@ -140,14 +140,15 @@ async function propose(parts: ReleaseParts, { withdrawalId, evidence }: ProposeR
     fact: allFacts({
       row: queryFact(withdrawals.find({ partnerId, id: withdrawalId }), ([row]) => row && withdrawals.all.read(row)),
       open: openAbout(proposing),
+      own: ownOpen(call, clock.now()),
     }),
-    decide: ({ row, open }) => {
+    decide: ({ row, open, own }) => {
       const now = clock.now();
       const same = sameAmong(open, proposing, call, now);
       if (same !== undefined) return { writes: [], result: { row: same, created: false } };
       if (row === undefined) throw noSuchWithdrawal();
       if (!isHeld(row)) throw waitsNot(row);
-      const { row: made, writes } = newProposal(proposing, seen(row), ids.object('prp'), call, now);
+      const { row: made, writes } = newProposal(proposing, seen(row), ids.object('prp'), call, now, own);
       return { writes, result: { row: made, created: true } };
     },
   });

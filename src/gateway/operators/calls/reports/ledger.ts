@@ -75,8 +75,8 @@ export function ledgerReports(database: Database, underWay: ReportsUnderWay) {
   }
 
   return {
-    exportLedger: (request: ExportLedgerRequest, _: AdminCall, signal: AbortSignal) =>
-      underWay.messages(request.format, form, signal, (ending) => pages(request, ending)),
+    exportLedger: (request: ExportLedgerRequest, call: AdminCall, signal: AbortSignal) =>
+      underWay.messages(call, request.format, form, signal, (ending) => pages(request, ending)),
   };
 }
 

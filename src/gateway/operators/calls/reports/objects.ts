@@ -46,27 +46,33 @@ const together = 200;
 /** The operators' calls that export the objects of all partners. */
 export function objectReports(database: Database, underWay: ReportsUnderWay) {
   return {
-    exportOrders(request: ExportOrdersRequest, _: AdminCall, signal: AbortSignal) {
+    exportOrders(request: ExportOrdersRequest, call: AdminCall, signal: AbortSignal) {
       const form = formOf(orderKind, (lines) => ({
         orders: lines.map(({ shown, ...owner }) => ({ ...owner, order: toOrderMessage(shown) })),
       }));
       const toLines: typeof form.toLines = (line) =>
         form.toLines({ ...line, json: { ...line.json, reject_reason: shownRejectReason(line.shown) } });
-      return underWay.messages(request.format, { ...form, toLines }, signal, objectsOf(database, orderKind, request));
+      return underWay.messages(
+        call,
+        request.format,
+        { ...form, toLines },
+        signal,
+        objectsOf(database, orderKind, request),
+      );
     },
 
-    exportAllocations(request: ExportAllocationsRequest, _: AdminCall, signal: AbortSignal) {
+    exportAllocations(request: ExportAllocationsRequest, call: AdminCall, signal: AbortSignal) {
       const form = formOf(allocationKind, (lines) => ({
         allocations: lines.map(({ shown, ...owner }) => ({ ...owner, allocation: toAllocationMessage(shown) })),
       }));
-      return underWay.messages(request.format, form, signal, objectsOf(database, allocationKind, request));
+      return underWay.messages(call, request.format, form, signal, objectsOf(database, allocationKind, request));
     },
 
-    exportWithdrawals(request: ExportWithdrawalsRequest, _: AdminCall, signal: AbortSignal) {
+    exportWithdrawals(request: ExportWithdrawalsRequest, call: AdminCall, signal: AbortSignal) {
       const form = formOf(withdrawalKind, (lines) => ({
         withdrawals: lines.map(({ shown, ...owner }) => ({ ...owner, withdrawal: toWithdrawalMessage(shown) })),
       }));
-      return underWay.messages(request.format, form, signal, objectsOf(database, withdrawalKind, request));
+      return underWay.messages(call, request.format, form, signal, objectsOf(database, withdrawalKind, request));
     },
   };
 }

@@ -69,8 +69,8 @@ export function figureReports(database: Database, underWay: ReportsUnderWay) {
   }
 
   return {
-    exportPartnerFigures: (request: ExportPartnerFiguresRequest, _: AdminCall, signal: AbortSignal) =>
-      underWay.messages(request.format, form, signal, (ending) => pages(request, ending)),
+    exportPartnerFigures: (request: ExportPartnerFiguresRequest, call: AdminCall, signal: AbortSignal) =>
+      underWay.messages(call, request.format, form, signal, (ending) => pages(request, ending)),
   };
 }
 

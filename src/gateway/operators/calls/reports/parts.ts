@@ -1,6 +1,8 @@
 import { status } from '@grpc/grpc-js';
 import { ReportFormat } from '../../../../gen/marina/admin/v1/reports_pb.ts';
 import { csvLine } from '../../../../kit/csv.ts';
+import type { Operator } from '../../../../kit/operator-tokens.ts';
+import type { AdminCall } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
 
 /** How a line of a report looks in each form. */
@@ -15,7 +17,7 @@ export interface ReportForm<Line, Part> {
 export type ReportLines<Line> = (signal: AbortSignal) => AsyncIterable<readonly Line[]>;
 
 interface ReportBounds {
-  /** How many reports a replica makes at once, so that the database stays free for orders. */
+  /** How many reports a replica makes at once, of as many operators, so that the database stays free for orders. */
   readonly mostAtOnce: number;
   /** How long one may take, in real time. */
   readonly longestMs: number;
@@ -24,9 +26,10 @@ interface ReportBounds {
 /** About as many lines as a message has. */
 const linesTogether = 200;
 
-/** The reports that a replica makes. A few at once, each for a bounded time. */
+/** The reports that a replica makes. A few at once, one of an operator, each for a bounded time. */
 export class ReportsUnderWay {
-  #underWay = 0;
+  /** By operators' names, in which case does not tell persons apart. */
+  readonly #underWay = new Set<string>();
 
   constructor(private readonly bounds: ReportBounds = { mostAtOnce: 2, longestMs: 1_800_000 }) {}
 
@@ -35,6 +38,7 @@ export class ReportsUnderWay {
    * is read when the caller has taken the one before.
    */
   async *messages<Line, Part extends object>(
+    { operator }: Pick<AdminCall, 'operator'>,
     format: ReportFormat,
     { columns, toLines, toMessage }: ReportForm<Line, Part>,
     signal: AbortSignal,
@@ -44,7 +48,7 @@ export class ReportsUnderWay {
     const isCsv = format === ReportFormat.CSV;
     const toPart = (some: readonly Line[]) =>
       isCsv ? { text: some.flatMap(toLines).map(csvLine).join('') } : toMessage(some);
-    yield* this.bounded(async function* (checkTime) {
+    yield* this.bounded(operator, async function* (checkTime) {
       if (isCsv) yield { text: csvLine(columns) };
       let count = 0;
       let waiting: Line[] = [];
@@ -63,22 +67,29 @@ export class ReportsUnderWay {
     });
   }
 
-  /** The parts of a report, one of a few at once. `checkTime` throws when its time is over: it is called for each page that is read. */
-  async *bounded<Part>(parts: (checkTime: () => void) => AsyncIterable<Part>): AsyncGenerator<Part, void> {
+  /** The parts of an operator's report. `checkTime` throws when its time is over: it is called for each page that is read. */
+  async *bounded<Part>(
+    operator: Operator,
+    parts: (checkTime: () => void) => AsyncIterable<Part>,
+  ): AsyncGenerator<Part, void> {
     const { mostAtOnce, longestMs } = this.bounds;
-    if (this.#underWay >= mostAtOnce) {
-      throw new AdminError(status.RESOURCE_EXHAUSTED, `${mostAtOnce} other reports are under way: call again`);
-    }
+    const person = operator.toLowerCase();
+    if (this.#underWay.has(person)) throw tooMany('a report of yours is under way: read it to its end first');
+    if (this.#underWay.size >= mostAtOnce) throw tooMany(`${mostAtOnce} other reports are under way: call again`);
     const end = performance.now() + longestMs;
-    this.#underWay += 1;
+    this.#underWay.add(person);
     try {
       yield* parts(() => {
         if (performance.now() >= end) throw tooLong();
       });
     } finally {
-      this.#underWay -= 1;
+      this.#underWay.delete(person);
     }
   }
+}
+
+function tooMany(message: string): AdminError {
+  return new AdminError(status.RESOURCE_EXHAUSTED, message);
 }
 
 function tooLong(): AdminError {

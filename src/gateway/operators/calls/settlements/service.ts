@@ -10,7 +10,7 @@ import type { Recorder } from '../../../trading/submission/record.ts';
 import { isBehind, isHeld, type Submission } from '../../../trading/submission/table.ts';
 import { type AdminCall, type AdminParts, adminService } from '../call.ts';
 import { AdminError, invalidField } from '../errors.ts';
-import { newProposal, openAbout, sameAmong } from '../proposals/propose.ts';
+import { newProposal, openAbout, ownOpen, sameAmong } from '../proposals/propose.ts';
 import { changesSince, type Seen } from '../proposals/rules.ts';
 import { type Approval, findObject, type ProposedAction, toProposal } from '../proposals/service.ts';
 import { proposals, type StoredProposal } from '../proposals/table.ts';
@@ -51,15 +51,16 @@ async function propose(parts: SettlementParts, request: ProposeSettlementRequest
     fact: allFacts({
       row: queryFact(kind.table.find({ partnerId, id: objectId }), ([row]) => row && kind.table.all.read(row)),
       open: openAbout(proposing),
+      own: ownOpen(call, clock.now()),
       facts: outcome.fact(partnerId, objectId),
     }),
-    decide: ({ row, open, facts }) => {
+    decide: ({ row, open, own, facts }) => {
       const same = sameAmong(open, proposing, call, clock.now());
       if (same !== undefined) return { writes: [], result: { row: same, created: false } };
       if (row === undefined) throw noSuchObject();
       const now = clock.now();
       check(parts, { kind, row, outcome, facts, proposedAt: now });
-      const { row: made, writes } = newProposal(proposing, seenOf(row), ids.object('prp'), call, now);
+      const { row: made, writes } = newProposal(proposing, seenOf(row), ids.object('prp'), call, now, own);
       return { writes, result: { row: made, created: true } };
     },
   });

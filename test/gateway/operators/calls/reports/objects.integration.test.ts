@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { orders, type StoredOrder } from '../../../../../src/gateway/trading/orders/table.ts';
 import { lagosDay } from '../../../../../src/kit/clock.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -14,13 +14,18 @@ import { csvOf, filledOrder, reported, reportParts } from '../../../../support/r
 const monday = Date.parse('2026-03-02T00:00:00+01:00');
 const dayMs = 86_400_000;
 const page = 200;
+/** Another token of the tester, and those of two other operators. */
+const [sameToken, secondToken, thirdToken] = ['same', 'second', 'third'].map((name) => `${name}-${'x'.repeat(24)}`) as [
+  ...[string, string, string],
+];
 
 describe('an export of the orders of a period', () => {
   let operator: TestOperator;
   let gateway: TestGateway;
   let partners: TestPartner[];
   before(async () => {
-    operator = await TestOperator.start();
+    const others = `Tester:${sameToken},second:${secondToken},third:${thirdToken}`;
+    operator = await TestOperator.start({ MARINA_OPERATOR_TOKENS: `tester:${operatorToken},${others}` });
     gateway = operator.gateway;
     partners = [await gateway.newPartner(), await gateway.newPartner(), await gateway.newPartner()];
     partners.sort((one, other) => (one.id < other.id ? -1 : 1));
@@ -135,19 +140,28 @@ describe('an export of the orders of a period', () => {
     assert.ok((await exported({ to_day: '2026-04-01' })).length > 0, '31 days');
   });
 
-  it('lets go of everything when its caller cancels, and only two are under way at once', async () => {
+  it('lets go of everything when its caller cancels; one of an operator and two of all are under way at once', async () => {
     const at = Date.parse('2026-06-01T09:00:00+01:00');
     await store(...Array.from({ length: 6_000 }, (_, number) => filledOrder(partnerId(1), at, number)));
     const request = { from_day: '2026-06-01' };
-    const open = async () => {
+    const path = 'marina.admin.v1.Reports.ExportOrders';
+    const open = async (token: string) => {
       const ending = new AbortController();
-      const path = 'marina.admin.v1.Reports.ExportOrders';
-      const stream = operator.client.stream(path, request, operatorToken, ending.signal);
+      const stream = operator.client.stream(path, request, token, ending.signal);
       assert.equal(((await stream.next()).value as Found).orders.length, page);
       return { ending, stream };
     };
-    const [one, two] = [await open(), await open()];
-    await assert.rejects(exported(request), { code: status.RESOURCE_EXHAUSTED });
+    const refused = (token: string, message: RegExp) =>
+      assert.rejects(operator.client.stream(path, request, token).next(), (error: ServiceError) => {
+        assert.equal(error.code, status.RESOURCE_EXHAUSTED);
+        assert.match(error.details, message);
+        return true;
+      });
+    const one = await open(operatorToken);
+    await refused(operatorToken, /a report of yours is under way/);
+    await refused(sameToken, /a report of yours is under way/);
+    const two = await open(secondToken);
+    await refused(thirdToken, /2 other reports are under way/);
     one.ending.abort();
     two.ending.abort();
     await assert.rejects(async () => {
