@@ -26,8 +26,6 @@ const gatewayMoments = {
   'before it sends an order': { kind: 'call', label: 'Orders/SubmitOrder', fate: 'before' },
   'after it has sent an order': { kind: 'call', label: 'Orders/SubmitOrder', fate: 'after' },
   'before it stores an outcome or a report': { kind: 'commit', label: changed, fate: 'before' },
-  'after it has stored an outcome or a report': { kind: 'commit', label: changed, fate: 'after' },
-  'before it stores how far reports are applied': { kind: 'commit', label: 'insert positions', fate: 'before' },
   'after it has sent a cancel': { kind: 'call', label: 'Orders/CancelOrder', fate: 'after' },
 } as const;
 type Moment = Parameters<typeof fated>[1];
