@@ -76,7 +76,7 @@ async function main(): Promise<number> {
   const askedMs = 1_000 * Number(process.env.FIX_SECONDS ?? 0) + 2_000 * Number(process.env.MODEL_SEQUENCES ?? 0);
   const longestMs = usualMs + askedMs;
   // All files of a process count as one test.
-  const filesAtMost = has('unit', 'integration', 'e2e') ? 4 : 1;
+  const filesAtMost = has('unit', 'integration', 'e2e') ? 10 : 1;
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
   const isBusy = (await slownessNow()) > busyFrom;
   const atOnce = isBusy ? availableParallelism() : Math.min(8, 2 * availableParallelism());
