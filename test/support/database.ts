@@ -1,8 +1,7 @@
 import { after, before } from 'node:test';
 import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
-import { migrate } from '../../src/gateway/store/migrate.ts';
 import type { Worker } from '../../src/kit/worker.ts';
-import { createTestDatabase } from './servers.ts';
+import { keptDatabase } from './kept-databases.ts';
 
 interface Options {
   readonly environment?: 'sandbox' | 'live';
@@ -11,8 +10,7 @@ interface Options {
 
 /** Opens a migrated database of a test's own. `openAsGateway` opens it with the rights that a gateway has. */
 export async function openTestDatabase({ environment = 'sandbox', poolSize = 4 }: Options = {}) {
-  const { url, drop, grantGateway } = await createTestDatabase();
-  await migrate(url);
+  const { url, drop, grantGateway } = await keptDatabase('gateway');
   const opened: Database[] = [];
   const open = async (from: string) => {
     const database = await openDatabase({ url: from, environment, poolSize });

@@ -15,6 +15,7 @@ import { createPartner, linkAccount } from '../../src/sandbox/provision.ts';
 import { type SimulatorConfig, startSimulator } from '../../src/simulator/simulator.ts';
 import { assertDescribed } from './described.ts';
 import { eventually } from './eventually.ts';
+import { keptDatabase } from './kept-databases.ts';
 import { createKey, secretKey } from './keys.ts';
 import { creditWallet } from './ledger.ts';
 import { patient } from './patience.ts';
@@ -145,6 +146,12 @@ export interface GatewaySurroundings {
   readonly prepare?: (variables: Record<string, string>, database: TestDatabase) => Promise<void>;
 }
 
+async function migratedDatabase(serverUrl: string): Promise<TestDatabase> {
+  const database = await createTestDatabase(serverUrl);
+  await migrate(database.url);
+  return database;
+}
+
 /** Starts a gateway. Times are short, so that what waits for them is tested in seconds. */
 export async function startGateway(
   variables: Record<string, string> = {},
@@ -152,10 +159,9 @@ export async function startGateway(
 ): Promise<TestGateway> {
   const { natsUrl } = await testServers();
   const [gatewayDatabase, simulatorDatabase] = await Promise.all([
-    createTestDatabase(databaseServerUrl),
-    createTestDatabase(),
+    databaseServerUrl === undefined ? keptDatabase('gateway') : migratedDatabase(databaseServerUrl),
+    keptDatabase('simulator'),
   ]);
-  await migrate(gatewayDatabase.url);
   const simulator = await startSimulator({
     databaseUrl: simulatorDatabase.url,
     host: '127.0.0.1',

@@ -22,7 +22,7 @@ export interface TestDatabase {
   grantArchive(): Promise<string>;
   /** The same for the FIX adapter. */
   grantFix(): Promise<string>;
-  /** Drops it; what a test does not drop is dropped when its file ends. */
+  /** Drops it, or gives it back; what a test does not drop is dropped when its process ends. */
   drop(): Promise<void>;
 }
 
@@ -41,32 +41,60 @@ export const accountHost = '127.0.0.1';
 /** A fresh database of its own for a test, on the server of the test run or another. */
 export async function createTestDatabase(serverUrl?: string): Promise<TestDatabase> {
   const databaseUrl = serverUrl ?? (await testServers()).databaseUrl;
+  return testDatabase(databaseUrl, await createDatabase(databaseUrl));
+}
+
+/** Makes an empty database that nobody drops, and returns its name. */
+export async function createDatabase(databaseUrl: string): Promise<string> {
   const name = `t_${randomBytes(6).toString('hex')}`;
   await execute(databaseUrl, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
+  return name;
+}
+
+/** A database that is there. `giveBack` runs when the test is done with it, and tells if another may have it after that. */
+export function testDatabase(databaseUrl: string, name: string, giveBack = async () => false): TestDatabase {
   const accounts: string[] = [];
-  const host = new URL(databaseUrl).hostname === '127.0.0.1' ? accountHost : '%';
-  const grant = async (user: string, rights?: URL) => {
-    const password = randomBytes(12).toString('hex');
-    const account = `'${user}'@'${host}'`;
-    accounts.push(account);
-    await execute(databaseUrl, `CREATE USER ${account} IDENTIFIED BY '${password}'`);
-    await grantRights(`${databaseUrl}/${name}`, user, host, rights);
-    const url = new URL(`${databaseUrl}/${name}`);
-    url.username = user;
-    url.password = password;
-    return url.href;
+  const grant = (user: string, rights?: URL) => {
+    accounts.push(accountOf(databaseUrl, user));
+    return createAccount(databaseUrl, name, user, rights);
   };
-  const grantGateway = (user = name) => grant(user);
-  const grantArchive = () => grant(`${name}_archive`, archiveRightsFile);
-  const grantFix = () => grant(`${name}_fix`, fixRightsFile);
   const drop = async () => {
     if (!undropped.delete(drop)) return;
-    await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
     for (const account of accounts) await execute(databaseUrl, `DROP USER IF EXISTS ${account}`);
+    if (await giveBack()) return;
+    await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
+    await execute(databaseUrl, `DROP USER IF EXISTS ${accountOf(databaseUrl, name)}`);
   };
   if (undropped.size === 0) process.once('beforeExit', dropAll);
   undropped.add(drop);
-  return { name, url: `${databaseUrl}/${name}`, grantGateway, grantArchive, grantFix, drop };
+  return {
+    name,
+    url: `${databaseUrl}/${name}`,
+    grantGateway: (user = name) => grant(user),
+    grantArchive: () => grant(`${name}_archive`, archiveRightsFile),
+    grantFix: () => grant(`${name}_fix`, fixRightsFile),
+    drop,
+  };
+}
+
+/** Makes an account with the gateway's rights on a database, or those of another file, and returns its URL. */
+export async function createAccount(databaseUrl: string, name: string, user: string, rights?: URL): Promise<string> {
+  const password = randomBytes(12).toString('hex');
+  await execute(databaseUrl, `CREATE USER ${accountOf(databaseUrl, user)} IDENTIFIED BY '${password}'`);
+  await grantRights(`${databaseUrl}/${name}`, user, hostOf(databaseUrl), rights);
+  const url = new URL(`${databaseUrl}/${name}`);
+  url.username = user;
+  url.password = password;
+  return url.href;
+}
+
+function hostOf(databaseUrl: string): string {
+  return new URL(databaseUrl).hostname === '127.0.0.1' ? accountHost : '%';
+}
+
+/** The account of a user, where tests' gateways are. */
+export function accountOf(databaseUrl: string, user: string): string {
+  return `'${user}'@'${hostOf(databaseUrl)}'`;
 }
 
 /** A server that a test may stop and start again, on the same port. */
