@@ -70,15 +70,45 @@ export function keepContradictions(
 /** How open contradictions end. */
 export type ContradictionEnd = Pick<StoredContradiction, 'endedAt' | 'endedBy' | 'endReason' | 'proposalId'>;
 
-/** Ends the open contradictions about an object, up to a step of its history if one is given. */
-export function endContradictions(
+/** Ends the open contradictions about an object, up to a step of its history. */
+export function acknowledgeContradictions(
+  partnerId: string,
+  objectId: string,
+  end: ContradictionEnd,
+  upToStep: number,
+): Statement {
+  return joined([endOpen(partnerId, objectId, end), sql`AND step <= ${upToStep}`], ' ');
+}
+
+/** A settlement by evidence, as contradictions need it. */
+interface Settled {
+  /** Business time. It says nothing about what came later. */
+  readonly proposedAt: number;
+  /** The steps whose trades it counts. */
+  readonly countedSteps: readonly number[];
+}
+
+/**
+ * Ends the open contradictions about an object that a settlement settles. A trade that it does not count stays open: otherwise
+ * nobody would hear of it any more.
+ */
+export function settleContradictions(
+  partnerId: string,
+  objectId: string,
+  end: ContradictionEnd,
+  { proposedAt, countedSteps }: Settled,
+): Statement {
+  // No history has a step 0.
+  const isSettled = sql`AND at <= ${new Date(proposedAt)} AND (quantity IS NULL OR is_counted = 1 OR step IN (${[0, ...countedSteps]}))`;
+  return joined([endOpen(partnerId, objectId, end), isSettled], ' ');
+}
+
+function endOpen(
   partnerId: string,
   objectId: string,
   { endedAt, endedBy, endReason, proposalId }: ContradictionEnd,
-  upToStep?: number,
 ): Statement {
-  const end = sql`UPDATE contradictions FORCE INDEX (contradictions_object)
+  return sql`UPDATE contradictions FORCE INDEX (contradictions_object)
     SET ended_at = ${new Date(endedAt ?? 0)}, ended_by = ${endedBy}, end_reason = ${endReason}, proposal_id = ${proposalId}
     WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND ended_at IS NULL`;
-  return upToStep === undefined ? end : joined([end, sql`AND step <= ${upToStep}`], ' ');
 }

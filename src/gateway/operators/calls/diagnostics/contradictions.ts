@@ -9,8 +9,8 @@ import { queryFact } from '../../../store/facts.ts';
 import { type Decision, joined, type SqlRow, type Statement, statement } from '../../../store/statement.ts';
 import { storedKinds } from '../../../trading/kinds.ts';
 import {
+  acknowledgeContradictions,
   contradictions,
-  endContradictions,
   type StoredContradiction,
 } from '../../../trading/submission/contradictions.ts';
 import type { Kinds } from '../../../trading/submission/kind.ts';
@@ -74,7 +74,7 @@ function acknowledge(
       const detail = { up_to_step: upToStep, contradictions: open, reason };
       return {
         writes: [
-          endContradictions(partnerId, objectId, end, upToStep),
+          acknowledgeContradictions(partnerId, objectId, end, upToStep),
           audit(call, now, { partnerId, subject: objectId, detail }),
         ],
         result: { changed: true },

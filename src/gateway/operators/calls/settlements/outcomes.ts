@@ -64,6 +64,8 @@ export interface SettlementRules<Row extends Submission = Submission, Facts = un
   fact(partnerId: string, objectId: string): Fact<Facts>;
   /** The keys of what else it touches. */
   readonly touches: readonly string[];
+  /** The steps of an order's history whose trades it counts. */
+  readonly countedSteps: readonly number[];
   /** `facts` is the value of `fact`. `now` and `proposedAt`, when it was proposed, are business time. */
   settle(row: Row, facts: Facts, now: number, proposedAt: number): Settling<Row>;
 }
@@ -117,6 +119,7 @@ function ofOrder({ state, rejectReason, endedAt, exchangeOrderId, trades }: Orde
   return ofKind({
     prefix: 'ord',
     touches: [],
+    countedSteps: trades.map(({ step }) => step).filter((step) => step !== 0),
     fact: (partnerId, orderId) =>
       allFacts({
         steps: trades.length === 0 ? noneOf : stepsWithTrades(partnerId, orderId),
@@ -143,6 +146,7 @@ function ofApplication({ state, reference, account, rejectReason }: ApplicationO
   return ofKind({
     prefix: 'app',
     touches: account === '' ? [] : [`account ${account}`],
+    countedSteps: [],
     fact: () => linkOf(account),
     settle(row: StoredApplication, link, now) {
       if (link !== undefined && link.partnerId !== row.partnerId)
@@ -166,6 +170,7 @@ function ofAllocation({ state, brokerReference, rejectReason, decidedAt }: Alloc
   return ofKind({
     prefix: 'alc',
     touches: [],
+    countedSteps: [],
     fact: (partnerId) => allocationsWithReference(partnerId, settlement.brokerReference),
     settle(allocation: StoredAllocation, namesakes, now) {
       const other = namesakes.find(({ id, account }) => id !== allocation.id && account === allocation.account);
@@ -187,6 +192,7 @@ function ofWithdrawal({ state, brokerReference, rejectReason, decidedAt }: Withd
   return ofKind({
     prefix: 'wdr',
     touches: [],
+    countedSteps: [],
     fact: (partnerId, id) => withdrawalsWithReference(partnerId, id, settlement.brokerReference),
     settle(withdrawal: StoredWithdrawal, namesakes, now) {
       const other = namesakes.find(({ id, account }) => id !== withdrawal.id && account === withdrawal.account);

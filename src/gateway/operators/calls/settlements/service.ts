@@ -3,7 +3,7 @@ import { type ProposeSettlementRequest, Settlements } from '../../../../gen/mari
 import { isGuardFalse } from '../../../store/errors.ts';
 import { allFacts, queryFact } from '../../../store/facts.ts';
 import { Change } from '../../../trading/submission/change.ts';
-import { endContradictions } from '../../../trading/submission/contradictions.ts';
+import { settleContradictions } from '../../../trading/submission/contradictions.ts';
 import type { AnyKind, Kinds } from '../../../trading/submission/kind.ts';
 import { mayStillBeTaken } from '../../../trading/submission/look-up-times.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
@@ -104,7 +104,7 @@ async function apply(parts: SettlementParts, { proposal, call, mayApply, record 
     const end = { endedAt: clock.now(), endedBy: call.operator, endReason: null, proposalId: id };
     return change.write(
       ...record(current.proposal, seenOf(row), seenOf(change.after)),
-      endContradictions(partnerId, objectId, end),
+      settleContradictions(partnerId, objectId, end, { proposedAt, countedSteps: outcome.countedSteps }),
     );
   };
   const touches = [id, ...outcome.touches];

@@ -108,6 +108,29 @@ describe('what the broker said against the state of an object', () => {
     await acknowledge(id, second.step);
   });
 
+  it('stays open for a trade that a settlement does not count', async () => {
+    const partner = await gateway.newPartner();
+    const id = await contradicted(partner, 2, 20n);
+    const [newest, oldest] = await openOf(partner);
+    await operators.settle(id, { order: { trades: [newest.trade] } });
+    assert.deepEqual(
+      (await openOf(partner)).map(({ step }) => step),
+      [oldest.step],
+    );
+    await operators.settle(id, { order: { trades: [oldest.trade] } });
+    assert.deepEqual(await openOf(partner), []);
+    const order = (await gateway.rest('GET', `/v1/orders/${id}`, { key: partner.key })).body;
+    assert.deepEqual([order.state, order.filled_quantity], ['expired', 40]);
+  });
+
+  it('is settled together with the others of its order', async () => {
+    const partner = await gateway.newPartner();
+    const id = await contradicted(partner, 2, 20n);
+    const trades = (await openOf(partner)).map(({ trade }) => trade).reverse();
+    await operators.settle(id, { order: { trades } });
+    assert.deepEqual(await openOf(partner), []);
+  });
+
   it('stays open when a proposal is declined', async () => {
     const partner = await gateway.newPartner();
     const id = await contradicted(partner);
