@@ -104,8 +104,8 @@ export const mechanismBugs: readonly SeededBug[] = [
   {
     name: 'a contradiction that the operator did not see is acknowledged with the one that he saw',
     file: 'src/gateway/trading/submission/contradictions.ts',
-    find: 'sql`AND step <= ${upToStep}`',
-    replace: 'sql`AND step > ${upToStep - upToStep}`',
+    find: 'sql`AND step <= ',
+    replace: 'sql`AND step <= 1000000 + ',
     test: contradictions,
     pattern: 'up to the one that he saw',
   },
