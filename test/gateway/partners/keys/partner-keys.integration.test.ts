@@ -20,6 +20,7 @@ const acrossPartners: Readonly<Record<string, string>> = {
   'applications.applications_id': isRandom,
   'audit_entries.PRIMARY': 'a number that each cluster counts by itself',
   'bulk_cancels.PRIMARY': isRandom,
+  'contradictions.PRIMARY': 'a number that each cluster counts by itself',
   'orders.orders_id': isRandom,
   'proposals.proposals_id': isRandom,
   'reconciliation_breaks.reconciliation_breaks_id':

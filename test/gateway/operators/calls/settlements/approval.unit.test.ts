@@ -38,7 +38,7 @@ async function approve(row: StoredOrder, mayApply = true): Promise<StoredOrder |
     recorder: { change },
     clock: { now: () => approvedAt },
   } as never);
-  await action.apply({ proposal, call: undefined as never, mayApply: () => mayApply, record: () => [] });
+  await action.apply({ proposal, call: { operator: 'bola' } as never, mayApply: () => mayApply, record: () => [] });
   return after;
 }
 
