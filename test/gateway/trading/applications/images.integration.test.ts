@@ -143,14 +143,14 @@ describe('the check of images', () => {
     const decodeMs = patient(250);
     const starved = new ImageChecker({ log, workers: 1, decodeMs });
     const others = new Set(decoders());
-    await eventually(() => check(starved, png, 'image/png'));
-    // One of an earlier test may still be on its way to its end.
-    const decoder = await eventually(() => {
+    // One that was too slow to begin, or is of an earlier test, may still be on its way to its end.
+    const decoder = await eventually(async () => {
+      await check(starved, png, 'image/png');
       const [started, ...more] = decoders().filter((pid) => !others.has(pid));
       assert.ok(started !== undefined && more.length === 0, 'one decoder was started');
+      process.kill(started, 'SIGSTOP');
       return started;
     });
-    process.kill(decoder, 'SIGSTOP');
     setTimeout(() => process.kill(decoder, 'SIGCONT'), 1.3 * decodeMs);
     await check(starved, png, 'image/png');
     process.kill(decoder, 'SIGSTOP');
