@@ -209,7 +209,6 @@ function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
     ['marina.sql.gz', join(folder, 'marina.sql.gz')],
     ['journalctl -u marina -o cat -n 20', `tail -n 20 '${log}'`],
     ['journalctl -u marina -o cat --since -1h', `cat '${log}'`],
-    ['journalctl -u marina -o cat --since -1d', `cat '${log}'`],
     // Figures of a minute are as good of a moment here.
     ['sleep 60', 'sleep 2'],
     ['/opt/marina', resolve('dist')],
