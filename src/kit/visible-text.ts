@@ -1,6 +1,6 @@
 /**
- * Control characters, line and paragraph separators, what has no width or turns the direction of the text beside it, and the blank
- * Braille pattern, which is no space and is seen as one.
+ * Control characters, line and paragraph separators, characters that have no width or turn the direction of a text, and the blank
+ * Braille pattern, which is no space and looks like one.
  */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
 const lineBreaks = /[\t\n\r]/g;

@@ -4,8 +4,8 @@ import { type NewStep, type Submission, sequenceOf } from './table.ts';
 
 /**
  * Statements of the broker against the state of an object. A row is added in the transaction that appends its step to the history. It is
- * open until a settlement of the object by evidence is approved, or an operator acknowledges it. Rows stay, with what the step
- * says: the steps of applications and allocations leave the database when they are archived.
+ * open until a settlement of the object by evidence is approved, which counts its trade if it has one, or an operator acknowledges it.
+ * Rows stay, with all that the step says: the steps of applications and allocations leave the database when they are archived.
  */
 export const contradictions = defineTable({
   name: 'contradictions',
