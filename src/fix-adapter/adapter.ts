@@ -273,11 +273,9 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   const record: SessionRecord<OwnMessage> = {
     numbers: async () => toNumbers(await store.numbers()),
     startDay: async (startedAt) => toNumbers(await store.startDay(startedAt)),
-    sending: async (messages, nextOut) => {
-      const known = await store.sending(
-        messages.map(({ number, message }) => ({ number, kept: message.kept })),
-        nextOut,
-      );
+    sending: async (messages, nextOut, nextIn) => {
+      const numbered = messages.map(({ number, message }) => ({ number, kept: message.kept }));
+      const known = await store.sending(numbered, nextOut, nextIn);
       return messages.flatMap(({ message }) => {
         const isKnown = message.kept.kind === 'order' && known.has(message.kept.row.id);
         return isKnown ? [message] : [];

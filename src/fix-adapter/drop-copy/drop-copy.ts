@@ -58,8 +58,8 @@ export class DropCopy {
       record: {
         numbers: async () => toNumbers(await store.numbers()),
         startDay: async (startedAt) => toNumbers(await store.startDay(startedAt)),
-        sending: async (_messages, nextOut) => {
-          await store.sending(nextOut);
+        sending: async (_messages, nextOut, nextIn) => {
+          await store.sending(nextOut, nextIn);
           return [];
         },
         // Nothing but messages of the session is sent.

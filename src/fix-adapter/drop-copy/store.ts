@@ -66,10 +66,11 @@ export class DropCopyStore {
     });
   }
 
-  async sending(nextOut: number): Promise<void> {
-    await this.#write([], (numbers) => ({
-      ...{ after: { ...numbers, nextOut: BigInt(nextOut) }, writes: [], result: undefined },
-    }));
+  async sending(nextOut: number, nextIn: number): Promise<void> {
+    await this.#write([], (numbers) => {
+      const after = { ...numbers, nextOut: BigInt(nextOut), nextIn: BigInt(Math.max(Number(numbers.nextIn), nextIn)) };
+      return { after, writes: [], result: undefined };
+    });
   }
 
   /** Stores trades that came, once each. `passedOver`: others may have come, whose booked trades are not confirmed. */

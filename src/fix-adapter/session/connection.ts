@@ -107,7 +107,13 @@ export class FixConnection<Message extends Outgoing> {
     this.#silence = new Silence(settings.heartbeatMs, performance.now());
     this.#inbox = new Inbox(record, this.#noting, numbers.nextIn, options.hasMissed);
     this.#sender = new MessageSender<Message>({
-      ...{ socket, settings, record, now, mayWrite, tap },
+      ...{ socket, settings, now, mayWrite, tap },
+      record: {
+        // With the Heartbeats and the like that came since the last commit: if the process dies now, the next one need not take
+        // their numbers for those of reports that were lost.
+        sending: (messages, nextOut) => record.sending(messages, nextOut, this.#inbox.storedTo(this.nextIn)),
+        unwritten: (messages) => record.unwritten(messages),
+      },
       nextOut: numbers.nextOut,
       gapFilled: (from, to) => {
         events.gapFilled(from, to, this.#isUp);

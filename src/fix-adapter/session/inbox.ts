@@ -34,6 +34,11 @@ export class Inbox {
     return this.#batch;
   }
 
+  /** The number before which the record lacks nothing that it must have, if `next` is that of the next message. */
+  storedTo(next: number): number {
+    return this.#batch.length > 0 || this.#hasPassedOver ? this.#storedNext : next;
+  }
+
   add(message: FixMessage): void {
     this.#batch.push(message);
   }

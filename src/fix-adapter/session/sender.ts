@@ -31,7 +31,10 @@ type WithNumber<Message> = { readonly waiting: Waiting<Message>; readonly number
 export interface MessageSenderOptions<Message> {
   readonly socket: Duplex;
   readonly settings: SessionSettings;
-  readonly record: Pick<SessionRecord<Message>, 'sending' | 'unwritten'>;
+  readonly record: Pick<SessionRecord<Message>, 'unwritten'> & {
+    /** As of `SessionRecord`, with the numbers of one direction. */
+    sending(messages: readonly NumberedMessage<Message>[], nextOut: number): Promise<readonly Message[]>;
+  };
   readonly nextOut: number;
   /** Real time, in milliseconds. */
   readonly now: () => number;

@@ -39,8 +39,10 @@ export interface SessionRecord<Message> {
   /**
    * Commits that these messages have their numbers, and what the next one has. Administrative ones are not named. Returns
    * those that the record refuses: their numbers are used up, and they must not be written.
+   *
+   * `nextIn`: nothing of the other side before this number is missing in the record, which may know a higher one.
    */
-  sending(messages: readonly NumberedMessage<Message>[], nextOut: number): Promise<readonly Message[]>;
+  sending(messages: readonly NumberedMessage<Message>[], nextOut: number, nextIn: number): Promise<readonly Message[]>;
   /** These were given numbers, and were not written. */
   unwritten(messages: readonly Message[]): Promise<void>;
   /**

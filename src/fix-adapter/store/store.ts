@@ -134,14 +134,15 @@ export class FixStore extends FixReads {
 
   /**
    * Commits that messages have their numbers, before a byte of them is written. Returns the ids of orders that the record had
-   * before: they are not stored again, and must not be written.
+   * before: they are not stored again, and must not be written. `nextIn`: all of the exchange before this number is stored.
    */
   async sending(
     messages: readonly { readonly number: number; readonly kept: Kept }[],
     nextOut: number,
+    nextIn: number,
   ): Promise<ReadonlySet<string>> {
     try {
-      await this.#store(messages, nextOut);
+      await this.#store(messages, nextOut, nextIn);
       return new Set();
     } catch (error) {
       const ids = messages.flatMap(({ kept }) => (kept.kind === 'order' ? [kept.row.id] : []));
@@ -149,12 +150,16 @@ export class FixStore extends FixReads {
       const [rows = []] = await this.database.readAll([fixOrders.find({ id: ids }, fixOrders.only('id'))]);
       const known = new Set(rows.map((row) => fixOrders.only('id').read(row).id));
       const others = messages.filter(({ kept }) => kept.kind !== 'order' || !known.has(kept.row.id));
-      await this.#store(others, nextOut);
+      await this.#store(others, nextOut, nextIn);
       return known;
     }
   }
 
-  async #store(messages: readonly { readonly number: number; readonly kept: Kept }[], nextOut: number): Promise<void> {
+  async #store(
+    messages: readonly { readonly number: number; readonly kept: Kept }[],
+    nextOut: number,
+    nextIn: number,
+  ): Promise<void> {
     await this.#write((numbers) => {
       const { startedAt, lastSubmission } = numbers;
       const rows = messages.map(({ number, kept }) => ({ kept, numbered: { startedAt, number: BigInt(number) } }));
@@ -179,6 +184,7 @@ export class FixStore extends FixReads {
       const after = {
         ...numbers,
         nextOut: BigInt(nextOut),
+        nextIn: BigInt(Math.max(Number(numbers.nextIn), nextIn)),
         lastSubmission: lastSubmission + BigInt(listed.length),
       };
       const learn = () => {

@@ -86,4 +86,17 @@ describe('the messages of a connection that the record does not have', () => {
     await inbox.storeAtEnd(2);
     assert.deepEqual(commits, []);
   });
+
+  it('let a message of ours be stored with the number of the next one only while none of them waits', async () => {
+    const { inbox } = begin({ storedNext: 3, failures: 1 });
+    assert.equal(inbox.storedTo(7), 7, 'only administrative messages came');
+    inbox.add(message);
+    assert.equal(inbox.storedTo(8), 3);
+    await assert.rejects(inbox.store(8));
+    assert.equal(inbox.storedTo(8), 3, 'the commit failed');
+    await inbox.store(8);
+    assert.equal(inbox.storedTo(9), 9);
+    inbox.passOver();
+    assert.equal(inbox.storedTo(10), 8, 'the record does not have that others were passed over');
+  });
 });

@@ -105,7 +105,7 @@ class Session {
 
   async #send(kept: Kept): Promise<void> {
     const number = Number((await this.#store.numbers()).nextOut);
-    await this.#store.sending([{ number, kept }], number + 1);
+    await this.#store.sending([{ number, kept }], number + 1, 1);
   }
 
   async #cancels(): Promise<string[]> {

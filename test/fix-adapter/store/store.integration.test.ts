@@ -67,15 +67,25 @@ describe("the record of an adapter's session", () => {
   it('is written by the last holder of the lease alone', async () => {
     const former = await next();
     const one = row();
-    await former.sending([{ number: await nextOut(former), kept: kept(one) }], (await nextOut(former)) + 1);
+    await former.sending([{ number: await nextOut(former), kept: kept(one) }], (await nextOut(former)) + 1, 1);
     const latter = await next();
     const two = row();
     const at = await nextOut(latter);
-    await assert.rejects(former.sending([{ number: at, kept: kept(two) }], at + 1), LeaseLost);
+    await assert.rejects(former.sending([{ number: at, kept: kept(two) }], at + 1, 1), LeaseLost);
     await assert.rejects(former.unsent([one.id], []), LeaseLost);
-    await latter.sending([{ number: at, kept: kept(two) }], at + 1);
+    await latter.sending([{ number: at, kept: kept(two) }], at + 1, 1);
     assert.equal((await latter.order(two.id))?.number, BigInt(at));
     assert.equal(await nextOut(latter), at + 1);
+  });
+
+  it('has the next number of the exchange with each message of ours, and goes back to no lower one', async () => {
+    const store = await next();
+    const expected = async () => Number((await store.numbers()).nextIn);
+    const [at, from] = [await nextOut(store), await expected()];
+    await store.sending([{ number: at, kept: kept(row()) }], at + 1, from + 3);
+    assert.equal(await expected(), from + 3);
+    await store.sending([{ number: at + 1, kept: kept(row()) }], at + 2, from + 1);
+    assert.equal(await expected(), from + 3);
   });
 
   it('cannot be taken back by a former holder', async () => {
@@ -88,12 +98,12 @@ describe("the record of an adapter's session", () => {
     const store = await next();
     const [one, two] = [row(), row()];
     const at = await nextOut(store);
-    assert.deepEqual(await store.sending([{ number: at, kept: kept(one) }], at + 1), new Set());
+    assert.deepEqual(await store.sending([{ number: at, kept: kept(one) }], at + 1, 1), new Set());
     const both = [
       { number: at + 1, kept: kept({ ...one, quantity: 99n }) },
       { number: at + 2, kept: kept(two) },
     ];
-    assert.deepEqual(await store.sending(both, at + 3), new Set([one.id]));
+    assert.deepEqual(await store.sending(both, at + 3, 1), new Set([one.id]));
     assert.equal((await store.order(one.id))?.quantity, 10n);
     assert.equal((await store.order(two.id))?.number, BigInt(at + 2));
     assert.equal(await nextOut(store), at + 3);
@@ -108,6 +118,7 @@ describe("the record of an adapter's session", () => {
       await store.sending(
         had.map((order, index) => ({ number: at + index, kept: kept(order) })),
         at + had.length,
+        1,
       );
       const from = at + had.length;
       const cancel = { id: `${asked.id}.c1`, orderId: asked.id, requestedAt: 0, startedAt: 0, number: 0n };
@@ -121,6 +132,7 @@ describe("the record of an adapter's session", () => {
       const refused = await store.sending(
         batch.map((each, index) => ({ number: from + index, kept: each })),
         from + batch.length,
+        1,
       );
       assert.deepEqual([...refused].sort(), known.map((each) => orders[each]?.id).sort());
       for (const [index, { id }] of orders.entries()) {
@@ -145,6 +157,7 @@ describe("the record of an adapter's session", () => {
     await store.sending(
       [one, two].map((order, index) => ({ number: at + index, kept: kept(order) })),
       at + 2,
+      1,
     );
     const first = await accept(store, one.id, 'e1', 5);
     // As a write of this process would that was committed after its answer was lost.
@@ -162,6 +175,7 @@ describe("the record of an adapter's session", () => {
     await store.sending(
       [one, two].map((order, index) => ({ number: at + index, kept: kept(order) })),
       at + 2,
+      1,
     );
     await store.refuse(three);
     await accept(store, two.id, 'e3', 8);
@@ -185,10 +199,10 @@ describe("the record of an adapter's session", () => {
   it('is said to be restored from a backup, and released, by an operator, while an adapter runs', async () => {
     const store = await next();
     const at = await nextOut(store);
-    await store.sending([{ number: at, kept: kept(row()) }], at + 1);
+    await store.sending([{ number: at, kept: kept(row()) }], at + 1, 1);
     assert.ok(await setRestored(database, true));
     assert.ok(!(await setRestored(database, true)));
-    await store.sending([{ number: at + 1, kept: kept(row()) }], at + 2);
+    await store.sending([{ number: at + 1, kept: kept(row()) }], at + 2, 1);
     assert.ok((await store.numbers()).restored);
     assert.ok(await setRestored(database, false));
     assert.ok(!(await store.numbers()).restored);
@@ -198,7 +212,7 @@ describe("the record of an adapter's session", () => {
     const store = await next();
     const one = row();
     const at = await nextOut(store);
-    await store.sending([{ number: at, kept: kept(one) }], at + 1);
+    await store.sending([{ number: at, kept: kept(one) }], at + 1, 1);
     const before = (await store.counts()).findings;
     const finding = { what: 'absence_unproven', at: 1, orderId: one.id, execId: '', detail: '', facts: null } as const;
     assert.ok(await store.note({ ...finding, bytes: null }, 'k'));
@@ -217,7 +231,7 @@ describe("the record of an adapter's session", () => {
     const ofDays = [1, 3, 2].map((day) => ({ ...row(), receivedAt: day * 86_400_000 }));
     const at = await nextOut(store);
     const rows = ofDays.map((order, index) => ({ number: at + index, kept: kept(order) }));
-    await store.sending(rows, at + rows.length);
+    await store.sending(rows, at + rows.length, 1);
     for (const [index, { id }] of ofDays.entries()) await accept(store, id, `new-${id}`, 10 + index);
     const days = (orders: readonly FixOrder[]) => orders.map(({ receivedAt }) => receivedAt / 86_400_000);
     assert.deepEqual(days(await store.notEnded(4 * 86_400_000, 2)), [3, 2]);
@@ -228,7 +242,7 @@ describe("the record of an adapter's session", () => {
     const store = await next();
     const one = row();
     const at = await nextOut(store);
-    await store.sending([{ number: at, kept: kept(one) }], at + 1);
+    await store.sending([{ number: at, kept: kept(one) }], at + 1, 1);
     const finding = { what: 'absence_unproven', at: 1, orderId: one.id, execId: '', detail: '', facts: null } as const;
     await store.note({ ...finding, bytes: null }, 'k');
     const before = await store.counts();
@@ -248,6 +262,7 @@ describe("the record of an adapter's session", () => {
     await store.sending(
       [one, two, three].map((order, index) => ({ number: at + index, kept: kept(order) })),
       at + 3,
+      1,
     );
     assert.ok(await store.absent(one.id));
     assert.ok(!(await store.absent(one.id)));
@@ -271,7 +286,7 @@ describe("the record of an adapter's session", () => {
     assert.equal(former.nextOut, at);
     assert.deepEqual([await nextOut(store), Number((await store.numbers()).nextIn)], [70, 80]);
     const one = row();
-    await store.sending([{ number: 70, kept: kept(one) }], 71);
+    await store.sending([{ number: 70, kept: kept(one) }], 71, 1);
     assert.equal((await store.order(one.id))?.number, 70n);
     await database.write(
       statement("UPDATE leases SET expires_at = NOW(3) + INTERVAL 4 SECOND WHERE name = 'fix-session'"),

@@ -56,7 +56,7 @@ describe('the record of a FIX session', () => {
     written.filter(({ sql }) => sql.startsWith(`INSERT INTO ${table} `)).flatMap(({ values }) => values);
 
   it('decides about an order that it stored without reading it', async () => {
-    await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+    await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2, 1);
     assert.deepEqual(
       (await known()).orders.map(({ id, number }) => [id, number]),
       [['ord_a', 1n]],
@@ -76,7 +76,7 @@ describe('the record of a FIX session', () => {
     assert.deepEqual(await marks(some), [`${all} AND account = ? AND side = ?`, `${all} AND side = ?`]);
     assert.deepEqual(await marks([...some, {}]), [all]);
     assert.deepEqual(await marks(Array(51).fill(some[0])), [all]);
-    await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+    await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2, 1);
     reads = 0;
     await marks(some);
     assert.equal(reads, 0);
@@ -87,7 +87,7 @@ describe('the record of a FIX session', () => {
   it('forgets only orders in doubt when a report names none of its orders', async () => {
     const [live, doubted] = [fixOrder(), fixOrder({ id: 'ord_b', number: 13n, clOrdId: 'ord_b' })];
     const messages = [live, doubted].map((row, at) => ({ number: at + 1, kept: { kind: 'order', row } as const }));
-    await store.sending(messages, 3);
+    await store.sending(messages, 3, 1);
     const after = { ...live, startedAt: 7, number: 1n, state: 'open' } as const;
     await known(false, { orders: [{ before: live, after }], unmatched: [{ side: 'buy' }] });
     reads = 0;
@@ -106,7 +106,7 @@ describe('the record of a FIX session', () => {
     ['a new numbering began', () => store.startDay(8)],
   ] as const) {
     it(`reads the orders again after ${what}, because each has a mark that it must be asked about`, async () => {
-      await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+      await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2, 1);
       await pass();
       assert.ok(written.some(({ sql }) => sql.startsWith('UPDATE fix_orders SET must_ask = 1, passed_over = 1')));
       rows = [storedRow(fixOrders, fixOrder({ number: 1n, passedOver: true, mustAsk: true }))];
@@ -134,7 +134,7 @@ describe('the record of a FIX session', () => {
   it('reads an order again that an operator or a proof may have changed', async () => {
     for (const change of [() => store.unsent(['ord_a'], []), () => store.absent('ord_a')]) {
       rows = [storedRow(fixOrders, fixOrder())];
-      await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2);
+      await store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder() } }], 2, 1);
       await change();
       const before = reads;
       await known();
