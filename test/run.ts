@@ -69,8 +69,9 @@ async function main(): Promise<number> {
     ? 3_600_000
     : has('hostile')
       ? 900_000
-      : has('fault', 'interop')
-        ? 480_000
+      : has('fault', 'fix', 'interop')
+        ? // Some have hundreds of moments.
+          1_200_000
         : 120_000;
   // The random run over FIX takes as long as it is asked to, and the model of the whole runs as many sequences.
   const askedMs = 1_000 * Number(process.env.FIX_SECONDS ?? 0) + 2_000 * Number(process.env.MODEL_SEQUENCES ?? 0);
