@@ -5,7 +5,7 @@ import { goodApplication } from '../../../support/applications.ts';
 import { callTimeout, type Partner } from '../../../support/cluster.ts';
 import { fourTypes, overGrpc, overRest } from '../../../support/documents.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { describeMoments } from '../../../support/fault/moments/cases.ts';
+import { describeMoments, type Scenario } from '../../../support/fault/moments/cases.ts';
 import type { Armed } from '../../../support/fault/moments/inside/watch.ts';
 import type { WatchedCluster } from '../../../support/fault/moments/watched-cluster.ts';
 import { noiseJpeg } from '../../../support/images.ts';
@@ -15,7 +15,7 @@ interface Case {
   readonly file: Buffer;
 }
 
-await describeMoments<Case>({
+const scenario: Scenario<Case> = {
   name: 'an application with its documents, which the broker decides',
   async prepare({ cluster }) {
     return { partner: await cluster.newPartner(), file: await noiseJpeg() };
@@ -70,7 +70,10 @@ await describeMoments<Case>({
       assert.equal(placed.status, 201, 'the account can be traded for');
     }
   },
-});
+};
+
+await describeMoments(scenario);
+await describeMoments({ ...scenario, isBeside: true });
 
 /** How often files may be sent again: only one whose outcome was lost, or could not be recorded. */
 function timesAgain(armed: Armed | undefined): number {
