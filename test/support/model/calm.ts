@@ -15,6 +15,7 @@ import { patient } from '../patience.ts';
 import { operatorTokens, TwoOperators } from '../two-operators.ts';
 import { WebhookReceiver } from '../webhook-receiver.ts';
 import { agreed, agreedLimits } from './partner-model.ts';
+import { listStock } from './sells.ts';
 import type { RecordPositions, Whole } from './surroundings.ts';
 
 type Rest = TestGateway['rest'];
@@ -49,6 +50,7 @@ export class CalmReplicas {
     const gateway = await startGateway(variables, {
       funds: { startCashKobo: agreed.startCashKobo, sharesElsewhere: 0n },
     });
+    await listStock(gateway.controls);
     const operators = await TwoOperators.connect(gateway.app.adminPort);
     return new CalmReplicas(gateway, operators, submitTimeoutMs, receiver, await startSecond(gateway));
   }

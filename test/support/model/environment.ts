@@ -4,6 +4,7 @@ import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
 import { callGuarded } from './four-eyes.ts';
+import { settlePurchases } from './sells.ts';
 import { ask, boundMs, type Command, operate, untilGauge, type Whole } from './surroundings.ts';
 import { untilDelivered } from './webhooks.ts';
 
@@ -51,6 +52,7 @@ function passMidnight(): Command {
       for (const replica of whole.replicas.keys()) {
         await eventually(async () => assert.ok((await timeOf(whole, replica)) >= midnight), boundMs);
       }
+      await settlePurchases(model, whole);
       // Without a clear answer the clock is advanced again.
       model.day += (Date.parse(lagosDay(await timeOf(whole, 0))) - Date.parse(lagosDay(now))) / dayMs;
     },
@@ -94,7 +96,7 @@ export const environmentCommands = [
   fc.boolean().map(pause),
   fc.constant(passMidnight()),
   fc.constant(restart()),
-  fc.integer({ min: 50_000, max: 300_000 }).map(limitOrders),
+  fc.integer({ min: 50_000, max: 400_000 }).map(limitOrders),
   fc
     .tuple(fc.boolean(), fc.nat(2), fc.nat(2), fc.nat(1), fc.boolean())
     .map(([withdrawals, repeated, swap, omit, broken]) => disturb(withdrawals, repeated, swap, omit, broken)),

@@ -6,7 +6,7 @@ import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
 import { timeOf } from './environment.ts';
-import type { ModelOrder } from './partner-model.ts';
+import { agreed, type ModelOrder } from './partner-model.ts';
 import { untilOrderIs } from './stops.ts';
 import { boundMs, type Choice, type Command, operate, type Whole } from './surroundings.ts';
 
@@ -44,7 +44,7 @@ function settleTrade([at = 0, share = 0]: Choice): Command {
     run: async ({ openOrders }, whole) => {
       const order = openOrders[at % openOrders.length] as ModelOrder;
       const quantity = 1 + (share % (order.body.quantity - order.filled));
-      const { price_kobo } = order.body;
+      const price_kobo = order.body.price_kobo ?? agreed.quoteKobo;
       const traded = { quantity, price_kobo, at: await instantOf(whole), exchange_trade_id: randomUUID() };
       order.filled += quantity;
       const isFilled = order.filled === order.body.quantity;

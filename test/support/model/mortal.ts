@@ -11,6 +11,7 @@ import { patient, slowness } from '../patience.ts';
 import { type OperatorName, operatorTokens, TwoOperators } from '../two-operators.ts';
 import { WebhookReceiver } from '../webhook-receiver.ts';
 import { agreed, agreedLimits } from './partner-model.ts';
+import { listStock } from './sells.ts';
 import type { RecordPositions, Whole } from './surroundings.ts';
 
 /** The neighbours of a gateway. */
@@ -238,6 +239,7 @@ export class MortalReplicas {
         },
       },
     );
+    await listStock(cluster.controls);
     return new MortalReplicas(cluster, receiver, [await Replica.start(cluster), await Replica.start(cluster)]);
   }
 

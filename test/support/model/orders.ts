@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { RejectReason } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
-import type { ModelOrder } from './partner-model.ts';
+import type { ModelOrder, OrderBody, PartnerModel } from './partner-model.ts';
 import {
   ask,
   assertAnswer,
@@ -16,8 +17,19 @@ import {
   type Whole,
 } from './surroundings.ts';
 
-/** The end of an order of each magic symbol, and the answer that places it. */
-const ends: Readonly<Record<string, { state: string; part: number; status: number; code?: string }>> = {
+/** How an order ends, and the answer that places it. */
+export interface OrderEnd {
+  readonly state: string;
+  /** The part of it that trades. */
+  readonly part: number;
+  readonly status: number;
+  readonly code?: string;
+  /** Why it is rejected. */
+  readonly rejectReason?: string;
+}
+
+/** The end of an order of each magic symbol. */
+export const magicEnds: Readonly<Record<string, OrderEnd>> = {
   'SIM-REST': { state: 'pending', part: 0, status: 201 },
   'SIM-FILL': { state: 'filled', part: 1, status: 201 },
   'SIM-PARTS': { state: 'filled', part: 1, status: 201 },
@@ -31,47 +43,66 @@ const ends: Readonly<Record<string, { state: string; part: number; status: numbe
 };
 
 /** Places an order with a new key: stored and sent once, or refused for the limit or a pause and not stored. */
-function place(symbol: string, quantity: number, price_kobo: number, replica: number): Command {
-  const body = { symbol, quantity, price_kobo };
+function place(body: OrderBody, replica: number): Command {
   return {
-    toString: () => `place ${quantity} ${symbol} at ${price_kobo}`,
+    toString: () => `place ${textOf(body)}`,
     check: () => true,
     run: async (model, whole) => {
-      const key = randomUUID();
-      const before = whole.unclear();
-      const answer = await send(whole, replica, key, body);
-      if (model.forbids('buy', 0, symbol)) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
-      if (model.usedByOrders() + quantity * price_kobo > model.ordersLimitKobo) {
-        return assertAnswer(answer, { status: 422, code: 'limit_exceeded' });
-      }
-      const end = ends[symbol];
+      const end = magicEnds[body.symbol];
       assert.ok(end !== undefined);
-      const filled = Math.floor(quantity * end.part);
-      const state = end.state === 'partially_filled' && filled === 0 ? 'pending' : end.state;
-      const outcomes = outcomesOf('order', { ...end, state }, whole.unclear() > before);
-      const outcome = await settledAs(whole, replica, '/v1/orders', answer, outcomes);
-      const order: ModelOrder = {
-        ...{ key, body, id: outcome.id, day: model.day, again: outcome.again, state: outcome.state },
-        filled: outcome.state === 'refused' ? 0 : filled,
-      };
-      model.orders.push(order);
-      await settled(whole, replica, order);
+      await placeFor(model, whole, { replica, body, end });
     },
   };
 }
 
-function send(whole: Whole, replica: number, idempotencyKey: string, order: object) {
+/** An order as a script shows it. */
+export const textOf = ({ side, quantity, symbol, price_kobo }: OrderBody) =>
+  `${side} ${quantity} ${symbol} at ${price_kobo ?? 'the market'}`;
+
+/** Places an order that must end in a way, unless the limit or a stop refuses it. */
+export async function placeFor(
+  model: PartnerModel,
+  whole: Whole,
+  { replica, body, end }: { readonly replica: number; readonly body: OrderBody; readonly end: OrderEnd },
+): Promise<void> {
+  const { side, symbol, quantity } = body;
+  const key = randomUUID();
+  const before = whole.unclear();
+  const answer = await send(whole, replica, key, body);
+  if (model.forbids(side, 0, symbol)) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
+  if (model.usedByOrders() + model.valueOf(body) > model.ordersLimitKobo) {
+    return assertAnswer(answer, { status: 422, code: 'limit_exceeded' });
+  }
+  const filled = Math.floor(quantity * end.part);
+  const state = end.state === 'partially_filled' && filled === 0 ? 'pending' : end.state;
+  const outcomes = outcomesOf('order', { ...end, state }, whole.unclear() > before);
+  const outcome = await settledAs(whole, replica, '/v1/orders', answer, outcomes);
+  const order: ModelOrder = {
+    ...{ key, body, id: outcome.id, day: model.day, again: outcome.again, state: outcome.state },
+    filled: outcome.state === 'refused' ? 0 : filled,
+  };
+  model.orders.push(order);
+  await settled(whole, replica, order, order.state === 'rejected' ? end.rejectReason : undefined);
+}
+
+function send(whole: Whole, replica: number, idempotencyKey: string, order: OrderBody) {
   // The exchange ends other orders with their day.
-  const fixed = { side: 'buy', type: 'limit', time_in_force: 'gtc' };
-  const body = { account: whole.partner.accounts[0], ...fixed, ...order };
+  const type = order.price_kobo === null ? 'market' : 'limit';
+  const body = { account: whole.partner.accounts[0], type, time_in_force: 'gtc', ...order };
   return ask(whole, replica, 'POST', '/v1/orders', { idempotencyKey, body });
 }
 
 /** Waits until the order is as the model has it. */
-function settled(whole: Whole, replica: number, { id, state, filled }: ModelOrder): Promise<void> {
+function settled(
+  whole: Whole,
+  replica: number,
+  { id, state, filled }: ModelOrder,
+  rejectReason?: string,
+): Promise<void> {
   return eventually(async () => {
     const { body } = await ask(whole, replica, 'GET', `/v1/orders/${id}`);
-    assert.deepEqual([body.state, body.filled_quantity], [state, filled], id);
+    const seen = [body.state, body.filled_quantity, body.reject_reason];
+    assert.deepEqual(seen, [state, filled, rejectReason ?? body.reject_reason], id);
   }, boundMs);
 }
 
@@ -125,6 +156,23 @@ function expire([at = 0, replica = 0]: Choice): Command {
   };
 }
 
+/** Lets the exchange reject an order of which nothing has traded. */
+function reject([at = 0, replica = 0]: Choice): Command {
+  const untraded = ({ openOrders }: PartnerModel) => openOrders.filter(({ filled }) => filled === 0);
+  return {
+    toString: () => `reject ${at}`,
+    check: (model) => untraded(model as PartnerModel).length > 0,
+    run: async (model, whole) => {
+      const all = untraded(model);
+      const order = all[at % all.length] as ModelOrder;
+      const rejectReason = RejectReason.SYMBOL_NOT_TRADABLE;
+      await whole.controls.rejectOrder({ clientOrderId: order.id, rejectReason }, callTimeout);
+      order.state = 'rejected';
+      await settled(whole, replica, order, 'symbol_not_tradable');
+    },
+  };
+}
+
 /** Cancels an order: an open one ends, a cancelled one is shown, any other is answered that it is final. */
 function cancel([at = 0, replica = 0]: Choice): Command {
   return {
@@ -144,14 +192,14 @@ function cancel([at = 0, replica = 0]: Choice): Command {
 }
 
 const pick = fc.array(fc.nat(1_000), { minLength: 3, maxLength: 3 });
+/** A price within the band of the day, or none. */
+export const price = fc.option(
+  fc.integer({ min: 90, max: 110 }).map((tens) => 10 * tens),
+  { freq: 5 },
+);
 const placed = fc
-  .tuple(
-    fc.constantFrom(...Object.keys(ends)),
-    fc.integer({ min: 1, max: 60 }),
-    fc.integer({ min: 90, max: 110 }).map((tens) => 10 * tens),
-    fc.nat(1),
-  )
-  .map(([symbol, quantity, price, replica]) => place(symbol, quantity, price, replica));
+  .tuple(fc.constantFrom(...Object.keys(magicEnds)), fc.integer({ min: 1, max: 60 }), price, fc.nat(1))
+  .map(([symbol, quantity, price_kobo, replica]) => place({ side: 'buy', symbol, quantity, price_kobo }, replica));
 
 /** The commands of orders. Most of them need an order, so placing one is there several times. */
 export const orderCommands = [
@@ -159,5 +207,6 @@ export const orderCommands = [
   pick.map(repeat),
   ...[pick, pick].map((each) => each.map(fill)),
   pick.map(expire),
+  pick.map(reject),
   pick.map(cancel),
 ];

@@ -1,9 +1,18 @@
 import type { Outcome } from './surroundings.ts';
 
+/** The request of an order. */
+export interface OrderBody {
+  readonly side: 'buy' | 'sell';
+  readonly symbol: string;
+  readonly quantity: number;
+  /** The limit; null: a market order. */
+  readonly price_kobo: number | null;
+}
+
 /** An order as a partner must see it, by what was done so far. */
 export interface ModelOrder {
   readonly key: string;
-  readonly body: { readonly symbol: string; readonly quantity: number; readonly price_kobo: number };
+  readonly body: OrderBody;
   readonly id: string;
   /** The day that it counts for: how many midnights had passed. */
   readonly day: number;
@@ -61,7 +70,7 @@ export function dutyOn({ amount_kobo, destination }: ModelWithdrawal['body']): n
 
 /** The limits of the partner of each sequence, and the money of its accounts at first. */
 export const agreed = {
-  ordersLimitKobo: 200_000,
+  ordersLimitKobo: 300_000,
   allocationsLimitKobo: 2_500_000,
   /** Payments above it need a second operator. */
   fourEyesAboveKobo: 1_200_000,
@@ -70,6 +79,9 @@ export const agreed = {
   startCashKobo: 10n ** 12n,
   /** From the second account little can be withdrawn. */
   secondStartKobo: 2_000_000,
+  /** The price that the exchange quotes for each symbol of the model, and the highest price of the day. */
+  quoteKobo: 1_000,
+  upperKobo: 1_100,
 } as const;
 
 /** The limits as a partner is created with them. */
@@ -77,6 +89,12 @@ export const agreedLimits = {
   ordersKoboPerDay: BigInt(agreed.ordersLimitKobo),
   allocationsKoboPerDay: BigInt(agreed.allocationsLimitKobo),
 } as const;
+
+/** The price at which a share counts against the day's limit: the limit of a buy, else the highest price of the day. */
+const countedKobo = ({ side, price_kobo }: OrderBody) =>
+  side === 'buy' && price_kobo !== null ? price_kobo : agreed.upperKobo;
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 
 const openStates = ['pending', 'partially_filled'];
 /** In these states of an order what it filled counts against the day's limit, and no more. */
@@ -107,10 +125,17 @@ export class PartnerModel {
   day = 0;
   ordersLimitKobo: number = agreed.ordersLimitKobo;
   readonly allocationsLimitKobo = agreed.allocationsLimitKobo;
+  /** By symbol the shares whose purchase has settled. */
+  #settledShares = new Map<string, number>();
 
   /** Whether a withdrawal must wait for its release. */
   mustWait({ amount_kobo }: ModelWithdrawal['body']): boolean {
     return this.releaseAboveKobo !== undefined && amount_kobo > this.releaseAboveKobo;
+  }
+
+  /** The value of a new order that counts against the day's limit. */
+  valueOf(body: OrderBody): number {
+    return body.quantity * countedKobo(body);
   }
 
   isOpen(order: ModelOrder): boolean {
@@ -127,13 +152,49 @@ export class PartnerModel {
     return this.orders.filter((order) => this.isOpen(order));
   }
 
+  /** The shares that were bought, or sold, or that open orders to sell may still sell. */
+  #shares(symbol: string, of: 'bought' | 'sold' | 'offered'): number {
+    const side = of === 'bought' ? 'buy' : 'sell';
+    const orders = (of === 'offered' ? this.openOrders : this.orders).filter(({ body }) => body.side === side);
+    const ofSymbol = orders.filter(({ body }) => body.symbol === symbol);
+    return sum(ofSymbol.map(({ filled, body }) => (of === 'offered' ? body.quantity - filled : filled)));
+  }
+
+  /** The symbols that the first account has bought. */
+  get boughtSymbols(): string[] {
+    const symbols = new Set(this.orders.map(({ body }) => body.symbol));
+    return [...symbols].filter((symbol) => this.#shares(symbol, 'bought') > 0);
+  }
+
+  /** The shares that the first account has. */
+  heldShares(symbol: string): number {
+    return this.#shares(symbol, 'bought') - this.#shares(symbol, 'sold');
+  }
+
+  /** Those that no open order may sell. */
+  freeShares(symbol: string): number {
+    return this.heldShares(symbol) - this.#shares(symbol, 'offered');
+  }
+
+  /** Those of them whose purchase has settled: no others can be sold. */
+  sellableShares(symbol: string): number {
+    return this.freeShares(symbol) - this.#shares(symbol, 'bought') + (this.#settledShares.get(symbol) ?? 0);
+  }
+
+  /** All purchases so far are settled. */
+  settlePurchases(): void {
+    this.#settledShares = new Map(this.boughtSymbols.map((symbol) => [symbol, this.#shares(symbol, 'bought')]));
+  }
+
   /** The value that counts against today's limit of orders: of shares that may still trade, and of those that did. */
   usedByOrders(): number {
     const ofToday = this.orders.filter(({ day }) => day === this.day);
-    return ofToday.reduce((sum, { state, filled, body }) => {
-      const shares = state === 'refused' ? 0 : endStates.includes(state) ? filled : body.quantity;
-      return sum + shares * body.price_kobo;
-    }, 0);
+    return sum(
+      ofToday.map(({ state, filled, body }) => {
+        const shares = state === 'refused' ? 0 : endStates.includes(state) ? filled : body.quantity;
+        return shares * countedKobo(body);
+      }),
+    );
   }
 
   /** The value that counts against today's limit of allocations. */
@@ -153,7 +214,7 @@ export class PartnerModel {
   /** The money that withdrawals brought into the wallet. */
   withdrawnKobo(): number {
     const paid = this.withdrawals.filter(({ state, body }) => state === 'completed' && body.destination === 'wallet');
-    return paid.reduce((sum, { body }) => sum + body.amount_kobo, 0);
+    return sum(paid.map(({ body }) => body.amount_kobo));
   }
 
   /**
@@ -161,18 +222,16 @@ export class PartnerModel {
    * the bank returns the amount alone.
    */
   withdrawableKobo(): number {
-    return this.withdrawals.reduce(
-      (sum, { state, body }) => {
-        const isTaken = state === 'processing' || state === 'completed';
-        const isDutyTaken = isTaken || state === 'returned';
-        return sum - (isTaken ? body.amount_kobo : 0) - (isDutyTaken ? dutyOn(body) : 0);
-      },
-      agreed.secondStartKobo + this.#booked((_, at) => at === 1),
-    );
+    const taken = this.withdrawals.map(({ state, body }) => {
+      const isTaken = state === 'processing' || state === 'completed';
+      const isDutyTaken = isTaken || state === 'returned';
+      return (isTaken ? body.amount_kobo : 0) + (isDutyTaken ? dutyOn(body) : 0);
+    });
+    return agreed.secondStartKobo + this.#booked((_, at) => at === 1) - sum(taken);
   }
 
   #booked(isMeant: (day: number, at: number) => boolean): number {
     const booked = this.allocations.filter(({ state, day, at }) => state === 'booked' && isMeant(day, at));
-    return booked.reduce((sum, { amountKobo }) => sum + amountKobo, 0);
+    return sum(booked.map(({ amountKobo }) => amountKobo));
   }
 }

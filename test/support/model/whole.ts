@@ -11,6 +11,7 @@ import { keyCommands } from './keys.ts';
 import { orderCommands } from './orders.ts';
 import { PartnerModel } from './partner-model.ts';
 import { releaseCommands } from './releases.ts';
+import { assertPositions, buyAtFirst, sellCommands } from './sells.ts';
 import { endAllStops, stopCommands } from './stops.ts';
 import { ask, boundMs, type Command, type Whole } from './surroundings.ts';
 import { readFeed, registerEndpoint, setEndpointPause, untilDelivered, webhookCommands } from './webhooks.ts';
@@ -52,6 +53,7 @@ async function assertWhole(model: PartnerModel, whole: Whole): Promise<void> {
   ]);
   const expected = model.orders.map(({ id, state, filled }) => [id, state, filled]);
   assert.deepEqual(shown, expected.reverse(), 'the orders, newest first');
+  await assertPositions(model, whole);
   await assertWithdrawals(model, whole);
   await assertApplications(model, whole);
   await eventually(async () => {
@@ -114,6 +116,7 @@ async function assertRecord(model: PartnerModel, { controls, positions, partner 
 /** Everything that a partner, its operators and the exchange do. */
 export const commands = [
   ...orderCommands,
+  ...sellCommands,
   ...allocationCommands,
   ...correctionCommands,
   ...withdrawalCommands,
@@ -136,6 +139,7 @@ export async function runSequence(sequence: Iterable<Command>, start: () => Prom
   const [whole, model] = [await start(), new PartnerModel()];
   await registerEndpoint(model, whole);
   await fundAtFirst(model, whole);
+  await buyAtFirst(model, whole);
   try {
     await fc.asyncModelRun(() => ({ model, real: whole }), settling(sequence));
   } finally {
