@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import { FixMetrics } from '../../src/fix-adapter/metrics.ts';
-import { sharedKeeper } from '../../src/sandbox/keeper.ts';
-import { temporaryFolder } from '../support/folders.ts';
-import { findPromtool } from '../support/promtool.ts';
+import { ruleAlone } from '../support/alert-rules.ts';
+import { testRules } from '../support/promtool.ts';
 
 const file = join(import.meta.dirname, '../../docs/fix-alerts.yml');
 const page = readFileSync(join(import.meta.dirname, '../../docs/FIX.md'), 'utf8');
@@ -63,25 +60,27 @@ const rings: Readonly<Record<string, Series>> = {
 
 describe('the alerts of docs/fix-alerts.yml', () => {
   it('are silent about an adapter that is well, and each rings for what it is about', async () => {
-    const promtool = await findPromtool();
     assert.deepEqual(Object.keys(rings).sort(), [...names].sort(), 'each is tried');
-    const trial = (name: string, series: Series, expr: string, samples: readonly object[]) => ({
-      name,
-      interval: '15s',
-      input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
-      promql_expr_test: [{ expr, eval_time: '20m', exp_samples: samples }],
+    const trial = (rules: string, name: string, series: Series, expr: string, samples: readonly object[]) => ({
+      rule_files: [rules],
+      evaluation_interval: '15s',
+      tests: [
+        {
+          name,
+          interval: '15s',
+          input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
+          promql_expr_test: [{ expr, eval_time: '20m', exp_samples: samples }],
+        },
+      ],
     });
     const firing = (name: string) => `sum(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`;
-    const tests = [
-      trial('well', {}, 'count(ALERTS{alertstate="firing"})', []),
-      ...Object.entries(rings).map(([name, series]) => trial(name, series, firing(name), [{ labels: '{}', value: 1 }])),
-    ];
-    const folder = temporaryFolder();
-    sharedKeeper().removeAtEnd(folder);
-    const path = join(folder, 'alerts.test.json');
-    writeFileSync(path, JSON.stringify({ rule_files: [file], evaluation_interval: '15s', tests }));
-    const { stdout, stderr } = await promisify(execFile)(promtool, ['test', 'rules', path]);
-    assert.match(stdout + stderr, /SUCCESS/);
+    const { agrees, said } = await testRules(
+      trial(file, 'well', {}, 'count(ALERTS{alertstate="firing"})', []),
+      ...Object.entries(rings).map(([name, series]) =>
+        trial(ruleAlone(file, name), name, series, firing(name), [{ labels: '{}', value: 1 }]),
+      ),
+    );
+    assert.ok(agrees, said);
   });
 
   it('name metrics that there are, and have a row each on the page', () => {

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
-import { promisify } from 'node:util';
+import { describe, it } from 'node:test';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
-import { sharedKeeper } from '../../src/sandbox/keeper.ts';
-import { firingAt } from '../support/alert-rules.ts';
-import { temporaryFolder } from '../support/folders.ts';
-import { findPromtool } from '../support/promtool.ts';
+import { firingAt, ruleAlone } from '../support/alert-rules.ts';
+import { promtool, testRules } from '../support/promtool.ts';
 
 const root = join(import.meta.dirname, '../..');
 const file = join(root, 'docs/alerts.yml');
@@ -165,51 +161,37 @@ const later: Readonly<Record<string, string>> = {
 };
 
 describe('the alerts of docs/alerts.yml', () => {
-  let promtool: string;
-  before(async () => {
-    promtool = await findPromtool();
-  });
-
-  async function run(...args: string[]): Promise<string> {
-    const { stdout, stderr } = await promisify(execFile)(promtool, args).catch((error: unknown) => {
-      const { stdout: said, stderr: failed } = error as { stdout?: string; stderr?: string };
-      throw new Error(`promtool ${args.join(' ')}:\n${said}\n${failed}`, { cause: error });
-    });
-    return stdout + stderr;
-  }
-
   it('are rules Prometheus takes', async () => {
-    assert.match(await run('check', 'rules', file), new RegExp(`SUCCESS: ${alerts.length} rules`));
+    const { agrees, said } = await promtool('check', 'rules', file);
+    assert.ok(agrees, said);
+    assert.match(said, new RegExp(`SUCCESS: ${alerts.length} rules`));
   });
 
   it('are silent about a gateway that is well, and each rings for what it is about', async () => {
     assert.deepEqual(Object.keys(rings).sort(), alerts.map(({ name }) => name).sort(), 'each is tried');
     const ringing = (name: string) => `sum(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`;
-    const trial = (name: string, series: Series, expected: { expr: string; exp_samples: readonly object[] }) => ({
-      name,
-      interval: '15s',
-      input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
-      promql_expr_test: [{ eval_time: later[name] ?? usually, ...expected }],
-    });
-    const test = {
-      rule_files: [file],
+    const trial = (rules: string, name: string, series: Series, expr: string, samples: readonly object[]) => ({
+      rule_files: [rules],
       evaluation_interval: '15s',
       tests: [
-        trial('a gateway that is well', {}, { expr: 'count(ALERTS{alertstate="firing"})', exp_samples: [] }),
-        ...Object.entries(rings).map(([name, series]) =>
-          trial(name, series, { expr: ringing(name), exp_samples: [{ labels: '{}', value: 1 }] }),
-        ),
+        {
+          name,
+          interval: '15s',
+          input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
+          promql_expr_test: [{ eval_time: later[name] ?? usually, expr, exp_samples: samples }],
+        },
       ],
-    };
-    const folder = temporaryFolder();
-    sharedKeeper().removeAtEnd(folder);
-    const path = join(folder, 'alerts.test.json');
-    writeFileSync(path, JSON.stringify(test)); // JSON is YAML.
-    assert.match(await run('test', 'rules', path), /SUCCESS/);
+    });
+    const { agrees, said } = await testRules(
+      trial(file, 'a gateway that is well', {}, 'count(ALERTS{alertstate="firing"})', []),
+      ...Object.entries(rings).map(([name, series]) =>
+        trial(ruleAlone(file, name), name, series, ringing(name), [{ labels: '{}', value: 1 }]),
+      ),
+    );
+    assert.ok(agrees, said);
   });
 
   it('name the partner', async () => {
-    const files = [file];
     for (const [name, partner] of [
       ['MarinaWebhookUndelivered', 'par_2'],
       ['MarinaEventsExpired', 'par_2'],
@@ -217,7 +199,7 @@ describe('the alerts of docs/alerts.yml', () => {
       ['MarinaFalseRefusal', 'par_2'],
       ['MarinaContradiction', 'par_2'],
     ] as const) {
-      const [firing = []] = await firingAt({ ...well, ...rings[name] }, [48], files);
+      const [firing = []] = await firingAt({ ...well, ...rings[name] }, [48], [ruleAlone(file, name)]);
       assert.deepEqual(
         firing.filter(({ alertname }) => alertname === name).map((labels) => labels.partner),
         [partner],
@@ -234,8 +216,9 @@ describe('the alerts of docs/alerts.yml', () => {
     const always = (instance: string) => ({
       [`marina_contradictions_open{kind="order",partner="other",instance="${instance}"}`]: '0x1400',
     });
+    const rule = ruleAlone(file, 'MarinaContradiction');
     const ringing = async (series: Series, steps: readonly number[]) => {
-      const firing = await firingAt(series, steps, [file]);
+      const firing = await firingAt(series, steps, [rule]);
       return firing.map((alerts) => alerts.filter(({ alertname }) => alertname === 'MarinaContradiction').length);
     };
     // It was counted by replica a at step 20, and is settled at step 900, hours later.
