@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import {
   ApplicationError,
   AuthenticationError,
@@ -23,16 +19,11 @@ import {
   WalletError,
   WebhookVerificationError,
 } from '@marina/client';
-import { freePort } from '../../src/sandbox/ports.ts';
 import { goodApplication } from '../support/applications.ts';
 import { type ClientGateway, failingPartners, startClientGateway } from '../support/client-gateway.ts';
-import { compile, installClient, packageFolder } from '../support/client-package.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
-import { assertFirstDay } from '../support/first-day.ts';
 import type { TestPartner } from '../support/gateway.ts';
-
-const execute = promisify(execFile);
 
 let clients: ClientGateway;
 before(async () => {
@@ -313,43 +304,5 @@ describe('the client for TypeScript', () => {
     const late = { now: Date.now() + 301_000 };
     await assert.rejects(verifyWebhook(secret, headers, body, late), /too old/);
     await verifyWebhook(secret, headers, body, { ...late, toleranceSeconds: 600 });
-  });
-});
-
-describe('the package for TypeScript', () => {
-  it('is enough for a program written from the pages to place, repeat, lose and settle orders, follow events and verify webhooks', async () => {
-    const folder = await installClient();
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    cpSync(join(packageFolder, 'examples/first-day.ts'), join(folder, 'first-day.ts'));
-    await compile(folder, 'first-day.ts', '--module', 'nodenext', '--lib', 'es2023', '--exactOptionalPropertyTypes');
-    const partner = await clients.gateway.newPartner();
-    const secret = await clients.register(partner, '/first-day-ts');
-    const port = await freePort();
-    clients.passOn('/first-day-ts', port);
-    const env = {
-      PATH: process.env.PATH,
-      MARINA_BASE_URL: clients.baseUrl,
-      MARINA_KEY: partner.key,
-      MARINA_ACCOUNT: partner.account,
-      MARINA_WEBHOOK_SECRET: secret,
-      MARINA_WEBHOOK_PORT: String(port),
-    };
-    const { stdout, stderr } = await execute(process.execPath, ['first-day.js'], {
-      cwd: folder,
-      env,
-      timeout: 100_000,
-    });
-    assert.equal(stderr, '');
-    assertFirstDay(stdout);
-    const help = await execute(process.execPath, ['node_modules/@marina/client/dist/listen/main.js', '--help'], {
-      cwd: folder,
-    });
-    assert.match(help.stdout, /--forward URL/);
-  });
-
-  it('needs nothing at run time but the platform', () => {
-    const { dependencies, engines } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
-    assert.equal(dependencies, undefined);
-    assert.equal(engines.node, '>=20.19');
   });
 });

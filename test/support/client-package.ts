@@ -40,10 +40,14 @@ export async function installClient(): Promise<string> {
   return folder;
 }
 
-/** Compiles a program of a partner's. Throws with what the compiler says. */
-export async function compile(folder: string, ...args: readonly string[]): Promise<void> {
+/** Compiles programs of a partner's, each with arguments of its own. Throws with what the compiler says. */
+export async function compile(folder: string, ...programs: readonly (readonly string[])[]): Promise<void> {
   const settings = ['--target', 'es2022', '--types', 'node', '--strict', '--noUncheckedIndexedAccess'];
-  await execute(process.execPath, [tsc, ...settings, ...args], { cwd: folder }).catch((error) => {
-    throw new Error(error.stdout);
-  });
+  const all = JSON.stringify(programs.map((args) => [...settings, ...args]));
+  const compiler = join(import.meta.dirname, 'compile-programs.ts');
+  await execute(process.execPath, ['--import', import.meta.resolve('tsx'), compiler, all], { cwd: folder }).catch(
+    ({ stdout, stderr }) => {
+      throw new Error(`${stdout}${stderr}`);
+    },
+  );
 }

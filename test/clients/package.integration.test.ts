@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { before, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
-import { compile, installClient } from '../support/client-package.ts';
+import { freePort } from '../../src/sandbox/ports.ts';
+import { type ClientGateway, startClientGateway } from '../support/client-gateway.ts';
+import { compile, installClient, packageFolder } from '../support/client-package.ts';
+import { assertFirstDay } from '../support/first-day.ts';
 
 const execute = promisify(execFile);
 let folder: string;
+let clients: ClientGateway;
 before(async () => {
-  folder = await installClient();
+  [folder, clients] = await Promise.all([installClient(), startClientGateway()]);
 });
+after(() => clients?.stop());
 
 async function run(name: string, text: string, ...flags: string[]): Promise<string> {
   writeFileSync(join(folder, name), text);
@@ -35,23 +40,44 @@ export async function quantities(): Promise<[bigint, number, string]> {
 console.log(typeof Marina, typeof verifyWebhook, new UnsafeIntegerError('1') instanceof Error);
 `;
 
+const kinds: [string, string, string, string[]][] = [
+  [
+    'CommonJS with the resolution node10',
+    'node10.ts',
+    'node10.js',
+    ['--module', 'commonjs', '--moduleResolution', 'node10'],
+  ],
+  ['CommonJS of node16', 'node16.cts', 'node16.cjs', ['--module', 'node16']],
+  ['CommonJS of nodenext', 'nodenext.cts', 'nodenext.cjs', ['--module', 'nodenext']],
+  ['ESM of nodenext', 'nodenext.mts', 'nodenext.mjs', ['--module', 'nodenext']],
+  ['ESM of a bundler', 'bundler.mts', 'bundler.mjs', ['--module', 'esnext', '--moduleResolution', 'bundler']],
+];
+
+let compiling: Promise<void> | undefined;
+
+/** All programs are compiled at once, which takes a third of the time. */
+function compiled(): Promise<void> {
+  compiling ??= compileAll();
+  return compiling;
+}
+
+async function compileAll(): Promise<void> {
+  for (const [, source] of kinds) writeFileSync(join(folder, source), program);
+  const home = join(folder, 'first-day');
+  mkdirSync(home);
+  writeFileSync(join(home, 'package.json'), '{"type":"module"}');
+  cpSync(join(packageFolder, 'examples/first-day.ts'), join(home, 'first-day.ts'));
+  const firstDay = ['--module', 'nodenext', '--lib', 'es2023', '--exactOptionalPropertyTypes'];
+  await compile(folder, ...kinds.map(([, source, , settings]) => [source, ...settings]), [
+    'first-day/first-day.ts',
+    ...firstDay,
+  ]);
+}
+
 describe('the package of the client for TypeScript', () => {
-  const kinds: [string, string, string, string[]][] = [
-    [
-      'CommonJS with the resolution node10',
-      'node10.ts',
-      'node10.js',
-      ['--module', 'commonjs', '--moduleResolution', 'node10'],
-    ],
-    ['CommonJS of node16', 'node16.cts', 'node16.cjs', ['--module', 'node16']],
-    ['CommonJS of nodenext', 'nodenext.cts', 'nodenext.cjs', ['--module', 'nodenext']],
-    ['ESM of nodenext', 'nodenext.mts', 'nodenext.mjs', ['--module', 'nodenext']],
-    ['ESM of a bundler', 'bundler.mts', 'bundler.mjs', ['--module', 'esnext', '--moduleResolution', 'bundler']],
-  ];
-  for (const [kind, source, made, settings] of kinds) {
+  for (const [kind, , made] of kinds) {
     it(`compiles and runs as ${kind}`, async () => {
-      writeFileSync(join(folder, source), program);
-      await compile(folder, source, ...settings);
+      await compiled();
       const { stdout, stderr } = await execute(process.execPath, [made], { cwd: folder });
       assert.deepEqual([stdout.trim(), stderr], ['function function true', '']);
     });
@@ -100,6 +126,39 @@ import('@marina/client').then((module) => console.log(module.Marina === Marina, 
       assert.equal((error.cause as NodeJS.ErrnoException).code, 'ECONNREFUSED');
       return true;
     });
+  });
+
+  it('is enough for a program written from the pages to place, repeat, lose and settle orders, follow events and verify webhooks', async () => {
+    await compiled();
+    const partner = await clients.gateway.newPartner();
+    const secret = await clients.register(partner, '/first-day-ts');
+    const port = await freePort();
+    clients.passOn('/first-day-ts', port);
+    const env = {
+      PATH: process.env.PATH,
+      MARINA_BASE_URL: clients.baseUrl,
+      MARINA_KEY: partner.key,
+      MARINA_ACCOUNT: partner.account,
+      MARINA_WEBHOOK_SECRET: secret,
+      MARINA_WEBHOOK_PORT: String(port),
+    };
+    const { stdout, stderr } = await execute(process.execPath, ['first-day.js'], {
+      cwd: join(folder, 'first-day'),
+      env,
+      timeout: 100_000,
+    });
+    assert.equal(stderr, '');
+    assertFirstDay(stdout);
+    const help = await execute(process.execPath, ['node_modules/@marina/client/dist/listen/main.js', '--help'], {
+      cwd: folder,
+    });
+    assert.match(help.stdout, /--forward URL/);
+  });
+
+  it('needs nothing at run time but the platform', () => {
+    const { dependencies, engines } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+    assert.equal(dependencies, undefined);
+    assert.equal(engines.node, '>=20.19');
   });
 });
 
