@@ -145,6 +145,18 @@ export function operatorsWithoutEnd(tokens: readonly OperatorToken[]): Operator[
   return [...new Set(tokens.flatMap(({ name, expiresAt }) => (expiresAt === undefined ? [name] : [])))].sort();
 }
 
+/** How many persons have a token that has not ended for each role. `realNow` is in milliseconds. */
+export function roleHolders(
+  tokens: readonly OperatorToken[],
+  realNow: number,
+): { readonly role: OperatorRole; readonly operators: number }[] {
+  const good = tokens.filter(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > realNow);
+  return operatorRoles.map((role) => {
+    const having = good.filter(({ roles }) => hasRole(roles, role));
+    return { role, operators: new Set(having.map(({ name }) => name.toLowerCase())).size };
+  });
+}
+
 function hashOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

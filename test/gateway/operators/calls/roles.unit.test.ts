@@ -11,6 +11,7 @@ import {
   operatorRoles,
   operatorsWithoutEnd,
   parseOperatorTokens,
+  roleHolders,
   tokenExpiries,
 } from '../../../../src/kit/operator-tokens.ts';
 import { operatorReference, operatorServices } from '../../../../src/tools/operator-reference.ts';
@@ -115,5 +116,23 @@ describe("the roles in lines of operators' tokens", () => {
       ['bola', 2 * 86_400],
       ['chi', 3 * 86_400],
     ]);
+  });
+
+  it('are counted by persons, those whose token has ended not among them', () => {
+    const at = Date.parse('2030-01-02T00:00:00Z');
+    const line = (name: string, second: number, role: string) =>
+      `${name} sha256:${hash} 2030-01-02T00:00:0${second}Z role=${role}`;
+    const tokens = parseOperatorTokens(
+      [
+        line('ada', 1, 'admin'),
+        line('Ada', 2, 'treasury'),
+        line('bola', 1, 'trading+support'),
+        line('chi', 0, 'admin'),
+      ].join('\n'),
+    );
+    const counted = (now: number) => roleHolders(tokens, now).map(({ role, operators }) => `${role} ${operators}`);
+    assert.deepEqual(counted(at - 1), ['read 3', 'support 3', 'trading 3', 'treasury 2', 'admin 2']);
+    assert.deepEqual(counted(at), ['read 2', 'support 2', 'trading 2', 'treasury 1', 'admin 1']);
+    assert.deepEqual(counted(at + 1_000), ['read 1', 'support 0', 'trading 0', 'treasury 1', 'admin 0']);
   });
 });

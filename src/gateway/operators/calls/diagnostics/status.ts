@@ -3,7 +3,7 @@ import { atMost } from '../../../../kit/at-most.ts';
 import type { SystemClock } from '../../../../kit/clock.ts';
 import { groupBy } from '../../../../kit/group.ts';
 import type { Nats } from '../../../../kit/nats.ts';
-import { type OperatorToken, operatorsWithoutEnd } from '../../../../kit/operator-tokens.ts';
+import { type OperatorToken, operatorsWithoutEnd, roleHolders } from '../../../../kit/operator-tokens.ts';
 import { version } from '../../../../kit/version.ts';
 import type { Live } from '../../../../kit/watched-files.ts';
 import type { EventStream } from '../../../delivery/events/stream.ts';
@@ -100,7 +100,7 @@ export function statusCalls(parts: StatusParts) {
       },
       singleOperator: parts.singleOperator,
       fourEyesAboveKobo: parts.fourEyesAboveKobo,
-      operatorTokens: tokenFigures(parts.operatorTokens.current),
+      operatorTokens: tokenFigures(parts.operatorTokens.current, clock.realNow()),
     };
   }
 
@@ -165,8 +165,9 @@ export function statusCalls(parts: StatusParts) {
   return { getStatus };
 }
 
-function tokenFigures(tokens: readonly OperatorToken[]) {
-  return { operators: new Set(tokens.map(({ name }) => name)).size, withoutEnd: operatorsWithoutEnd(tokens) };
+function tokenFigures(tokens: readonly OperatorToken[], realNow: number) {
+  const operators = new Set(tokens.map(({ name }) => name)).size;
+  return { operators, withoutEnd: operatorsWithoutEnd(tokens), holders: roleHolders(tokens, realNow) };
 }
 
 function backlogQueues({ outbox, held, contradictions, unsettled }: BacklogFigures) {
