@@ -23,7 +23,7 @@ export interface KeptProcess {
 }
 
 /**
- * Starts processes through a small process of their own (`keeper-process.ts`), which stops them when this one is gone.
+ * Starts processes through a small process of their own (`keeper-process.mjs`), which stops them when this one is gone.
  * Neither the keeper nor what it keeps holds this process open.
  */
 export class Keeper {
@@ -35,11 +35,12 @@ export class Keeper {
 
   constructor(options: { output?: 'inherit' } = {}) {
     const output = options.output ?? 'ignore';
-    this.#process = fork(fileURLToPath(new URL('./keeper-process.ts', import.meta.url)), [], {
+    this.#process = fork(fileURLToPath(new URL('./keeper-process.mjs', import.meta.url)), [], {
       // A session of its own: Ctrl-C in the terminal is for the process that asks, which then stops all in order.
       detached: true,
       stdio: ['ignore', output, output, 'ipc'],
-      execArgv: ['--import', import.meta.resolve('tsx')],
+      // Nothing else that this process was started with: what runs TypeScript takes most of a start.
+      execArgv: [],
     });
     this.#gone = new Promise((resolve) => this.#process.once('exit', () => resolve()));
     this.#process.on('message', (message: FromKeeper) => this.#receive(message));
