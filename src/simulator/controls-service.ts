@@ -93,9 +93,9 @@ export function controlsService(context: ControlsContext): SimulatorHandlers<typ
       directives.addFault({ call, account, clientId, wire, delayMs }, times, partner);
       return {};
     },
-    clearDirectives: async () => {
-      directives.clear();
-      context.lies.clear();
+    clearDirectives: async ({ account, clientId }) => {
+      directives.clear({ account, clientId });
+      if (account === '' && clientId === '') context.lies.clear();
       return {};
     },
     fillOrder: async (request) => {

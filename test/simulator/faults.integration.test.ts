@@ -162,6 +162,21 @@ describe('a fault of another call', () => {
     assert.equal((await orders.estimateOrder(estimate, soon)).amountKobo, 10_000n);
   });
 
+  it('is removed for one account, or for one object, and others stay', async () => {
+    const order = newOrder();
+    const { accountStatus: usual } = await orders.getTradingContext(order, soon);
+    const isSpoiled = async () => (await orders.getTradingContext(order, soon)).accountStatus !== usual;
+    await inject(Call.GET_TRADING_CONTEXT, WireFault.NONSENSE);
+    await controls.clearDirectives({ account: 'ANOTHER' }, soon);
+    assert.equal(await isSpoiled(), true);
+    await inject(Call.GET_TRADING_CONTEXT, WireFault.NONSENSE);
+    await controls.clearDirectives({ clientId: 'ord_another' }, soon);
+    assert.equal(await isSpoiled(), true);
+    await inject(Call.GET_TRADING_CONTEXT, WireFault.NONSENSE);
+    await controls.clearDirectives({ account: order.account }, soon);
+    assert.equal(await isSpoiled(), false);
+  });
+
   it('is refused when it makes no sense itself', async () => {
     await assert.rejects(inject(Call.UNSPECIFIED, WireFault.HANG), fails(status.INVALID_ARGUMENT));
     await assert.rejects(inject(Call.SUBMIT_ORDER, 99 as WireFault), fails(status.INVALID_ARGUMENT));

@@ -97,8 +97,14 @@ export class Directives {
     this.#add(this.#withdrawals, directive, times, partner);
   }
 
-  clear(): void {
-    for (const list of this.#lists()) list.clear();
+  /** Removes those of an account, an object, or both; all if neither is named. */
+  clear({ account = '', clientId = '' }: { readonly account?: string; readonly clientId?: string } = {}): void {
+    for (const list of this.#lists()) {
+      list.clear((each: Partial<FaultDirective>) => {
+        const isOfAccount = account === '' || each.account === account;
+        return isOfAccount && (clientId === '' || each.clientId === clientId);
+      });
+    }
   }
 
   /** Uses the first directive that matches a submission. */
@@ -235,8 +241,12 @@ class Waiting<T> {
     this.#drop(waiting === -1 ? this.#entries.length : waiting);
   }
 
-  clear(): void {
-    this.#drop(this.#entries.length);
+  clear(matching: (directive: T) => boolean): void {
+    this.#entries = this.#entries.filter(({ directive, partner }) => {
+      const isKept = !matching(directive);
+      if (!isKept) this.bound.removed(partner);
+      return isKept;
+    });
   }
 
   #drop(count: number): void {
