@@ -22,6 +22,9 @@ function allocate(amount_kobo: number, replica: number, at: number): Command {
       const before = whole.unclear();
       const answer = await ask(whole, replica, 'POST', '/v1/allocations', request);
       if (model.forbids('fund', at)) return assertAnswer(answer, { status: 503, code: 'trading_paused' });
+      if (model.uncertainAllocations.some((one) => one.at === at && one.amountKobo === amount_kobo)) {
+        return assertAnswer(answer, { status: 409, code: 'similar_allocation_unresolved' });
+      }
       const refusals = [
         ...(amount_kobo > model.availableKobo() ? ['wallet_too_low'] : []),
         ...(model.usedByAllocations() + amount_kobo > model.allocationsLimitKobo ? ['limit_exceeded'] : []),

@@ -27,9 +27,11 @@ export interface ModelAllocation {
   readonly amountKobo: number;
   readonly id: string;
   readonly day: number;
-  readonly state: string;
+  state: string;
   /** Which of the partner's accounts has the money. */
   readonly at: number;
+  /** While nobody can tell what the broker did: what it did. */
+  readonly truth?: string;
 }
 
 /** A withdrawal as a partner must see it. */
@@ -197,18 +199,27 @@ export class PartnerModel {
     );
   }
 
-  /** The value that counts against today's limit of allocations. */
+  /** The value that counts against today's limit of allocations: also of those that are uncertain. */
   usedByAllocations(): number {
-    return this.#booked((day) => day === this.day);
+    return this.#allocated(['booked', 'uncertain'], ({ day }) => day === this.day);
   }
 
   postedKobo(): number {
-    return this.#booked(() => true);
+    return this.#allocated(['booked']);
+  }
+
+  /** The money of allocations that are uncertain. */
+  reservedKobo(): number {
+    return this.#allocated(['uncertain']);
+  }
+
+  get uncertainAllocations(): ModelAllocation[] {
+    return this.allocations.filter(({ state }) => state === 'uncertain');
   }
 
   /** The money that came in, as payments or by withdrawals, and was neither allocated nor taken out again. */
   availableKobo(): number {
-    return this.fundedKobo + this.withdrawnKobo() - this.takenKobo - this.postedKobo();
+    return this.fundedKobo + this.withdrawnKobo() - this.takenKobo - this.postedKobo() - this.reservedKobo();
   }
 
   /** The money that withdrawals brought into the wallet. */
@@ -227,11 +238,12 @@ export class PartnerModel {
       const isDutyTaken = isTaken || state === 'returned';
       return (isTaken ? body.amount_kobo : 0) + (isDutyTaken ? dutyOn(body) : 0);
     });
-    return agreed.secondStartKobo + this.#booked((_, at) => at === 1) - sum(taken);
+    const isThere = ({ at, state, truth }: ModelAllocation) => at === 1 && (state === 'booked' || truth === 'booked');
+    return agreed.secondStartKobo + this.#allocated(['booked', 'uncertain'], isThere) - sum(taken);
   }
 
-  #booked(isMeant: (day: number, at: number) => boolean): number {
-    const booked = this.allocations.filter(({ state, day, at }) => state === 'booked' && isMeant(day, at));
-    return sum(booked.map(({ amountKobo }) => amountKobo));
+  #allocated(states: readonly string[], isMeant: (allocation: ModelAllocation) => boolean = () => true): number {
+    const meant = this.allocations.filter((allocation) => states.includes(allocation.state) && isMeant(allocation));
+    return sum(meant.map(({ amountKobo }) => amountKobo));
   }
 }

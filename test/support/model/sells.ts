@@ -42,7 +42,7 @@ async function placeForced(
   await whole.controls.forceOutcome({ account, symbol, outcome, parts: 3, rejectReason }, callTimeout);
   await placeFor(model, whole, placed);
   // An order that never came to the exchange leaves it for the next one.
-  await whole.controls.clearDirectives({}, callTimeout);
+  await whole.controls.clearDirectives({ account: account ?? '' }, callTimeout);
 }
 
 /** Buys shares in three parts. */

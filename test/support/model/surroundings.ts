@@ -11,7 +11,7 @@ import type { WebhookReceiver } from '../webhook-receiver.ts';
 import type { PartnerModel } from './partner-model.ts';
 
 /** The operators' calls, made again until there is an answer. */
-export type ModelOperators = Pick<TwoOperators, 'as' | 'refused' | 'settle'>;
+export type ModelOperators = Pick<TwoOperators, 'as' | 'refused' | 'settle' | 'propose' | 'approve'>;
 
 /** Where the records of the broker are read from: those before belong to earlier sequences. */
 export interface RecordPositions {

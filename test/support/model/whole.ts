@@ -13,33 +13,15 @@ import { PartnerModel } from './partner-model.ts';
 import { releaseCommands } from './releases.ts';
 import { assertPositions, buyAtFirst, sellCommands } from './sells.ts';
 import { endAllStops, stopCommands } from './stops.ts';
+import { assertSums } from './sums.ts';
 import { ask, boundMs, type Command, type Whole } from './surroundings.ts';
+import { endUncertainAllocations, uncertainAllocationCommands } from './uncertain-allocations.ts';
 import { readFeed, registerEndpoint, setEndpointPause, untilDelivered, webhookCommands } from './webhooks.ts';
 import { assertWithdrawals, withdrawalCommands } from './withdrawals.ts';
 
 /** Compares limits and wallet with the sums of the model. */
 function look(replica: number): Command {
   return { toString: () => 'look', check: () => true, run: (model, whole) => assertSums(model, whole, replica) };
-}
-
-async function assertSums(model: PartnerModel, whole: Whole, replica: number): Promise<void> {
-  const { body: limits } = await ask(whole, replica, 'GET', '/v1/limits');
-  assert.deepEqual(
-    [limits.orders_kobo_per_day.used, limits.allocations_kobo_per_day.used],
-    [model.usedByOrders(), model.usedByAllocations()],
-    'what the limits say is used',
-  );
-  // The replicas count together, and hear of the end of a request a moment after its answer.
-  await eventually(async () => {
-    const { body } = await ask(whole, replica, 'GET', '/v1/limits');
-    assert.equal(body.requests_under_way.used, 0, 'requests are under way');
-  }, boundMs);
-  const { body: wallet } = await ask(whole, replica, 'GET', '/v1/wallet');
-  assert.deepEqual(
-    [wallet.available_kobo, wallet.reserved_kobo, wallet.posted_kobo, wallet.withdrawn_kobo],
-    [model.availableKobo(), 0, model.postedKobo(), model.withdrawnKobo()],
-    'what the wallet has',
-  );
 }
 
 /** Compares all that the partner has with the model: the lists, and the feed, whose last events tell the same. */
@@ -118,6 +100,7 @@ export const commands = [
   ...orderCommands,
   ...sellCommands,
   ...allocationCommands,
+  ...uncertainAllocationCommands,
   ...correctionCommands,
   ...withdrawalCommands,
   ...applicationCommands,
@@ -147,6 +130,7 @@ export async function runSequence(sequence: Iterable<Command>, start: () => Prom
     if (model.isPaused) await setPause(whole, false);
     await endAllStops(model, whole);
   }
+  await endUncertainAllocations(model, whole);
   await assertWhole(model, whole);
 }
 

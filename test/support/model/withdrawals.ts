@@ -138,7 +138,8 @@ async function keep(model: PartnerModel, whole: Whole, { key, body, end, answer,
 /** The same for one that the broker was told about: if it never got there, the next one must not meet what was told. */
 async function keepDirected(model: PartnerModel, whole: Whole, sent: Sent): Promise<void> {
   await keep(model, whole, sent);
-  if (sent.isUnclear) await whole.controls.clearDirectives({}, callTimeout);
+  const account = whole.partner.accounts[1] ?? '';
+  if (sent.isUnclear) await whole.controls.clearDirectives({ account }, callTimeout);
 }
 
 /** The end of a withdrawal by its amount. */
