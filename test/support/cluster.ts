@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Database, openDatabase } from '../../src/gateway/store/database.ts';
 import { migrate } from '../../src/gateway/store/migrate.ts';
 import { statement } from '../../src/gateway/store/statement.ts';
@@ -108,6 +109,8 @@ export class Cluster {
     readonly folder: string,
     /** Makes a further account for gateways, with their rights, and returns its URL. */
     readonly grantGateway: (user: string) => Promise<string>,
+    /** Ends the simulator as a crash does, and starts it again on the same port, with what it had stored. */
+    readonly restartSimulator: (afterMs?: number) => Promise<void>,
   ) {}
 
   static async start(variables: Record<string, string> = {}, options: ClusterOptions = {}): Promise<Cluster> {
@@ -122,7 +125,7 @@ export class Cluster {
     const { databaseHosts } = options;
     const withHosts = (url: string) =>
       databaseHosts === undefined ? url : url.replace(new URL(url).host, databaseHosts);
-    const { process: simulator, ports } = await startEntry(simulatorEntry, join(folder, 'simulator.log'), {
+    const simulatorVariables = {
       MARINA_SIMULATOR_DATABASE_URL: simulatorDatabase.url,
       MARINA_SIMULATOR_HOST: '127.0.0.1',
       MARINA_SIMULATOR_PORT: '0',
@@ -131,8 +134,21 @@ export class Cluster {
       // Whether accounts can pay is tested elsewhere.
       MARINA_SIMULATOR_FUNDS: 'unchecked',
       ...options.simulator,
-    });
+    };
+    const { process: first, ports } = await startEntry(
+      simulatorEntry,
+      join(folder, 'simulator.log'),
+      simulatorVariables,
+    );
+    let simulator = first;
     const address = `127.0.0.1:${ports.port}`;
+    const restartSimulator = async (afterMs = 0) => {
+      await simulator.kill();
+      await delay(afterMs);
+      const log = join(folder, `simulator-${randomUUID().slice(0, 8)}.log`);
+      const variables = { ...simulatorVariables, MARINA_SIMULATOR_PORT: String(ports.port) };
+      ({ process: simulator } = await startEntry(simulatorEntry, log, variables));
+    };
     const database = await openDatabase({
       url: withHosts(gatewayDatabase.url),
       environment: 'sandbox',
@@ -166,6 +182,7 @@ export class Cluster {
       },
       folder,
       gatewayDatabase.grantGateway,
+      restartSimulator,
     );
     // As a gateway does.
     const polling = setInterval(() => void (database.hosts.areMany && database.hosts.poll()), 1_000).unref();

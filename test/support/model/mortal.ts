@@ -10,19 +10,18 @@ import type { Found } from '../operator.ts';
 import { patient, slowness } from '../patience.ts';
 import { type OperatorName, operatorTokens, TwoOperators } from '../two-operators.ts';
 import { WebhookReceiver } from '../webhook-receiver.ts';
+import { MortalServers, patientControls, type ServerDeath, type ServerName } from './mortal-servers.ts';
 import { agreed, agreedLimits } from './partner-model.ts';
 import { listStock } from './sells.ts';
 import type { RecordPositions, Whole } from './surroundings.ts';
 
-/** The neighbours of a gateway. */
-export const linkNames = ['database', 'nats', 'broker'] as const;
-export type LinkName = (typeof linkNames)[number];
-
-/** A death of a replica that the bytes of a later command cause. */
+/** A death of a replica, or of the server at the other end of its link, that the bytes of a later command cause. */
 export interface Death {
   readonly replica: number;
+  /** The server that dies; absent: the replica does. */
+  readonly server?: Omit<ServerDeath, 'server'>;
   /** It dies at the so manieth bytes on their way over this link. */
-  readonly link: LinkName;
+  readonly link: ServerName;
   readonly direction: Direction;
   readonly count: number;
   /** Whether these bytes still arrive. */
@@ -38,12 +37,14 @@ export interface MortalWhole extends Whole {
 export interface Faults {
   /** Ends a replica as a crash does, and starts another one in its place. */
   kill(replica: number): void;
-  /** Lets a replica die while the next command is under way. */
+  /** Ends a server as a crash does, and starts it again. */
+  killServer(death: ServerDeath): void;
+  /** Lets a replica, or a server, die while the next command is under way. */
   killDuringNext(death: Death): void;
   /** Stops the process of a replica for a moment. */
   freeze(replica: number, forMs: number): void;
   /** Breaks the connections of a replica to a neighbour, and refuses new ones for a moment. */
-  cut(replica: number, link: LinkName, forMs: number): Promise<void>;
+  cut(replica: number, link: ServerName, forMs: number): Promise<void>;
 }
 
 /** After these errors a partner makes the same request again. */
@@ -74,7 +75,7 @@ class Replica {
 
   private constructor(
     private readonly cluster: Cluster,
-    readonly links: Readonly<Record<LinkName, FaultProxy>>,
+    readonly links: Readonly<Record<ServerName, FaultProxy>>,
   ) {}
 
   static async start(cluster: Cluster): Promise<Replica> {
@@ -137,7 +138,7 @@ class Replica {
     this.#disturb(delay(forMs).then(() => frozen.thaw()));
   }
 
-  async cut(name: LinkName, forMs: number): Promise<void> {
+  async cut(name: ServerName, forMs: number): Promise<void> {
     const link = this.links[name];
     link.reset();
     if (forMs > 0) await link.refuse();
@@ -156,6 +157,11 @@ class Replica {
 
   async close(): Promise<void> {
     for (const link of Object.values(this.links)) await link.close();
+  }
+
+  /** A server that it needs is away until then. */
+  miss(untilBack: Promise<void>): void {
+    this.#disturb(untilBack);
   }
 
   /** A disturbance is over once the gateway says after it that it is ready. */
@@ -214,16 +220,18 @@ export class MortalReplicas {
   #unclear = 0;
   /** A death that waits for the next command. */
   #waiting: Death | undefined;
-  #isArmed = false;
+  /** The death that bytes of the present command cause. */
+  #armed: Death | undefined;
 
   private constructor(
     private readonly cluster: Cluster,
+    private readonly servers: MortalServers,
     private readonly receiver: WebhookReceiver,
     private readonly replicas: readonly Replica[],
   ) {}
 
   static async start(): Promise<MortalReplicas> {
-    const receiver = await WebhookReceiver.start();
+    const [receiver, servers] = await Promise.all([WebhookReceiver.start(), MortalServers.start()]);
     const cluster = await Cluster.start(
       {
         ...receiver.variables,
@@ -232,6 +240,8 @@ export class MortalReplicas {
         MARINA_FOUR_EYES_ABOVE_KOBO: String(agreed.fourEyesAboveKobo),
       },
       {
+        databaseServerUrl: servers.database.url,
+        natsUrl: servers.nats.url,
         simulator: {
           MARINA_SIMULATOR_FUNDS: 'checked',
           MARINA_SIMULATOR_START_CASH_KOBO: String(agreed.startCashKobo),
@@ -240,7 +250,8 @@ export class MortalReplicas {
       },
     );
     await listStock(cluster.controls);
-    return new MortalReplicas(cluster, receiver, [await Replica.start(cluster), await Replica.start(cluster)]);
+    const replicas = [await Replica.start(cluster), await Replica.start(cluster)];
+    return new MortalReplicas(cluster, servers, receiver, replicas);
   }
 
   /** A partner of its own, before the first command. */
@@ -250,7 +261,8 @@ export class MortalReplicas {
     const partner = await makePartner(cluster, { limits: agreedLimits, accounts: 2 });
     await controls.setCash({ account: partner.accounts[1], cashKobo: BigInt(agreed.secondStartKobo) }, callTimeout);
     return {
-      ...{ partner, controls, receiver, positions: this.#positions, faults: this.#faults() },
+      ...{ partner, receiver, positions: this.#positions, faults: this.#faults() },
+      controls: patientControls(controls, () => this.#untilBrokerStays()),
       operators: new PatientOperators(this.#replica(0).operators, (call) => this.#untilAnswered(call)),
       replicas: [0, 1].map((number) => (method, path, request) => this.#ask(number, method, path, request)),
       opsPorts: () => this.replicas.filter(({ isRunning }) => isRunning).map(({ process: { opsPort } }) => opsPort),
@@ -266,6 +278,7 @@ export class MortalReplicas {
     for (const replica of this.replicas) await replica.stop();
     await this.cluster.stop();
     for (const replica of this.replicas) await replica.close();
+    await this.servers.stop();
     await this.receiver.close();
   }
 
@@ -280,12 +293,27 @@ export class MortalReplicas {
   #faults(): Faults {
     return {
       kill: (number) => this.#replica(number).kill(),
+      killServer: (death) => this.#killServer(death),
       killDuringNext: (death) => {
         this.#waiting = death;
       },
       freeze: (number, forMs) => this.#replica(number).freeze(forMs),
       cut: (number, link, forMs) => this.#replica(number).cut(link, forMs),
     };
+  }
+
+  #killServer(death: ServerDeath): void {
+    const untilBack = this.servers.kill(this.cluster, death);
+    if (untilBack === undefined) return;
+    for (const replica of this.replicas) replica.miss(untilBack);
+  }
+
+  /** The broker forgets at its death what a command has told it. So it does not die during that command any more. */
+  async #untilBrokerStays(): Promise<void> {
+    const isOfBroker = (death: Death | undefined) => death?.server !== undefined && death.link === 'broker';
+    if (isOfBroker(this.#waiting)) this.#waiting = undefined;
+    if (isOfBroker(this.#armed)) this.#disarm();
+    await this.servers.running('broker');
   }
 
   /** Makes a request as a partner does: again, and of the other replica, until the answer is clear. */
@@ -345,7 +373,7 @@ export class MortalReplicas {
     const death = this.#waiting;
     if (death === undefined) return undefined;
     this.#waiting = undefined;
-    this.#isArmed = true;
+    this.#armed = death;
     const replica = this.#replica(death.replica);
     let left = death.count;
     replica.links[death.link].onBytes = (link, direction) => {
@@ -353,7 +381,9 @@ export class MortalReplicas {
       left -= 1;
       if (left !== 0) return;
       replica.links[death.link].onBytes = undefined;
-      replica.kill();
+      const { server } = death;
+      if (server === undefined) replica.kill();
+      else this.#killServer({ ...server, server: death.link });
       if (!death.isDelivered) link.reset();
     };
     return death.replica;
@@ -367,8 +397,8 @@ export class MortalReplicas {
   }
 
   #disarm(): void {
-    if (!this.#isArmed) return;
-    this.#isArmed = false;
+    if (this.#armed === undefined) return;
+    this.#armed = undefined;
     for (const { links } of this.replicas) for (const link of Object.values(links)) link.onBytes = undefined;
   }
 }
