@@ -17,11 +17,11 @@ const perDay = 500;
 /** Orders that stay open for days; all others end within minutes of their creation. */
 const isLongLived = (at: number) => at % 40 === 0;
 
-/** A partner's orders of some days, ten a minute, oldest first. */
-function makeOrders(partnerId: string): StoredOrder[] {
+/** A partner's orders of some days, or the first of them, ten a minute, oldest first. */
+function makeOrders(partnerId: string, count = days * perDay): StoredOrder[] {
   let madeAt = start;
   const ids = new IdMaker({ now: () => madeAt });
-  return Array.from({ length: days * perDay }, (_, at) => {
+  return Array.from({ length: count }, (_, at) => {
     madeAt = start + Math.floor(at / perDay) * dayMs + (at % perDay) * 6_000;
     const updatedAt = madeAt + (isLongLived(at) ? (1 + (at % 7)) * dayMs : (at % 5) * minute);
     const state = at % 20 === 0 ? 'rejected' : 'filled';
@@ -36,7 +36,7 @@ describe('the list of orders that changed since an instant', () => {
   const newest = made.toReversed();
   withDatabase(async (database, opened) => {
     url = opened;
-    const others = Array.from({ length: 199 }, (_, at) => makeOrders(`par_${at}`).slice(0, 2)).flat();
+    const others = Array.from({ length: 199 }, (_, at) => makeOrders(`par_${at}`, 2)).flat();
     const all = [...others, ...made].map((order, at) => ({
       ...order,
       id: at < others.length ? `ord_${at}` : order.id,
