@@ -70,7 +70,10 @@ export async function describeMomentsOf<World extends Watched, Case>(
       it(`${nameOf(moment)}, ${ending.says}: every promise holds`, async (t) => {
         // A case that failed may have left objects behind, which would fail this one too.
         if (isSpoiled) {
-          await watched.stop();
+          // That case has failed, and its world may be as broken as it was left.
+          await watched
+            .stop()
+            .catch((error: unknown) => t.diagnostic(`the world of the case before: ${String(error)}`));
           watched = await scenario.start();
         }
         isSpoiled = true;

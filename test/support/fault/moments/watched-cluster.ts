@@ -80,10 +80,7 @@ export class WatchedCluster implements Watched {
     for (;;) {
       const gateway = await this.gateway();
       const given = { ...(idempotencyKey && { idempotencyKey }), ...(body !== undefined && { body }) };
-      const done = new AbortController();
-      const frozen = this.#process.untilFrozen(done.signal).then(() => none);
-      const answer = await Promise.race([gateway.request(method, path, { key, ...given }), frozen]);
-      done.abort();
+      const answer = (await this.unlessFrozen(gateway.request(method, path, { key, ...given }))) ?? none;
       const { status: answeredWith, body: answered } = answer;
       if (answeredWith === undefined) assert.ok(await this.#process.endsSoon(), `${method} ${path} had no answer`);
       else {
@@ -92,6 +89,16 @@ export class WatchedCluster implements Watched {
       }
       assert.ok(performance.now() < end, `${method} ${path} is answered ${answeredWith} again and again`);
       await delay(askAgainMs);
+    }
+  }
+
+  /** The answer of a gateway; undefined: it was frozen before. */
+  async unlessFrozen<T>(answer: Promise<T>): Promise<T | undefined> {
+    const done = new AbortController();
+    try {
+      return await Promise.race([answer, this.#process.untilFrozen(done.signal).then(() => undefined)]);
+    } finally {
+      done.abort();
     }
   }
 
