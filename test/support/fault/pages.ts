@@ -70,7 +70,7 @@ const exceptions: Exceptions = {
     })),
     {
       page: 'docs/operations/stops.md',
-      command: '"symbol":"GTCO"',
+      command: '"ends_at"',
       why: 'the page ends one stop; test/gateway/trading/stops does it',
     },
     {
