@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
+import type { ServiceError } from '@grpc/grpc-js';
 import { lagosDay, lagosMidnight } from '../../../src/kit/clock.ts';
 import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
@@ -10,10 +11,24 @@ import { agreed, type ModelOrder } from './partner-model.ts';
 import { untilOrderIs } from './stops.ts';
 import { boundMs, type Choice, type Command, operate, type Whole } from './surroundings.ts';
 
-/** Two operators settle an order that is open. */
+/** How often a report may come between a proposal and its approval: each is of a trade that was settled before. */
+const maxBetween = 5;
+
+/** Two operators settle an order that is open: again, if a report comes between. */
 async function settleAs(whole: Whole, order: ModelOrder, outcome: JsonObject): Promise<void> {
   const before = whole.unclear();
-  const { changed } = await whole.operators.settle(order.id, { order: outcome });
+  const settle = async (times = 0): Promise<{ changed: boolean }> => {
+    const id = await whole.operators.propose(order.id, { order: outcome });
+    try {
+      return (await whole.operators.approve(id)) as { changed: boolean };
+    } catch (error) {
+      const isBetween = /changed after this was proposed: `last_report`/.test((error as ServiceError).details);
+      if (!isBetween || times === maxBetween) throw error;
+      await whole.operators.as('ada', 'Proposals.DeclineProposal', { id, reason: 'a report came meanwhile' });
+      return settle(times + 1);
+    }
+  };
+  const { changed } = await settle();
   assert.ok(changed || whole.unclear() > before, 'the settlement is applied');
   await untilOrderIs(whole, order);
 }
