@@ -3,15 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { FixMetrics } from '../../src/fix-adapter/metrics.ts';
-import { ruleAlone } from '../support/alert-rules.ts';
-import { testRules } from '../support/promtool.ts';
+import { judgeRings, type Series } from '../support/alert-rules.ts';
 
 const file = join(import.meta.dirname, '../../docs/fix-alerts.yml');
 const page = readFileSync(join(import.meta.dirname, '../../docs/FIX.md'), 'utf8');
 const rules = readFileSync(file, 'utf8');
 const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
-
-type Series = Readonly<Record<string, string>>;
 
 /** An adapter that is well, and one that waits for its place. */
 const well: Series = {
@@ -61,25 +58,7 @@ const rings: Readonly<Record<string, Series>> = {
 describe('the alerts of docs/fix-alerts.yml', () => {
   it('are silent about an adapter that is well, and each rings for what it is about', async () => {
     assert.deepEqual(Object.keys(rings).sort(), [...names].sort(), 'each is tried');
-    const trial = (rules: string, name: string, series: Series, expr: string, samples: readonly object[]) => ({
-      rule_files: [rules],
-      evaluation_interval: '15s',
-      tests: [
-        {
-          name,
-          interval: '15s',
-          input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
-          promql_expr_test: [{ expr, eval_time: '20m', exp_samples: samples }],
-        },
-      ],
-    });
-    const firing = (name: string) => `sum(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`;
-    const { agrees, said } = await testRules(
-      trial(file, 'well', {}, 'count(ALERTS{alertstate="firing"})', []),
-      ...Object.entries(rings).map(([name, series]) =>
-        trial(ruleAlone(file, name), name, series, firing(name), [{ labels: '{}', value: 1 }]),
-      ),
-    );
+    const { agrees, said } = await judgeRings(file, well, rings, () => '20m');
     assert.ok(agrees, said);
   });
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Metrics } from '../../src/gateway/edge/metrics.ts';
-import { firingAt, ruleAlone } from '../support/alert-rules.ts';
-import { promtool, testRules } from '../support/promtool.ts';
+import { firingAt, judgeRings, ruleAlone, type Series } from '../support/alert-rules.ts';
+import { promtool } from '../support/promtool.ts';
 
 const root = join(import.meta.dirname, '../..');
 const file = join(root, 'docs/alerts.yml');
@@ -14,9 +14,6 @@ const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook: (\S+)/g)].map(
   name,
   runbook,
 }));
-
-/** Series by what they are called, with their values each quarter of a minute, as promtool writes them. */
-type Series = Readonly<Record<string, string>>;
 
 /** A gateway that is well, and busy. */
 const well: Series = {
@@ -169,25 +166,7 @@ describe('the alerts of docs/alerts.yml', () => {
 
   it('are silent about a gateway that is well, and each rings for what it is about', async () => {
     assert.deepEqual(Object.keys(rings).sort(), alerts.map(({ name }) => name).sort(), 'each is tried');
-    const ringing = (name: string) => `sum(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`;
-    const trial = (rules: string, name: string, series: Series, expr: string, samples: readonly object[]) => ({
-      rule_files: [rules],
-      evaluation_interval: '15s',
-      tests: [
-        {
-          name,
-          interval: '15s',
-          input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
-          promql_expr_test: [{ eval_time: later[name] ?? usually, expr, exp_samples: samples }],
-        },
-      ],
-    });
-    const { agrees, said } = await testRules(
-      trial(file, 'a gateway that is well', {}, 'count(ALERTS{alertstate="firing"})', []),
-      ...Object.entries(rings).map(([name, series]) =>
-        trial(ruleAlone(file, name), name, series, ringing(name), [{ labels: '{}', value: 1 }]),
-      ),
-    );
+    const { agrees, said } = await judgeRings(file, well, rings, (name = '') => later[name] ?? usually);
     assert.ok(agrees, said);
   });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sharedKeeper } from '../../src/sandbox/keeper.ts';
 import type { Labels } from './alertmanager.ts';
 import { temporaryFolder } from './folders.ts';
-import { testRules } from './promtool.ts';
+import { type Judgement, testRules } from './promtool.ts';
 
 const docs = join(import.meta.dirname, '../../docs');
 
@@ -54,6 +54,41 @@ export type Series = Readonly<Record<string, string>>;
 
 /** Prometheus reads metrics so often, and judges the rules. */
 export const stepSeconds = 15;
+
+/**
+ * Judges whether no alert of a file rings while all is well, and each does by its own series. `at` is the time of each, such as `12m`;
+ * the silence is judged at that of no name.
+ */
+export function judgeRings(
+  file: string,
+  well: Series,
+  rings: Readonly<Record<string, Series>>,
+  at: (name?: string) => string,
+): Promise<Judgement> {
+  const trial = (
+    rules: string,
+    series: Series,
+    expectation: { eval_time: string; expr: string; exp_samples: object[] },
+  ) => ({
+    rule_files: [rules],
+    evaluation_interval: `${stepSeconds}s`,
+    tests: [
+      {
+        interval: `${stepSeconds}s`,
+        input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
+        promql_expr_test: [expectation],
+      },
+    ],
+  });
+  const firing = (name: string) => `sum(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`;
+  return testRules(
+    trial(file, {}, { eval_time: at(), expr: 'count(ALERTS{alertstate="firing"})', exp_samples: [] }),
+    ...Object.entries(rings).map(([name, series]) => {
+      const samples = [{ labels: '{}', value: 1 }];
+      return trial(ruleAlone(file, name), series, { eval_time: at(name), expr: firing(name), exp_samples: samples });
+    }),
+  );
+}
 
 /** The alerts that fire at each of some steps, by what Prometheus makes of the rules and of series. */
 export async function firingAt(

@@ -109,8 +109,8 @@ export class FixConnection<Message extends Outgoing> {
     this.#sender = new MessageSender<Message>({
       ...{ socket, settings, now, mayWrite, tap },
       record: {
-        // With the Heartbeats and the like that came since the last commit: if the process dies now, the next one need not take
-        // their numbers for those of reports that were lost.
+        // The numbers of the Heartbeats that came since the last commit are stored too: if the process dies now, the next one need
+        // not take them for those of reports that were lost.
         sending: (messages, nextOut) => record.sending(messages, nextOut, this.#inbox.storedTo(this.nextIn)),
         unwritten: (messages) => record.unwritten(messages),
       },
