@@ -5,20 +5,29 @@ failed=0
 # The names of the stages to run; empty: all.
 chosen=()
 
-# Runs one stage, and says how long it took. With a folder in `logs`, its output is kept there and the next stages run all the same.
+# Runs one stage, and says how long it took. With a folder in `logs`, its output is kept there, the next stages run all the same,
+# and a stage that has passed is not run again.
 stage() {
   local name=$1 began=$SECONDS result=passed
+  local log=${logs:-}/${1//[ ,]/-}
   shift
   is_chosen "$name" || return 0
+  if [ -n "${logs:-}" ] && [ -f "$log.passed" ]; then
+    stages+=("$(cat "$log.passed"), in an earlier run")
+    return 0
+  fi
   printf '\n=== %s\n' "$name"
   if [ -n "${logs:-}" ]; then
-    "$@" > "$logs/${name//[ ,]/-}.log" 2>&1 || result=FAILED
+    "$@" > "$log.log" 2>&1 || result=FAILED
   else
     "$@" || result=FAILED
   fi
   stages+=("$(printf '%-22s %-6s %5d s' "$name" "$result" $((SECONDS - began)))")
   printf '=== %s\n' "${stages[-1]}"
-  [ "$result" = passed ] && return
+  if [ "$result" = passed ]; then
+    [ -z "${logs:-}" ] || printf '%s' "${stages[-1]}" > "$log.passed"
+    return
+  fi
   failed=1
   if [ -z "${logs:-}" ]; then
     exit 1

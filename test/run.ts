@@ -70,8 +70,8 @@ async function main(): Promise<number> {
     : has('hostile')
       ? 900_000
       : has('fault', 'fix', 'interop')
-        ? // Some have hundreds of moments.
-          1_200_000
+        ? // Some have hundreds of moments: an hour, and longer beside others.
+          2_400_000
         : 120_000;
   // The random run over FIX takes as long as it is asked to, and the model of the whole runs as many sequences.
   const askedMs = 1_000 * Number(process.env.FIX_SECONDS ?? 0) + 2_000 * Number(process.env.MODEL_SEQUENCES ?? 0);
