@@ -91,8 +91,11 @@ export class CalmReplicas {
   async stop(): Promise<void> {
     this.operators.close();
     await this.second.stop();
-    await this.gateway.stop();
-    await this.receiver.close();
+    try {
+      await this.gateway.stop();
+    } finally {
+      await this.receiver.close();
+    }
   }
 }
 

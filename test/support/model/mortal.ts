@@ -274,12 +274,15 @@ export class MortalReplicas {
   }
 
   async stop(): Promise<void> {
-    await this.#calm();
-    for (const replica of this.replicas) await replica.stop();
-    await this.cluster.stop();
-    for (const replica of this.replicas) await replica.close();
-    await this.servers.stop();
-    await this.receiver.close();
+    try {
+      await this.#calm();
+      for (const replica of this.replicas) await replica.stop();
+      await this.cluster.stop();
+    } finally {
+      for (const replica of this.replicas) await replica.close();
+      await this.servers.stop();
+      await this.receiver.close();
+    }
   }
 
   #replica(number: number): Replica {

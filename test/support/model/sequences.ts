@@ -24,10 +24,12 @@ export interface SequencesOptions {
 const usuallyAtOnce = 4;
 /** Fewer are not worth the start of further replicas. */
 const fewest = 25;
+/** How long a sequence that failed is shrunk. */
+const maxShrinkMs = 300_000;
 
 /**
- * Runs sequences, and shrinks one that fails. `MODEL_SEED` and `MODEL_PATH`, which a failure prints, run one of them again.
- * `MODEL_SEQUENCES` runs more.
+ * Runs sequences, and shrinks one that fails. `MODEL_SEED`, `MODEL_PATH` and `MODEL_REPLAY_PATH`, which a failure prints, run one
+ * of them again. `MODEL_SEQUENCES` runs more.
  */
 export function describeSequences(
   name: string,
@@ -44,25 +46,50 @@ export function describeSequences(
       const seed = first + number;
       it(`every answer, order, limit, wallet and event is what a few sums say (seed ${seed})`, async () => {
         const replicas = await start();
-        let count = 0;
+        const failure = await failureOf(replicas, { runs: each, seed, path, further }).catch((error: unknown) => error);
         try {
-          await fc.assert(
-            fc.asyncProperty(sequencesOf(further), async (sequence) => {
-              count += 1;
-              try {
-                await runSequence(sequence, () => replicas.newWhole());
-              } catch (error) {
-                // To shrink it may take long, and so it is shown at once.
-                process.stderr.write(`\nSequence ${count} of seed ${seed} failed: ${sequence}\n${error}\n`);
-                throw error;
-              }
-            }),
-            { numRuns: each, seed, path, verbose: 1, interruptAfterTimeLimit: 60_000 + each * 45_000 },
-          );
-        } finally {
           await replicas.stop();
+        } catch (error) {
+          // After a sequence that failed its world is in disorder too.
+          if (failure === undefined) throw error;
         }
+        if (failure !== undefined) throw failure;
       });
     }
   });
+}
+
+interface Run extends Pick<SequencesOptions, 'further'> {
+  readonly runs: number;
+  readonly seed: number;
+  readonly path: string | undefined;
+}
+
+/** Runs sequences, and returns what is wrong with the shortest one that failed. */
+async function failureOf(replicas: Replicas, { runs, seed, path, further }: Run): Promise<Error | undefined> {
+  let count = 0;
+  let shrunkUntil = Number.POSITIVE_INFINITY;
+  const all = fc.asyncProperty(sequencesOf(further, process.env.MODEL_REPLAY_PATH), async (sequence) => {
+    // Shrinking ends with the shortest one so far.
+    if (performance.now() > shrunkUntil) return;
+    count += 1;
+    try {
+      await runSequence(sequence, () => replicas.newWhole());
+    } catch (error) {
+      // To shrink it takes minutes, and so it is shown at once.
+      process.stderr.write(`\nSequence ${count} of seed ${seed} failed: ${sequence}\n${error}\n`);
+      shrunkUntil = Math.min(shrunkUntil, performance.now() + maxShrinkMs);
+      throw error;
+    }
+  });
+  const longestMs = 60_000 + runs * 45_000;
+  const details = await fc.check(all, { numRuns: runs, seed, path, verbose: 1, interruptAfterTimeLimit: longestMs });
+  if (!details.failed) return undefined;
+  return new Error(`${againWith(details)}\n${fc.defaultReportMessage(details)}`);
+}
+
+/** How a sequence that failed is run again. */
+function againWith({ seed, counterexamplePath, counterexample }: fc.RunDetails<[Iterable<Command>]>): string {
+  const [, replayPath = ''] = /replayPath="([^"]*)"/.exec(`${counterexample?.[0]}`) ?? [];
+  return `Run it again with MODEL_SEED=${seed} MODEL_PATH=${counterexamplePath} MODEL_REPLAY_PATH=${replayPath}`;
 }

@@ -113,9 +113,9 @@ export const commands = [
   fc.nat(1).map(look),
 ];
 
-/** Sequences of these and of further commands. */
-export const sequencesOf = (further: readonly fc.Arbitrary<Command>[] = []) =>
-  fc.commands([...commands, ...further], { maxCommands: 50, size: 'max' });
+/** Sequences of these and of further commands. A replay path tells which of a shrunk sequence's commands were run. */
+export const sequencesOf = (further: readonly fc.Arbitrary<Command>[] = [], replayPath?: string) =>
+  fc.commands([...commands, ...further], { maxCommands: 50, size: 'max', replayPath });
 
 /** Runs one sequence for a partner of its own, and compares at its end everything there is. */
 export async function runSequence(sequence: Iterable<Command>, start: () => Promise<Whole>): Promise<void> {
