@@ -9,7 +9,10 @@ import {
   sealedSecrets,
   webhookSeal,
 } from '../../../../src/gateway/operators/secret-keys/sealed-endpoints.ts';
-import { type SqlValue, statement } from '../../../../src/gateway/store/statement.ts';
+import { resealWallets } from '../../../../src/gateway/operators/secret-keys/sealed-wallets.ts';
+import type { Database } from '../../../../src/gateway/store/database.ts';
+import { type SqlValue, type Statement, statement } from '../../../../src/gateway/store/statement.ts';
+import { wallets } from '../../../../src/gateway/trading/wallet/store.ts';
 import { Scope } from '../../../../src/gen/marina/options/v1/options_pb.ts';
 import { type KeyRing, parseKeyRing } from '../../../../src/kit/key-ring.ts';
 import { adminClient } from '../../../support/admin.ts';
@@ -19,6 +22,7 @@ import { eventually, ready } from '../../../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../../../support/gateway.ts';
 import { noisePng } from '../../../support/images.ts';
 import { createKey, createOldKey, secretKey as old } from '../../../support/keys.ts';
+import { walletSeals } from '../../../support/ledger.ts';
 import { runCommand, SecretFile } from '../../../support/secret-files.ts';
 import { verify, WebhookReceiver } from '../../../support/webhook-receiver.ts';
 
@@ -125,6 +129,27 @@ describe('keys reseal', () => {
     assert.ok(stale?.opened !== undefined);
     await admin.webhooks.rotateSecret({ partnerId: id }, admin.options);
     assert.equal(await gateway.database.write(sealAgain(seal, stale, stale.opened.text)), 0);
+  });
+
+  it('never puts the seal of a wallet back to before a payment that comes meanwhile', async () => {
+    const { database } = gateway;
+    const { id } = await gateway.newPartner();
+    const credit = () =>
+      admin.wallets.creditWallet({ partnerId: id, amountKobo: 100n, bankReference: randomUUID() }, admin.options);
+    await credit();
+    const busy = {
+      environment: database.environment,
+      read: (query: Statement) => database.read(query),
+      write: async (update: Statement) => {
+        await credit();
+        return database.write(update);
+      },
+    } as Partial<Database> as Database;
+    await resealWallets({ database: busy, ring, print: () => {} });
+    const [row] = await database.read(wallets.find({ partnerId: id }));
+    assert.ok(row !== undefined);
+    const { seal, ...head } = wallets.all.read(row);
+    assert.equal(walletSeals(false).prove(head, seal), 'sealed');
   });
 
   it('leaves API keys as they are while there has been one secret only', async () => {

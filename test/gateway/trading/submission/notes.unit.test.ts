@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { StoredOrder } from '../../../../src/gateway/trading/orders/table.ts';
 import { FactReader, Notes, readFacts, UnreadableNote } from '../../../../src/gateway/trading/submission/notes.ts';
+import { sentFrom } from '../../../../src/gateway/trading/submission/table.ts';
+import type { StoredWithdrawal } from '../../../../src/gateway/trading/withdrawals/table.ts';
 import { onlyKey, Seal } from '../../../../src/kit/key-ring.ts';
-import { orderKind } from '../../../support/kinds.ts';
+import { orderKind, withdrawalKind } from '../../../support/kinds.ts';
 import { plainOrder } from '../../../support/plain-order.ts';
 
 const seal = new Seal(onlyKey(Buffer.alloc(32, 1)));
@@ -50,6 +52,24 @@ describe('the notes that go out with submissions', () => {
     assert.ok(market !== undefined, 'it is ours');
     const { priceKobo: none, clientReference: neither } = readFacts<StoredOrder>(orderKind, market.facts);
     assert.deepEqual([none, neither], [null, null]);
+  });
+
+  it('restores from when a withdrawal was sent: from its release on, if it waited for one', () => {
+    const { requestDigest, createdAt, countedDay, notAfter } = plainOrder;
+    const draft = { account: 'A1', amountKobo: 5n, destination: 'wallet', clientReference: null } as const;
+    const withdrawal = {
+      ...withdrawalKind.blank,
+      ...draft,
+      ...{ id: 'wdr_22222222222222222222', partnerId: row.partnerId, keyId: row.keyId, idempotencyKey: 'key' },
+      ...{ requestId: null, traceParent: null, requestDigest, createdAt, countedDay, notAfter },
+    } as StoredWithdrawal;
+    for (const releasedAt of [null, createdAt + 86_400_000]) {
+      const read = notes.read(withdrawal.id, notes.write(withdrawalKind, { ...withdrawal, releasedAt }));
+      assert.ok(read !== undefined, 'it is ours');
+      const restored = readFacts<StoredWithdrawal>(withdrawalKind, read.facts);
+      assert.deepEqual(restored, { ...draft, createdAt, countedDay, notAfter, releasedAt });
+      assert.equal(sentFrom(restored as StoredWithdrawal), releasedAt ?? createdAt);
+    }
   });
 
   it('notes have instants from the start of 2000 to the end of 2199', () => {
