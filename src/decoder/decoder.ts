@@ -27,6 +27,8 @@ export interface DecoderOptions {
   readonly walls: () => ReadonlySet<Wall> | undefined;
   /** How long decoding one file may take. On a busy machine it may take at most `maxTimesLonger` as long. */
   readonly decodeMs: number;
+  /** Tests pass another program. */
+  readonly program?: DecoderProgram;
 }
 
 const maxTimesLonger = 3;
@@ -49,7 +51,7 @@ export class Decoder {
     if (this.#isBusy || this.#isEnded) throw new Error('a decoder takes one file at a time, until its end');
     this.#isBusy = true;
     try {
-      const program = await decoderProgram();
+      const program = this.options.program ?? (await decoderProgram());
       if (this.#isEnded) throw new Error('the decoder was ended');
       const { isWhole, mostResidentBytes, cpuMs } = await this.#ask(program, check);
       if (mostResidentBytes > enoughResidentBytes || cpuMs > enoughCpuMs) this.#kill();

@@ -8,7 +8,7 @@ import { Submissions } from '../../src/gen/marina/broker/v1/submissions_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { gatewayEntry } from '../../src/sandbox/processes.ts';
-import { account, soon, startTestSimulator } from '../simulator/fixture.ts';
+import { account, newOrder, soon, startTestSimulator } from '../simulator/fixture.ts';
 import { prepareAccount, simulatorSettings } from '../support/broker-check.ts';
 import { running } from '../support/cluster.ts';
 
@@ -41,6 +41,8 @@ describe('the check of adapters', () => {
       },
     };
     await prepareAccount(simulator.controls, account);
+    // A broker has reports of orders from before. Each stream has numbers of its own.
+    for (let count = 0; count < 50; count += 1) await simulator.orders.submitOrder(newOrder(), soon);
     const results = await runChecks(checks, simulatorSettings(simulator.port, account, { hooks }));
     assert.deepEqual(others(results, 'passed'), []);
   });

@@ -1,14 +1,25 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { ReportKind, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
 import {
+  StatementSection,
+  Statements,
+  StatementWithdrawalState,
+} from '../../src/gen/marina/broker/v1/statements_pb.ts';
+import { WithdrawalDestination, WithdrawalReportKind } from '../../src/gen/marina/broker/v1/withdrawals_pb.ts';
+import { WithdrawalOutcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { lagosDay, nextLagosMidnight } from '../../src/kit/clock.ts';
+import { createGrpcClient } from '../../src/kit/grpc-client.ts';
+import {
+  account,
+  connect,
   exchangeOrder,
   fails,
   messagesOf,
   newOrder,
+  newWithdrawal,
   reportsOf,
   soon,
   startTestSimulator,
@@ -58,5 +69,30 @@ describe("the exchange's clock", () => {
     await restarted.orders.submitOrder(next, soon);
     const [message] = await messagesOf(restarted, next.clientOrderId);
     assert.ok(message?.receivedAt !== undefined && timestampMs(message.receivedAt) <= Date.now());
+  });
+
+  it('the statement of a day has each withdrawal as it was when the day ended', async () => {
+    const { withdrawals, controls } = connect(simulator.port);
+    const statements = createGrpcClient(Statements, `127.0.0.1:${simulator.port}`);
+    after(() => statements.close());
+    await controls.forceWithdrawal({ account, outcome: WithdrawalOutcome.HOLD }, soon);
+    const withdrawal = newWithdrawal(1n, WithdrawalDestination.BANK_ACCOUNT, account);
+    await withdrawals.submitWithdrawal(withdrawal, soon);
+    const { clientWithdrawalId } = withdrawal;
+    const { now } = await controls.setClock({ offsetMs: 0n }, soon);
+    assert.ok(now !== undefined);
+    const day = lagosDay(timestampMs(now));
+    const stateOn = async (asked: string) => {
+      const section = StatementSection.WITHDRAWALS;
+      const page = await statements.getStatement({ day: asked, section, limit: 1_000 }, soon);
+      const stated = page.withdrawals.find((each) => each.clientWithdrawalId === clientWithdrawalId);
+      return stated && StatementWithdrawalState[stated.state];
+    };
+    assert.equal(await stateOn(day), 'ACCEPTED');
+    const toTomorrow = nextLagosMidnight(timestampMs(now)) - Date.now() + 1_000;
+    await controls.setClock({ offsetMs: BigInt(toTomorrow) }, soon);
+    await controls.decideWithdrawal({ clientWithdrawalId, kind: WithdrawalReportKind.PAID }, soon);
+    const tomorrow = lagosDay(Date.now() + toTomorrow);
+    assert.deepEqual([await stateOn(day), await stateOn(tomorrow)], ['ACCEPTED', 'PAID']);
   });
 });

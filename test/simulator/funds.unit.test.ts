@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { OrderType, ReportKind, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { AccountFunds } from '../../src/simulator/clearing/funds.ts';
+import type { Order } from '../../src/simulator/model.ts';
+
+const today = '2026-03-02';
+const highestKobo = 1_100;
+
+function waiting(side: Side, quantity: number): Order {
+  return {
+    ...{ clientOrderId: `ord_${side}`, account: 'A1', symbol: 'STILL', side, type: OrderType.LIMIT, quantity },
+    ...{ timeInForce: TimeInForce.GTC, priceKobo: 1_000, sequence: 1, exchangeOrderId: 'X1', filled: 0 },
+    ...{ endedBy: ReportKind.UNSPECIFIED, expiresAtMs: null, plan: [], planAtMs: null, inBook: true },
+    ...{ tradedOn: null, tradedKobo: 0n },
+  };
+}
+
+describe('what waiting orders may cost or sell', () => {
+  it('is counted again, once, when all funds are read anew', () => {
+    const funds = new AccountFunds({ startCashKobo: 1_000_000n, sharesElsewhere: 500n }, () => 0);
+    const orders = [waiting(Side.BUY, 100), waiting(Side.SELL, 300)];
+    const follow = () => {
+      for (const order of orders) funds.follow(order, highestKobo, today);
+    };
+    follow();
+    const promised = () => [funds.promisedKobo('A1'), funds.promisedShares('A1', 'STILL')];
+    const [kobo = 0n, shares] = promised();
+    assert.ok(kobo >= 100_000n, String(kobo));
+    assert.equal(shares, 300n);
+    for (let times = 0; times < 2; times += 1) {
+      funds.clear();
+      follow();
+      assert.deepEqual(promised(), [kobo, shares]);
+    }
+  });
+
+  it('is nothing any more once an order has left the book', () => {
+    const funds = new AccountFunds({ startCashKobo: 1_000_000n, sharesElsewhere: 500n }, () => 0);
+    for (const side of [Side.BUY, Side.SELL]) {
+      funds.follow(waiting(side, 100), highestKobo, today);
+      funds.follow({ ...waiting(side, 100), filled: 40 }, highestKobo, today);
+      funds.follow({ ...waiting(side, 100), inBook: false }, highestKobo, today);
+    }
+    assert.deepEqual([funds.promisedKobo('A1'), funds.promisedShares('A1', 'STILL')], [0n, 0n]);
+  });
+});
