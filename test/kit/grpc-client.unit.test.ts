@@ -54,6 +54,10 @@ describe('a gRPC client that is closed', () => {
       },
     ],
     [
+      'could not be made',
+      (client) => assert.rejects(async () => client.listStates({}, { ...given, metadata: 'none' as never })),
+    ],
+    [
       'was cancelled before it began',
       (client) => assert.rejects(client.listStates({}, { ...given, signal: AbortSignal.abort() })),
     ],

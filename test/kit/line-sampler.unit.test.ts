@@ -67,6 +67,16 @@ describe('log lines of clients without a key', () => {
       assert.equal(summary?.mostFrom[0]?.clientAddress, 'others');
     }));
 
+  it('are written 300 times in each minute, also after minutes in which none was left out', () =>
+    sampling(({ sampler, nextMinute }) => {
+      let at = 0;
+      const next = () => sampler.take(`10.0.${(at >> 8) & 255}.${at++ & 255}`);
+      for (const lines of [300, 1, 299, 300]) {
+        assert.equal(times(lines, next), lines);
+        assert.deepEqual(nextMinute(), []);
+      }
+    }));
+
   it('clients of one IPv6 /64 count together', () =>
     sampling(({ sampler }) => {
       let at = 0;

@@ -124,6 +124,15 @@ describe('the time for which all replicas keep to their shares', () => {
     assert.equal(pause.next(at + 600_000), 30_000);
   });
 
+  it('is not cut short by a shorter one that another replica begins', () => {
+    const pause = new SharedPause();
+    pause.begin(0, 600_000);
+    pause.begin(1_000, 30_000);
+    assert.deepEqual([pause.isOn(599_999), pause.isOn(600_000)], [true, false]);
+    pause.begin(590_000, 30_000);
+    assert.deepEqual([pause.isOn(619_999), pause.isOn(620_000)], [true, false]);
+  });
+
   it('begins with an entry that is not believed, and with a bucket that is lost twice within a minute', () => {
     const pause = new SharedPause();
     assert.equal(pause.isNeededFor(new UntrustedEntryError('forged', 1), 0), true);

@@ -217,6 +217,12 @@ describe('the calendar of the exchange', () => {
     await gateway.controls.setHours({ keepsHours: false }, callTimeout);
   });
 
+  it('has a session that is read again after a read that failed', async () => {
+    await gateway.controls.injectFault({ call: Call.GET_MARKET, fault: WireFault.UNAVAILABLE_BEFORE }, callTimeout);
+    const read = async () => (await gateway.rest('GET', '/v1/market', { key })).status;
+    assert.deepEqual([await read(), await read()], [503, 200]);
+  });
+
   it('begins today and lasts a month unless other days are asked for', async () => {
     const before = lagosDay(Date.now());
     const { data, has_more } = await get('?limit=100');

@@ -54,7 +54,7 @@ describe('the open orders that a bulk cancel finds', () => {
     }
   });
 
-  it('of an account are all there are, also behind a page of orders that have ended', async () => {
+  it('open orders of an account are found also behind a page of orders that have ended', async () => {
     const partnerId = await partnerWith({ filled: page, pending: 1 });
     assert.equal((await find({ partnerId, account: plainOrder.account })).length, 1);
   });
