@@ -125,6 +125,34 @@ describe('an attempt to deliver an event', () => {
     });
   }
 
+  it('goes on over a new connection, though others are kept that the endpoint may have closed too', async () => {
+    const kept = new Set<TLSSocket>();
+    let isKeeping = true;
+    const endpoint = await startEndpoint((socket) => {
+      if (kept.has(socket)) return void socket.end();
+      if (isKeeping) kept.add(socket);
+      socket.write(ok);
+    });
+    const sender = newSender();
+    await Promise.all([1, 2, 3].map(() => sender.send(delivery(endpoint.port))));
+    assert.equal(kept.size, 3);
+    isKeeping = false;
+    assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), delivered);
+    assert.equal(endpoint.connections(), 4);
+  });
+
+  it('takes long answers over one connection, as many as there are events', async () => {
+    const body = 'x'.repeat(20_000);
+    const endpoint = await startEndpoint((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+    const sender = newSender();
+    for (let events = 0; events < 20; events += 1) {
+      assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), delivered);
+    }
+    assert.equal(endpoint.connections(), 1);
+  });
+
   it('goes on once: an endpoint that breaks the new connection too has failed', async () => {
     let isWell = true;
     const endpoint = await startEndpoint((socket) => {
