@@ -26,6 +26,8 @@ const copy = (more: Partial<DropCopyTrade>): DropCopyTrade => ({
 });
 /** The order of the reports. */
 const ours = fixOrder({ id: 'ord_a', exchangeOrderId: 'X1', symbol: 'MTNN', side: 'buy', receivedAt: now });
+/** Another one, which the exchange may name alike in its trades. */
+const other = fixOrder({ ...ours, id: 'ord_b', clOrdId: 'ord_b', exchangeOrderId: 'X2' });
 const booked = (more: Partial<FixReport>): FixReport => ({
   ...{ number: 11n, orderId: 'ord_a', exchangeOrderId: '', kind: 'trade', at: 0, quantity: 100n, priceKobo: 250n },
   ...{ rejectReason: null, execId: 'e1', counted: 100n, ...saidNothing },
@@ -38,6 +40,8 @@ describe('the record of the drop copy', () => {
   let reports: FixReport[];
   let written: Statement[];
   let store: DropCopyStore;
+  /** A process that has compared nothing yet. */
+  let restart: () => void;
   /** How many transactions locked the row of numbers. */
   let locks: number;
   /** Called when reports are read. */
@@ -47,7 +51,7 @@ describe('the record of the drop copy', () => {
     if (sql.includes('WHERE id = 0')) return [];
     if (sql.includes('FROM fix_drop_copy_numbers')) return [storedRow(dropCopyNumbers, numbers)];
     if (sql.includes('FROM fix_numbers')) return [{ last_report: String(lastReport) }];
-    if (sql.includes('FROM fix_orders')) return [storedRow(fixOrders, ours)];
+    if (sql.includes('FROM fix_orders')) return [ours, other].map((row) => storedRow(fixOrders, row));
     if (sql.includes('FROM fix_reports')) {
       whileReading();
       return reports.map((row) => storedRow(fixReports, row));
@@ -78,7 +82,10 @@ describe('the record of the drop copy', () => {
     };
     const schedule = { days: parseDays('mon-fri'), start: '08:30', end: '16:00', calendar: new Map() };
     const exchange = { symbolOf: (symbol: string) => `${symbol}.LG`, schedule };
-    store = new DropCopyStore(database as Database, { name: 'fix-session', fence: 3n }, exchange);
+    restart = () => {
+      store = new DropCopyStore(database as Database, { name: 'fix-session', fence: 3n }, exchange);
+    };
+    restart();
   });
 
   /** The new value of `booked_to`; undefined: it stays. */
@@ -88,9 +95,13 @@ describe('the record of the drop copy', () => {
     const at = columns.indexOf('booked_to');
     return at < 0 ? undefined : BigInt(String(update?.values[at]));
   };
-  const faults = async () => (await store.compareBooked(20n, now)).map(({ orderId, execId }) => `${orderId} ${execId}`);
-
-  const details = async () => (await store.compareBooked(20n, now)).map(({ detail }) => detail);
+  /** The findings about what was booked. It compares each time. */
+  const findings = () => {
+    restart();
+    return store.compareBooked(20n, now);
+  };
+  const faults = async () => (await findings()).map(({ orderId, execId }) => `${orderId} ${execId}`);
+  const details = async () => (await findings()).map(({ detail }) => detail);
 
   it('finds each trade without a copy that was booked before messages were passed over, and says that it is not confirmed', async () => {
     await store.received([], now, 2, true);
@@ -121,6 +132,16 @@ describe('the record of the drop copy', () => {
     reports = [booked({ exchangeOrderId: 'X1' })];
     for (const found of [copy({ named: 'ord_a' }), copy({ exchangeOrderId: 'X1' })]) {
       copies = [found];
+      assert.deepEqual(await faults(), []);
+    }
+  });
+
+  it('confirms no booked trade by a trade of another of our orders with the same ExecID', async () => {
+    reports = [booked({ exchangeOrderId: 'X1' })];
+    for (const others of [copy({ named: 'ord_b' }), copy({ exchangeOrderId: 'X2' })]) {
+      copies = [others];
+      assert.deepEqual(await faults(), ['ord_a e1']);
+      copies = [others, copy({ id: 2n, named: 'ord_a' })];
       assert.deepEqual(await faults(), []);
     }
   });

@@ -18,6 +18,9 @@ class Desk {
   readonly names: string[] = [];
   readonly reports: FixReport[] = [];
   readonly lost: string[] = [];
+  isRecordAway = false;
+  /** Turns whose messages are neither sent nor given up. */
+  turns = 0;
   settled = 0;
   isUp = true;
   outcome: Parameters<OwnMessage['settled']>[0] = 'written';
@@ -27,12 +30,16 @@ class Desk {
     const store = {
       order: async () => this.order,
       cancelsOf: async () => [...this.requests],
-      lost: async (ids: readonly string[]) => void this.lost.push(...ids),
+      lost: async (ids: readonly string[]) => {
+        if (this.isRecordAway) throw new Error('the record is away');
+        this.lost.push(...ids);
+      },
       cancellationOf: async () => this.reports.find(({ kind }) => kind === 'cancelled'),
     };
     const send = (message: OwnMessage) => {
       if (message.kept.kind === 'cancel') this.requests.push(message.kept.row);
       this.names.push(message.fields.find(([tag]) => tag === tags.ClOrdID)?.[1] ?? '');
+      this.turns -= 1;
       message.settled(this.outcome);
     };
     const desk = this;
@@ -45,7 +52,15 @@ class Desk {
         send,
       },
       style: { symbols: new Map(), more: () => [], nameLength: 70, toPrice: String },
-      throttle: { take: async () => true } as never,
+      throttle: {
+        take: async () => {
+          this.turns += 1;
+          return true;
+        },
+        settled: () => {
+          this.turns -= 1;
+        },
+      } as never,
       now: () => 0,
       cancelTimeoutMs: 60_000,
       log: createLogger({ name: 'desk', level: 'silent' }),
@@ -133,6 +148,18 @@ describe('a request to cancel an order', () => {
     await assert.rejects(desk.cancels.cancel('ord_a', shortly), /not answered yet/);
     assert.deepEqual(desk.names, ['ord_a.c1', 'ord_a.c2']);
     assert.deepEqual(desk.lost, ['ord_a.c1']);
+  });
+
+  it('gives its turn back if the one before it cannot be noted as lost', async () => {
+    const desk = new Desk();
+    await assert.rejects(desk.cancels.cancel('ord_a', shortly), /not answered yet/);
+    desk.cancels.disconnected();
+    desk.isRecordAway = true;
+    for (let times = 0; times < 2; times += 1) await assert.rejects(desk.cancels.cancel('ord_a', shortly), /is away/);
+    assert.deepEqual([desk.turns, desk.names], [0, ['ord_a.c1']]);
+    desk.isRecordAway = false;
+    await assert.rejects(desk.cancels.cancel('ord_a', shortly), /not answered yet/);
+    assert.deepEqual([desk.turns, desk.names], [0, ['ord_a.c1', 'ord_a.c2']]);
   });
 
   it('a request that the exchange refuses leaves the order to be cancelled again if the order has not ended', async () => {

@@ -18,6 +18,7 @@ class Desk {
   readonly orders = new Map<string, FixOrder>();
   isUp = true;
   isRecordAway = false;
+  isRefused = false;
   /** Called for each question that was written. */
   onAsked: (orderId: string, requestId: string) => void = () => {};
   readonly questions: Questions;
@@ -41,7 +42,7 @@ class Desk {
       const field = (tag: number) => message.fields.find(([each]) => each === tag)?.[1] ?? '';
       const [id, orderId] = [field(tags.OrdStatusReqID), field(tags.ClOrdID)];
       if (message.type === messageTypes.OrderStatusRequest) this.asked.push({ id, orderId });
-      message.settled(this.isUp ? 'written' : 'unrecorded');
+      message.settled(this.isUp && !this.isRefused ? 'written' : 'unrecorded');
       this.onAsked(orderId, id);
     };
     const desk = this;
@@ -103,6 +104,19 @@ describe('a question about an order', () => {
     assert.deepEqual([leaves(first), leaves(other), leaves('')], [true, false, true], 'the first one is left');
     desk.answer('ord_a', '', 'known');
     assert.equal(leaves('unknown'), true, 'none is left');
+  });
+
+  it('is not open if it was not written, so that later answers leave none', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    desk.isRefused = true;
+    for (let times = 0; times < 2; times += 1) await desk.questions.ask(order);
+    desk.isRefused = false;
+    const asking = desk.questions.ask(order);
+    await desk.askedTimes(3);
+    assert.deepEqual([desk.questions.leavesNone('ord_a', 'q3'), desk.questions.leavesNone('ord_a', '')], [true, true]);
+    desk.answer('ord_a', 'q3', 'known');
+    assert.equal(await asking, 'known');
   });
 
   /** How long after an order was written each question about it is asked; only the last one is answered. */
