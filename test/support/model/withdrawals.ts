@@ -11,6 +11,7 @@ import { Call, WireFault, WithdrawalOutcome } from '../../../src/gen/marina/simu
 import { eventually } from '../eventually.ts';
 import { callTimeout, type RestAnswer } from '../gateway.ts';
 import { fc } from '../properties.ts';
+import { timeOf } from './environment.ts';
 import { dutyOn, type ModelWithdrawal, type PartnerModel } from './partner-model.ts';
 import {
   ask,
@@ -302,10 +303,12 @@ function settle([at = 0, choice = 0]: Choice): Command {
       const waiting = processing(model);
       const withdrawal = waiting[at % waiting.length] as ModelWithdrawal;
       const { body: before } = await ask(whole, 0, 'GET', `/v1/withdrawals/${withdrawal.id}`);
+      // The broker decides now, so on a day that is over the withdrawal still waited.
+      const decidedAt = Math.max(Date.parse(before.created_at), await timeOf(whole, 0));
       const outcome: JsonObject = isPaid
         ? { state: 'SETTLED_WITHDRAWAL_STATE_COMPLETED' }
         : { state: 'SETTLED_WITHDRAWAL_STATE_REJECTED', reject_reason: 'WITHDRAWAL_REJECT_REASON_REJECTED_BY_BROKER' };
-      const decided = { ...outcome, decided_at: before.created_at };
+      const decided = { ...outcome, decided_at: new Date(decidedAt).toISOString() };
       const unclearBefore = whole.unclear();
       const { changed } = await whole.operators.settle(withdrawal.id, { withdrawal: decided });
       assert.ok(changed || whole.unclear() > unclearBefore);
