@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { RunProgress } from '../../../../src/gateway/operators/reconciliation/progress.ts';
+import type { Difference } from '../../../../src/gateway/operators/reconciliation/rules.ts';
 import { startRun } from '../../../../src/gateway/operators/reconciliation/run-store.ts';
 import { Runner } from '../../../../src/gateway/operators/reconciliation/runner.ts';
 import {
@@ -118,6 +120,36 @@ describe('the runs of a day', () => {
     await runner.run(run, lease).catch((error: unknown) => assert.ok(dying.signal.aborted, String(error)));
     return dying.signal.aborted;
   }
+
+  it('runs keep their position until all breaks of a piece are saved, however many there are', async () => {
+    await database.write(statement('DELETE FROM leases'));
+    for (const found of [1, 100, 101, 250]) {
+      for (const table of ['reconciliation_runs', 'reconciliation_breaks', 'reconciliation_items', 'leases']) {
+        await database.write(statement(`DELETE FROM ${table}`));
+      }
+      const positions: string[] = [];
+      const own: Pick<Database, 'transaction' | 'readAll'> = {
+        readAll: (queries) => database.readAll(queries),
+        async transaction(reads, decide) {
+          const result = await database.transaction(reads, decide);
+          positions.push(`${(await newest()).position} ${await count('reconciliation_breaks')}`);
+          return result;
+        },
+      };
+      const lease = { name: 'job', fence: 1n, signal: new AbortController().signal, isHeld: () => true };
+      const progress = new RunProgress(own as Database, lease, () => now, await comeTo('statement'));
+      const differences = Array.from(
+        { length: found },
+        (_, at): Difference => ({
+          ...{ kind: 'order_missing', partnerId: 'par_1', objectId: `ord_${at}`, account: 'A', symbol: 'X' },
+          ...{ ours: 'filled', brokers: '', isUnsettled: false, subject: '' },
+        }),
+      );
+      await progress.saveFound({ position: 'behind' }, differences);
+      const full = Array.from({ length: Math.ceil(found / 100) - 1 }, (_, at) => ` ${100 * (at + 1)}`);
+      assert.deepEqual(positions, [...full, `behind ${found}`]);
+    }
+  });
 
   for (const step of ['fetch', 'statement'] as const) {
     it(`runs begin again if the process dies at any moment of a try that fails at the step ${step}`, async () => {

@@ -13,7 +13,7 @@ interface Report extends Numbered {
 }
 
 /** A session over a database that has some orders, and over an exchange whose reports are applied when the test says so. */
-function begin(owners: readonly SqlRow[], failure?: Error) {
+function begin(owners: readonly SqlRow[], failure?: Error, findLost: () => Promise<void> = async () => {}) {
   const moves: bigint[] = [];
   const ended = new AbortController();
   const applied: string[] = [];
@@ -35,7 +35,12 @@ function begin(owners: readonly SqlRow[], failure?: Error) {
   const session = new ReportSession<never, Report>(
     {
       kind: { name: 'order', objectIdOf: ({ of }: Report) => of, table: { name: 'orders' } },
-      database: { readAll: async () => [owners] },
+      database: {
+        readAll: async () => [[...owners]],
+        transaction: async (_: unknown, decide: (rows: SqlRow[][]) => { result: unknown }) =>
+          decide([[...owners]]).result,
+      },
+      findLost,
       recorder: { changeMany: () => (failure === undefined ? applying.then(() => []) : Promise.reject(failure)) },
       clock: { now: () => 0, realNow: () => 0 },
       log: createLogger({ name: 'session', level: 'silent' }),
@@ -79,6 +84,35 @@ describe('the reports of one stream on their way', () => {
     apply();
     await eventually(() => assert.equal(moves.at(-1), 8n));
     assert.deepEqual(applied, ['ord_a 6', 'ord_b 7', 'ord_a 8']);
+  });
+
+  it('are applied in their order though their order is found while the first of them is looked for', async () => {
+    const owners: SqlRow[] = [];
+    const looks: (() => void)[] = [];
+    const findLost = () =>
+      new Promise<void>((resolve) => {
+        looks.push(resolve);
+      });
+    const { session, moves, applied, apply } = begin(owners, undefined, findLost);
+    apply();
+    const looked = async (times: number) => {
+      await eventually(() => assert.equal(looks.length, times));
+      looks[times - 1]?.();
+    };
+    await session.add([{ number: 6n, of: 'ord_a' }]);
+    await eventually(() => assert.equal(looks.length, 1));
+    owners.push(owner('ord_a', 0));
+    await session.add([{ number: 7n, of: 'ord_a' }]);
+    await looked(1);
+    await eventually(() => assert.deepEqual(applied, ['ord_a 6']));
+    await session.add([{ number: 8n, of: 'ord_a' }]);
+    await eventually(() => assert.equal(looks.length, 2));
+    assert.deepEqual(applied, ['ord_a 6'], 'report 8 waits for report 7');
+    await looked(2);
+    if (applied.length < 3) await eventually(() => assert.ok(looks.length === 3 || applied.length === 3));
+    looks[2]?.();
+    await eventually(() => assert.equal(moves.at(-1), 8n));
+    assert.deepEqual(applied, ['ord_a 6', 'ord_a 7', 'ord_a 8']);
   });
 
   for (const [cause, problem] of [

@@ -18,6 +18,7 @@ import { callTimeout, startGateway, type TestGateway, type TestPartner } from '.
 import { noiseJpeg } from '../../../support/images.ts';
 import { scrape } from '../../../support/metrics.ts';
 import { patient } from '../../../support/patience.ts';
+import { testServers } from '../../../support/servers.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
 const sends = [
@@ -211,6 +212,34 @@ describe('a pause of trading', () => {
       }
     });
   }
+
+  it('holds for an order that meets it on its way: the order is stored before it, or not at all', async () => {
+    const connection = await createConnection({ uri: gateway.databaseUrl });
+    const server = await createConnection({ uri: (await testServers()).databaseUrl });
+    try {
+      await connection.query('START TRANSACTION');
+      await connection.query('UPDATE environment SET trading_paused_at = NOW(3) WHERE id = 1');
+      let isAnswered = false;
+      const placing = gateway.place(partner, { symbol: 'SIM-REST', quantity: 3 }).finally(() => {
+        isAnswered = true;
+      });
+      await eventually(async () => {
+        const [rows] = await server.query(
+          "SELECT 1 FROM information_schema.processlist WHERE db = ? AND info LIKE 'SELECT trading_paused_at FROM environment%'",
+          [new URL(gateway.databaseUrl).pathname.slice(1)],
+        );
+        assert.ok(isAnswered || (rows as unknown[]).length > 0, 'the order waits for the lock');
+      });
+      assert.equal(isAnswered, false, 'it is not stored while the pause may come');
+      await connection.query('COMMIT');
+      const { status, body } = await placing;
+      assert.deepEqual([status, body.error?.code], [503, 'trading_paused']);
+    } finally {
+      await connection.end();
+      await server.end();
+      await resume();
+    }
+  });
 
   it('lets a known key be answered again, and cancels and estimates go on', async () => {
     const key = randomUUID();
