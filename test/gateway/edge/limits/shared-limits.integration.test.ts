@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Metadata, status } from '@grpc/grpc-js';
+import { connect } from 'nats';
 import { type App, startApp } from '../../../../src/gateway/app/app.ts';
 import { readConfig } from '../../../../src/gateway/app/config.ts';
 import { statement } from '../../../../src/gateway/store/statement.ts';
@@ -32,6 +33,22 @@ describe('three replicas', () => {
     const rest = restCaller([gateway.app, ...others][at % 3] ?? gateway.app);
     return rest(method, path, body === undefined ? { key } : { key, idempotencyKey: crypto.randomUUID(), body });
   };
+
+  it('say that they are gone before their stop ends, so that the others need not wait for their lease', async () => {
+    const { MARINA_NATS_URL: servers, MARINA_NATS_PREFIX: prefix } = gateway.variables;
+    const app = await startApp(readConfig({ ...gateway.variables }), silent);
+    await eventually(async () => assert.equal((await fetch(`http://127.0.0.1:${app.opsPort}/readyz`)).status, 200));
+    const connection = await connect({ servers });
+    try {
+      const gone = connection.subscribe(`${prefix}peers.gone`);
+      await connection.flush();
+      await app.stop();
+      await connection.flush();
+      assert.equal(gone.getReceived(), 1);
+    } finally {
+      await connection.close();
+    }
+  });
 
   it('let five orders be in progress together and no sixth, and each tells how many are', async () => {
     const partner = await gateway.newPartner({ limits: { requestsUnderWay: undefined } });

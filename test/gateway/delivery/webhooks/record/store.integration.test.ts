@@ -4,9 +4,11 @@ import type { RowDataPacket } from 'mysql2/promise';
 import { readOutbox } from '../../../../../src/gateway/delivery/events/outbox.ts';
 import { webhookConsumer } from '../../../../../src/gateway/delivery/webhooks/consumer.ts';
 import {
+  findAdopted,
   findWork,
   markDue,
   releaseEndpoints,
+  saveSeen,
 } from '../../../../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
 import { statement } from '../../../../../src/gateway/store/statement.ts';
 import { SystemClock } from '../../../../../src/kit/clock.ts';
@@ -241,6 +243,20 @@ describe('what is stored of webhooks', () => {
     await Promise.all([releasing, queueing]);
     assert.equal(await dueAt(), now);
     assert.deepEqual(await work(await newLease(), now), [store.partnerId]);
+  });
+
+  it('a change is in use only once its process has read it, also if it read an earlier change a moment before', async () => {
+    await claim(await newLease());
+    const isInUse = async () => (await store.database.read(findAdopted((await endpoint()).partnerId))).length > 0;
+    const changeByOperator = async (url: string) => change({ url, changedRevision: (await endpoint()).revision + 1n });
+    await changeByOperator('https://example.org/1');
+    const first = await endpoint();
+    assert.equal(await isInUse(), false);
+    await changeByOperator('https://example.org/2');
+    await store.database.write(saveSeen([first]));
+    assert.equal(await isInUse(), false, 'the second change is not read yet');
+    await store.database.write(saveSeen([await endpoint()]));
+    assert.equal(await isInUse(), true);
   });
 
   it('an endpoint is sent to by one process that lives, and by the next when that is dead', async () => {
