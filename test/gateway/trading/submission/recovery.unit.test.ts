@@ -15,6 +15,7 @@ const listed: readonly Taken[] = Array.from({ length: 2.5 * page }, (_, at) => (
 /** A recovery over a broker's list and a database that lacks some of its objects. Their notes are of another version. */
 function begin(lacked: ReadonlySet<string>, from = 0n) {
   let position = from;
+  const broker = { isAway: false };
   const answer = ({ sql, values }: Statement): SqlRow[] => {
     if (!sql.includes('WHERE id IN')) return [{ name: 'submissions', position: String(position) }];
     return (values.flat() as string[]).filter((id) => !lacked.has(id)).map((id) => ({ id }));
@@ -38,7 +39,10 @@ function begin(lacked: ReadonlySet<string>, from = 0n) {
     broker: {
       id: 1,
       submissions: {
-        submissionsAfter: async (after: bigint, most: number) => listed.slice(Number(after), Number(after) + most),
+        submissionsAfter: async (after: bigint, most: number) => {
+          if (broker.isAway) throw new Error('the broker is away');
+          return listed.slice(Number(after), Number(after) + most);
+        },
       },
     },
     kinds: { all: [kind], ofId: () => kind },
@@ -50,7 +54,7 @@ function begin(lacked: ReadonlySet<string>, from = 0n) {
     },
     log: createLogger({ name: 'test', level: 'silent' }),
   } as unknown as RecoveryOptions;
-  return { recovery: new Recovery(options), gate, position: () => position };
+  return { recovery: new Recovery(options), gate, broker, position: () => position };
 }
 
 describe('the position of what the broker was given', () => {
@@ -59,6 +63,19 @@ describe('the position of what the broker was given', () => {
     await recovery.findLost();
     assert.equal(position(), BigInt(listed.length));
     assert.deepEqual(gate.held, []);
+  });
+
+  it('the position moves on once the broker is there again, also for callers who share a look that failed', async () => {
+    const { recovery, broker, position } = begin(new Set());
+    broker.isAway = true;
+    for (let looks = 0; looks < 2; looks += 1) {
+      const [one, other] = [recovery.findLost(), recovery.findLost()];
+      await Promise.all([one, other].map((look) => assert.rejects(look, /is away/)));
+    }
+    assert.equal(position(), 0n);
+    broker.isAway = false;
+    await recovery.findLost();
+    assert.equal(position(), BigInt(listed.length));
   });
 
   for (const number of [1, page - 1, page, page + 1, 2 * page, listed.length]) {
