@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { status } from '@grpc/grpc-js';
 import { lagosDay, nextLagosMidnight } from '../../../src/kit/clock.ts';
+import { codeOf } from '../../../src/kit/grpc-client.ts';
 import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
@@ -35,6 +37,20 @@ export async function timeOf(whole: Whole, replica: number): Promise<number> {
   return Date.parse(body.now);
 }
 
+/** Moves business time. A simulated broker that does not answer in time is told again, as the error asks for. */
+export async function advanceClock(whole: Whole, bySeconds: number): Promise<void> {
+  let by = `${bySeconds}s`;
+  await eventually(async () => {
+    try {
+      await operate(whole, 'Clock.AdvanceClock', { by });
+    } catch (error) {
+      if (codeOf(error) !== status.UNAVAILABLE) throw error;
+      by = '0s';
+      assert.fail('the simulated broker has not heard of it');
+    }
+  }, boundMs);
+}
+
 /** Lets a midnight in Lagos pass: the limits are fresh, and all that is open stays so. */
 function passMidnight(): Command {
   return {
@@ -46,8 +62,7 @@ function passMidnight(): Command {
       await untilDelivered(model, whole);
       const now = await timeOf(whole, 0);
       const midnight = nextLagosMidnight(now);
-      const by = `${Math.ceil((midnight - now) / 1_000) + 1}s`;
-      await operate(whole, 'Clock.AdvanceClock', { by });
+      await advanceClock(whole, Math.ceil((midnight - now) / 1_000) + 1);
       // The replicas follow within half a second.
       for (const replica of whole.replicas.keys()) {
         await eventually(async () => assert.ok((await timeOf(whole, replica)) >= midnight), boundMs);

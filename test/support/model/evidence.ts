@@ -6,7 +6,7 @@ import { lagosDay, lagosMidnight } from '../../../src/kit/clock.ts';
 import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
-import { timeOf } from './environment.ts';
+import { advanceClock, timeOf } from './environment.ts';
 import { agreed, type ModelOrder } from './partner-model.ts';
 import { untilOrderIs } from './stops.ts';
 import { boundMs, type Choice, type Command, operate, type Whole } from './surroundings.ts';
@@ -85,8 +85,7 @@ function reconcileDay(): Command {
       const now = await timeOf(whole, 0);
       const sinceMidnightMs = now - lagosMidnight(now);
       if (sinceMidnightMs < closedAfterMs) {
-        const by = `${Math.ceil((closedAfterMs - sinceMidnightMs) / 1_000)}s`;
-        await operate(whole, 'Clock.AdvanceClock', { by });
+        await advanceClock(whole, Math.ceil((closedAfterMs - sinceMidnightMs) / 1_000));
       }
       const day = lagosDay(lagosMidnight(now) - 1);
       await eventually(async () => {
