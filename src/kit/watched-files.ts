@@ -37,6 +37,10 @@ interface Options<Use extends string, T> {
 const usuallyEveryMs = 1_000;
 /** The longest wait until refused files are tried again. A server locks an account after some wrong passwords. */
 const longestWaitMs = 60_000;
+/** How long refused files are left alone after so many tries, in milliseconds. */
+export function waitMs(tries: number, everyMs: number): number {
+  return Math.min(everyMs * 2 ** tries, longestWaitMs);
+}
 /** After so many reads in a row that each found something else, files are refused, so that somebody is notified. */
 const maxRestlessReads = 30;
 
@@ -143,8 +147,7 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
       log.error({ link, wrong }, 'a new certificate or secret is refused; the former one stays in use');
     }
     const tries = (former?.tries ?? 0) + 1;
-    const againAt = performance.now() + Math.min(everyMs * 2 ** tries, longestWaitMs);
-    this.#refusal = { digest, wrong, tries, againAt };
+    this.#refusal = { digest, wrong, tries, againAt: performance.now() + waitMs(tries, everyMs) };
   }
 
   async #prove(value: T): Promise<string | undefined> {

@@ -4,10 +4,17 @@ import { lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync, wr
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { createLogger } from '../../src/kit/log.ts';
-import { WatchedFiles } from '../../src/kit/watched-files.ts';
+import { WatchedFiles, waitMs } from '../../src/kit/watched-files.ts';
 import { Supervisor } from '../../src/kit/worker.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
+
+describe('the wait until refused files are tried again', () => {
+  it('doubles, and is a minute at most', () => {
+    const waits = [1, 2, 5, 6, 7, 1_000].map((tries) => waitMs(tries, 1_000));
+    assert.deepEqual(waits, [2_000, 4_000, 32_000, 60_000, 60_000, 60_000]);
+  });
+});
 
 describe('files that are read again when they change', () => {
   const folder = temporaryFolder();

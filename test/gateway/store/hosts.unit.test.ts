@@ -131,6 +131,20 @@ describe('the host of a database that is used', () => {
     assert.deepEqual(changes, [true]);
   });
 
+  it('stays if it takes no more connections a moment after it took the place of another one', async () => {
+    const answers: Answers = { a: good, b: good };
+    const { hosts, clock } = hostsWith(answers);
+    await hosts.choose();
+    clock.ms = 600_000;
+    answers.a = undefined;
+    for (let polls = 0; polls < 2; polls += 1) await hosts.poll();
+    assert.equal(hosts.current.host, 'b');
+    answers.a = good;
+    answers.b = 'full';
+    for (let polls = 0; polls < 5; polls += 1) await hosts.poll();
+    assert.equal(hosts.current.host, 'b');
+  });
+
   it('is left after two looks in a row without a good answer, and not after one', async () => {
     const answers: Answers = { a: good, b: good };
     const { hosts, changes } = hostsWith(answers);

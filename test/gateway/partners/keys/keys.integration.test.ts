@@ -235,6 +235,21 @@ describe("a partner's keys", () => {
     assert.ok(Date.parse(body.data[0].last_used_at) >= before);
   });
 
+  it('the last use of a key is the latest that any replica has noted', async () => {
+    const partner = await gateway.newPartner();
+    const { id, key } = await createKey(gateway.database, { partnerId: partner.id, scopes: [Scope.READ] });
+    const lastUse = async () => {
+      const { body } = await gateway.rest('GET', '/v1/keys', { key: partner.key });
+      return body.data.find((each: { id: string }) => each.id === id).last_used_at;
+    };
+    const later = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000);
+    await gateway.database.write(
+      statement('INSERT INTO key_uses (partner_id, key_id, used_at) VALUES (?, ?, ?)', partner.id, id, later),
+    );
+    assert.equal((await gateway.rest('GET', '/v1/orders', { key })).status, 200);
+    assert.equal(Date.parse(await lastUse()), later.getTime());
+  });
+
   it('a refused request is no use of a key', async () => {
     const partner = await gateway.newPartner();
     const { id, key } = await createKey(gateway.database, {

@@ -37,6 +37,17 @@ describe("evidence in a report that the broker's clock is wrong", () => {
     }
   }
 
+  it('counts for the next decision of each replica, though that has looked a moment before', async () => {
+    await database.write(statement('DELETE FROM positions'));
+    const [one, other] = [newWatch(), newWatch()];
+    assert.equal(await other.agreement(), 'unknown');
+    one.reported(-minuteMs);
+    await eventually(async () =>
+      assert.equal((await database.read(statement('SELECT name FROM positions'))).length, 1),
+    );
+    assert.equal(await other.agreement(), 'apart');
+  });
+
   it("counts for ten minutes on all replicas, also when the database's clock is set back a day", async () => {
     const [one, other] = [newWatch(), newWatch()];
     one.reported(-minuteMs);
