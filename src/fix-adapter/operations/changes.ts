@@ -69,15 +69,19 @@ export async function setNumbersLoggedOut(
   });
 }
 
-/** The process that has the session must have ended it, and not only be asked to. */
 function checkLoggedOut(session: SessionRow, held: Record<string, unknown> | undefined): void {
   const isHeld = Number(held?.is_held ?? 0) !== 0;
-  const hasEnded =
-    session.state === 'logged_out' &&
-    session.obeyed === session.request &&
-    session.fence === BigInt(String(held?.fence ?? -1));
-  if (session.wish === 'out' && (!isHeld || hasEnded)) return;
+  if (isLoggedOut(session, isHeld ? BigInt(String(held?.fence)) : undefined)) return;
   throw new AdminError(status.FAILED_PRECONDITION, 'the session is not logged out: call LogOut first, and wait for it');
+}
+
+/** The process that has the session, by its fence, must have ended it for the last request, and not only be asked to. */
+export function isLoggedOut(
+  { wish, state, obeyed, request, fence }: Pick<SessionRow, 'wish' | 'state' | 'obeyed' | 'request' | 'fence'>,
+  holder: bigint | undefined,
+): boolean {
+  if (wish !== 'out') return false;
+  return holder === undefined || (state === 'logged_out' && obeyed === request && fence === holder);
 }
 
 function sessionOf(row: Record<string, unknown> | undefined): SessionRow {

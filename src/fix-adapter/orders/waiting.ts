@@ -16,7 +16,8 @@ export class KeyedWaiters<T> {
     this.#waiting.set(key, others.add(resolve));
     const came = await atMost(Math.min(Math.max(timeoutMs, 0), longestWaitMs), promise);
     others.delete(resolve);
-    if (others.size === 0) this.#waiting.delete(key);
+    // After a resolve others may wait by the same key.
+    if (others.size === 0 && this.#waiting.get(key) === others) this.#waiting.delete(key);
     return came ? promise : undefined;
   }
 

@@ -110,6 +110,23 @@ describe("the password of a session's Logons", () => {
     });
   }
 
+  for (const reply of [
+    { isAccepted: true, sessionStatus: '0' },
+    { isAccepted: true, sessionStatus: '1' },
+    { isAccepted: false, sessionStatus: '3' },
+    { isAccepted: false, sessionStatus: '5' },
+  ]) {
+    it(`the answer to a later Logon, ${JSON.stringify(reply)}, says nothing of a new password whose Logon had no answer`, async () => {
+      const wanted = fresh();
+      const { change, logon } = begin(wanted);
+      assert.deepEqual(await logon(), [former, wanted]);
+      assert.deepEqual(await logon(), [former, undefined]);
+      await change.answered(reply as Parameters<typeof change.answered>[0]);
+      const [row] = await database.read(statement('SELECT outcome FROM fix_password_changes ORDER BY id DESC LIMIT 1'));
+      assert.equal(row?.outcome, 'sent');
+    });
+  }
+
   it('no Logon asks for a new password of a process that has lost the lease', async () => {
     const wanted = fresh();
     await assert.rejects(begin(wanted, 3n).logon(), /another process has the session/);

@@ -125,6 +125,24 @@ describe('a pool of database connections that is renewed', () => {
     await new Promise((resolve) => silent.close(resolve));
   });
 
+  it('has all its connections after hosts were lost while they were asked, again and again', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    let current = port;
+    const one = poolTo(() => current);
+    for (let losses = 0; losses < 2 * size; losses += 1) {
+      current = (silent.address() as AddressInfo).port;
+      one.renew(true);
+      const waiting = take(one);
+      current = port;
+      one.renew(true);
+      (await waiting).release();
+    }
+    const all = await Promise.all(Array.from({ length: size }, () => take(one)));
+    for (const connection of all) connection.release();
+    await new Promise((resolve) => silent.close(resolve));
+  });
+
   it('fails what a lost host was asked, and what waits when it is closed', async () => {
     const one = poolTo(() => port);
     const both = [await take(one), await take(one)];
