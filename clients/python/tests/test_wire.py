@@ -234,6 +234,26 @@ class EarlyAnswers(WithScripts):
         self.assertEqual(caught.exception.code, "document_too_large")
 
     @both
+    def test_a_connection_is_not_used_again_if_the_answer_came_before_the_request_was_sent_to_its_end(self, clients: Any) -> None:
+        peers: List[Tuple[str, int]] = []
+
+        def early(connection: socket.socket, _number: int, head: str) -> None:
+            peers.append(connection.getpeername())
+            is_document = "/documents/" in head.split(" ")[1]
+            error = {"error": {"type": "invalid_request_error", "code": "document_too_large"}}
+            connection.sendall(answer_bytes(413, error) if is_document else answer_bytes(200, {"ok": True}))
+
+        server = self.scripted(early, reads_bodies=False)
+        client = clients.make(server.url, attempt_seconds=20, max_attempts=1)
+        document = {"id": "app_1", "type": "photo", "file": b"x" * 20_000_000, "media_type": "image/png"}
+        for _ in range(2):
+            with self.assertRaises(marina.InvalidRequestError):
+                clients.call(client, "send_document", **document)
+            self.assertEqual(clients.call(client, "get_wallet"), {"ok": True})
+        # Each document has a connection of its own. A wallet's is clean, so the next document goes over it.
+        self.assertEqual([peers[0] == peers[1], peers[1] == peers[2], peers[2] == peers[3]], [False, True, False])
+
+    @both
     def test_an_interim_answer_does_not_end_the_sending(self, clients: Any) -> None:
         received: List[int] = []
 
