@@ -130,6 +130,19 @@ describe('the check of images', () => {
     slow.close();
   });
 
+  it('refuses no good image for ever because its decoder ends with the gateway', async () => {
+    const stopping = new ImageChecker({ log, workers: 1 });
+    const large = await plain(8_000, 8_000).png().toBuffer();
+    await check(stopping, png, 'image/png');
+    const checks = [1, 2].map(() => check(stopping, large, 'image/png'));
+    await eventually(() => assert.deepEqual([stopping.decoding, stopping.waiting], [1, 1]));
+    stopping.close();
+    for (const outcome of await Promise.allSettled(checks)) {
+      assert.equal(outcome.status, 'rejected');
+      assert.equal((outcome.reason as ApiError).code, 'service_unavailable');
+    }
+  });
+
   it('ends a decoding that takes too long, and decodes the next file in a new process', async () => {
     const hasty = new ImageChecker({ log, workers: 1, decodeMs: 1 });
     await assert.rejects(
