@@ -225,7 +225,7 @@ describe('a pause of trading', () => {
       });
       await eventually(async () => {
         const [rows] = await server.query(
-          "SELECT 1 FROM information_schema.processlist WHERE db = ? AND info LIKE 'SELECT trading_paused_at FROM environment%'",
+          "SELECT 1 FROM information_schema.processlist WHERE db = ? AND info LIKE '%environment WHERE id = 1 LOCK IN SHARE MODE%'",
           [new URL(gateway.databaseUrl).pathname.slice(1)],
         );
         assert.ok(isAnswered || (rows as unknown[]).length > 0, 'the order waits for the lock');
