@@ -60,7 +60,7 @@ tests() {
 }
 
 built_tests() {
-  MARINA_TEST_BUILD=dist tests "$@"
+  make build && MARINA_TEST_BUILD=dist tests "$@"
 }
 
 on_mysql() {

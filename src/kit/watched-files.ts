@@ -37,10 +37,6 @@ interface Options<Use extends string, T> {
 const usuallyEveryMs = 1_000;
 /** The longest wait until refused files are tried again. A server locks an account after some wrong passwords. */
 const longestWaitMs = 60_000;
-/** How long refused files are left alone after so many tries, in milliseconds. */
-export function waitMs(tries: number, everyMs: number): number {
-  return Math.min(everyMs * 2 ** tries, longestWaitMs);
-}
 /** After so many reads in a row that each found something else, files are refused, so that somebody is notified. */
 const maxRestlessReads = 30;
 
@@ -190,4 +186,9 @@ function digestOf(contents: Contents<string>): string {
     hash.update(`${use} ${content?.length} `).update(content ?? '');
   }
   return hash.digest('hex');
+}
+
+/** How long refused files are left alone after so many tries, in milliseconds. */
+export function waitMs(tries: number, everyMs: number): number {
+  return Math.min(everyMs * 2 ** tries, longestWaitMs);
 }

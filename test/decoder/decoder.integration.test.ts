@@ -13,7 +13,7 @@ const takenOver = {
 
 describe('a decoder that a file has taken over', () => {
   for (const [says, written] of Object.entries(takenOver)) {
-    it(`gets no other file once it wrote ${says}, and what it wrote is the verdict of none`, async () => {
+    it(`a decoder that wrote ${says} gets no other file, and what it wrote is the verdict of none`, async () => {
       // It answers each further file that it gets as whole.
       const code = `let count = 0; process.stdout.write('ready\\n'); process.stdin.on('data', () => {
         count += 1; process.stdout.write(count === 1 ? '${written}' : 'whole 1 1\\n'); });`;

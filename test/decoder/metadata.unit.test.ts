@@ -14,13 +14,13 @@ const text = (bytes: number) =>
 const pngWith = (...bytes: readonly number[]) => handmadePng({ width: 8, height: 8, before: bytes.map(text) });
 
 describe('the metadata of a PNG', () => {
-  it('may inflate to a bound in all its chunks together, and to no byte more', async () => {
+  it('the metadata of a PNG may inflate to a bound in all its chunks together, and to no byte more', async () => {
     const eighths = Array.from({ length: 8 }, () => most / 8);
     assert.equal(await isWholePng(pngWith(...eighths)), true);
     await assert.rejects(isWholePng(pngWith(...eighths, 1)));
   });
 
-  it('may inflate to the bound in one chunk, and to no byte more', async () => {
+  it('the metadata of a PNG may inflate to the bound in one chunk, and to no byte more', async () => {
     assert.equal(await isWholePng(pngWith(most)), true);
     await assert.rejects(isWholePng(pngWith(most + 1)));
   });

@@ -67,7 +67,7 @@ describe('log lines of clients without a key', () => {
       assert.equal(summary?.mostFrom[0]?.clientAddress, 'others');
     }));
 
-  it('are written 300 times in each minute, also after minutes in which none was left out', () =>
+  it('log lines are written 300 times in each minute, also after minutes in which none was left out', () =>
     sampling(({ sampler, nextMinute }) => {
       let at = 0;
       const next = () => sampler.take(`10.0.${(at >> 8) & 255}.${at++ & 255}`);

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 describe('the wait until refused files are tried again', () => {
-  it('doubles, and is a minute at most', () => {
+  it('the wait doubles, and is a minute at most', () => {
     const waits = [1, 2, 5, 6, 7, 1_000].map((tries) => waitMs(tries, 1_000));
     assert.deepEqual(waits, [2_000, 4_000, 32_000, 60_000, 60_000, 60_000]);
   });

@@ -17,7 +17,7 @@ function waiting(side: Side, quantity: number): Order {
 }
 
 describe('what waiting orders may cost or sell', () => {
-  it('is counted again, once, when all funds are read anew', () => {
+  it('what orders may cost is counted again, once, when all funds are read anew', () => {
     const funds = new AccountFunds({ startCashKobo: 1_000_000n, sharesElsewhere: 500n }, () => 0);
     const orders = [waiting(Side.BUY, 100), waiting(Side.SELL, 300)];
     const follow = () => {
@@ -35,7 +35,7 @@ describe('what waiting orders may cost or sell', () => {
     }
   });
 
-  it('is nothing any more once an order has left the book', () => {
+  it('what an order may cost is nothing any more once it has left the book', () => {
     const funds = new AccountFunds({ startCashKobo: 1_000_000n, sharesElsewhere: 500n }, () => 0);
     for (const side of [Side.BUY, Side.SELL]) {
       funds.follow(waiting(side, 100), highestKobo, today);

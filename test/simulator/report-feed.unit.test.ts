@@ -13,7 +13,7 @@ describe('the committed reports of a simulator', () => {
     );
   }
 
-  it('are those of the table after a commit whose outcome is unknown, each under its number', async () => {
+  it('reports are those of the table after a commit whose outcome is unknown, each under its number', async () => {
     const table = reports(1, 9);
     const feed = feedOver(table);
     feed.publish(table.slice(0, 3));

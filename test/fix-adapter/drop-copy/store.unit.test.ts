@@ -136,7 +136,7 @@ describe('the record of the drop copy', () => {
     }
   });
 
-  it('confirms no booked trade by a trade of another of our orders with the same ExecID', async () => {
+  it('a booked trade is not confirmed by a trade of another of our orders with the same ExecID', async () => {
     reports = [booked({ exchangeOrderId: 'X1' })];
     for (const others of [copy({ named: 'ord_b' }), copy({ exchangeOrderId: 'X2' })]) {
       copies = [others];

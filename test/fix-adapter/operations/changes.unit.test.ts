@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { isLoggedOut } from '../../../src/fix-adapter/operations/changes.ts';
 
 describe('a session whose numbers an operator may set', () => {
-  it('is one that its process has ended for the last request, or that no process has', () => {
+  it('a session is logged out once its process has ended it for the last request, or if no process has it', () => {
     const ended = { wish: 'out', state: 'logged_out', obeyed: 4n, request: 4n, fence: 7n } as const;
     const cases: readonly (readonly [Partial<Parameters<typeof isLoggedOut>[0]>, bigint | undefined, boolean])[] = [
       [{}, 7n, true],

@@ -150,7 +150,7 @@ describe('a request to cancel an order', () => {
     assert.deepEqual(desk.lost, ['ord_a.c1']);
   });
 
-  it('gives its turn back if the one before it cannot be noted as lost', async () => {
+  it('a request gives its turn back if the one before it cannot be noted as lost', async () => {
     const desk = new Desk();
     await assert.rejects(desk.cancels.cancel('ord_a', shortly), /not answered yet/);
     desk.cancels.disconnected();

@@ -106,7 +106,7 @@ describe('a question about an order', () => {
     assert.equal(leaves('unknown'), true, 'none is left');
   });
 
-  it('is not open if it was not written, so that later answers leave none', async () => {
+  it('a question that was not written is not open, so that later answers leave none', async () => {
     const desk = new Desk();
     const order = desk.add('ord_a');
     desk.isRefused = true;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { KeyedWaiters } from '../../../src/fix-adapter/orders/waiting.ts';
 
 describe('those who wait by a key', () => {
-  it('get what comes for them, also who began to wait in the moment in which it came for others', async () => {
+  it('waiters get what comes for them, also who began to wait in the moment in which it came for others', async () => {
     const waiters = new KeyedWaiters<string>();
     const first = waiters.wait('key', 10_000);
     waiters.resolve('key', 'one');
@@ -13,7 +13,7 @@ describe('those who wait by a key', () => {
     assert.equal(await second, 'two');
   });
 
-  it('get what comes together, and nothing after their time', async () => {
+  it('waiters get what comes together, and nothing after their time', async () => {
     const waiters = new KeyedWaiters<string>();
     const late = waiters.wait('key', 0);
     assert.equal(await late, undefined);

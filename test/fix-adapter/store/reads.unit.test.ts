@@ -12,7 +12,7 @@ const reportOf = (number: bigint): FixReport => ({
 });
 
 describe('the reports after a number', () => {
-  it('reach at least to the last one that is named with them, though one comes while they are read', async () => {
+  it('reports reach at least to the last one that is named with them, though one comes while they are read', async () => {
     let last = 5n;
     const database: Partial<Database> = {
       // Another report is committed after each statement.

@@ -34,6 +34,8 @@ describe("the machine's clock", () => {
     ['all agree', 5, -20, false],
     ['both others are 10 s ahead', 10_000, 10_500, false],
     ['both others are more than 10 s ahead', 10_001, 10_500, true],
+    ['both others are 10 s behind', -10_000, -10_500, false],
+    ['both others are more than 10 s behind', -10_001, -10_500, true],
     ['both others are a day behind', -86_400_000, -86_401_000, true],
     ["the broker's alone differs", 3, -120_000, false],
     ["the database's alone differs", -120_000, 3, false],

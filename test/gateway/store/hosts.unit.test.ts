@@ -131,7 +131,7 @@ describe('the host of a database that is used', () => {
     assert.deepEqual(changes, [true]);
   });
 
-  it('stays if it takes no more connections a moment after it took the place of another one', async () => {
+  it('a host stays if it takes no more connections a moment after it took the place of another one', async () => {
     const answers: Answers = { a: good, b: good };
     const { hosts, clock } = hostsWith(answers);
     await hosts.choose();

@@ -125,7 +125,7 @@ describe('a pool of database connections that is renewed', () => {
     await new Promise((resolve) => silent.close(resolve));
   });
 
-  it('has all its connections after hosts were lost while they were asked, again and again', async () => {
+  it('a pool has all its connections after hosts were lost while they were asked, again and again', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     let current = port;

@@ -49,7 +49,7 @@ describe('the node through which gateways write', () => {
 
   const writes = async (gateway: WriterNode) => (await gateway.renew())?.isWriter;
 
-  it('is another one once it has been quiet for five seconds, and not a millisecond earlier', async () => {
+  it('another node is written through once that one was quiet for five seconds, and not a millisecond earlier', async () => {
     const gateway = gatewayAt('two');
     assert.equal(await writes(gateway), false);
     nowMs = quietMs - 1;
@@ -62,7 +62,7 @@ describe('the node through which gateways write', () => {
     assert.deepEqual([await writes(gateway), await writes(gatewayAt('one'))], [true, false]);
   });
 
-  it('stays the same if a gateway shows that it writes there while another one takes its place', async () => {
+  it('the node stays the same if a gateway shows that it writes there while another one takes its place', async () => {
     const gateway = gatewayAt('two');
     await writes(gateway);
     nowMs = quietMs;
@@ -70,7 +70,7 @@ describe('the node through which gateways write', () => {
     assert.deepEqual([await writes(gateway), await writes(gatewayAt('one'))], [false, true]);
   });
 
-  it('is that of one gateway if two take its place at once', async () => {
+  it('the node is that of one gateway if two take its place at once', async () => {
     const [two, three] = [gatewayAt('two'), gatewayAt('three')];
     for (const gateway of [two, three]) await writes(gateway);
     nowMs = quietMs;

@@ -109,9 +109,7 @@ export class Health {
   #checks(): readonly Check[] {
     const { parts } = this;
     const { database, nats, stream, events, sharing } = parts;
-    const ownClockIsWrong = parts.brokers.some(({ broker }) =>
-      isOwnClockWrong(database.clockAheadMs, broker.clock.estimateMs),
-    );
+    const ownClockIsWrong = parts.brokers.some(({ broker }) => isWrong(database.clockAheadMs, broker.clock.estimateMs));
     /** Checks of each broker, whose parts have its name. */
     const ofBrokers = (check: (of: WatchedBroker) => readonly Check[]): Check[] =>
       parts.brokers.flatMap((of) =>
@@ -191,7 +189,7 @@ const clockWrongMs = 10_000;
  * Whether our own clock is the wrong one of three: orders would have a wrong time and count for a wrong day's limit. If
  * only one other clock differs, that one may be wrong.
  */
-export function isOwnClockWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): boolean {
+function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): boolean {
   if (databaseAheadMs === undefined || brokerAheadMs === undefined) return false;
   const leastMs = Math.min(Math.abs(databaseAheadMs), Math.abs(brokerAheadMs));
   return leastMs > clockWrongMs && Math.abs(databaseAheadMs - brokerAheadMs) < clockWrongMs;

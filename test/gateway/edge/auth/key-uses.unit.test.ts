@@ -12,7 +12,7 @@ async function save(uses: KeyUses): Promise<void> {
 }
 
 describe('the last use of a key', () => {
-  it('is kept for the next write if the key is used while the one before is written', async () => {
+  it('a use of a key is kept for the next write if the one before is being written', async () => {
     let now = 1_000;
     let duringWrite = () => {};
     let writes = 0;

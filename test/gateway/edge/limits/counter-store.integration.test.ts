@@ -26,7 +26,7 @@ describe('the shared counters of a replica', () => {
     await streams.delete(`KV_${prefix}SLOTS`);
   };
 
-  it('begin at nothing in a bucket that is made again, and nobody is said to have removed them', async () => {
+  it('counters begin at nothing in a bucket that is made again, and nobody is said to have removed them', async () => {
     const counted = { value: { used: 3 }, revision: 0 };
     for (let times = 0; times < 2; times += 1) {
       assert.ok(await store.write('partner', counted), 'it is written into an empty bucket');
@@ -37,7 +37,7 @@ describe('the shared counters of a replica', () => {
     assert.deepEqual(distrusted, []);
   });
 
-  it('are said to be removed if somebody takes them out of the same bucket', async () => {
+  it('counters are said to be removed if somebody takes them out of the same bucket', async () => {
     await store.write('other', { value: { used: 1 }, revision: 0 });
     const { streams } = await nats.requireConnection().jetstreamManager();
     await streams.purge(`KV_${prefix}SLOTS`, { filter: `$KV.${prefix}SLOTS.other` });

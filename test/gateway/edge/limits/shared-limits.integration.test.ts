@@ -34,7 +34,7 @@ describe('three replicas', () => {
     return rest(method, path, body === undefined ? { key } : { key, idempotencyKey: crypto.randomUUID(), body });
   };
 
-  it('say that they are gone before their stop ends, so that the others need not wait for their lease', async () => {
+  it('a replica says that it is gone before its stop ends, so that the others need not wait for its lease', async () => {
     const { MARINA_NATS_URL: servers, MARINA_NATS_PREFIX: prefix } = gateway.variables;
     const app = await startApp(readConfig({ ...gateway.variables }), silent);
     await eventually(async () => assert.equal((await fetch(`http://127.0.0.1:${app.opsPort}/readyz`)).status, 200));

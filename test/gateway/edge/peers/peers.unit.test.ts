@@ -124,7 +124,7 @@ describe('the time for which all replicas keep to their shares', () => {
     assert.equal(pause.next(at + 600_000), 30_000);
   });
 
-  it('is not cut short by a shorter one that another replica begins', () => {
+  it('a pause is not cut short by a shorter one that another replica begins', () => {
     const pause = new SharedPause();
     pause.begin(0, 600_000);
     pause.begin(1_000, 30_000);

@@ -131,7 +131,7 @@ describe('keys reseal', () => {
     assert.equal(await gateway.database.write(sealAgain(seal, stale, stale.opened.text)), 0);
   });
 
-  it('never puts the seal of a wallet back to before a payment that comes meanwhile', async () => {
+  it('keys reseal never puts the seal of a wallet back to before a payment that comes meanwhile', async () => {
     const { database } = gateway;
     const { id } = await gateway.newPartner();
     const credit = () =>

@@ -10,7 +10,7 @@ describe('when a secret was current', () => {
     database = opened;
   });
 
-  it('is from the first to the last note of any process, whichever comes later and whatever its clock', async () => {
+  it('a secret was current from the first to the last note of any process, whichever comes later and whatever its clock', async () => {
     const at = Date.UTC(2026, 2, 2, 9, 30);
     for (const ms of [0, 60_000, -60_000, 30_000]) await database.write(noteUse('0123456789abcdef', at + ms));
     const [use] = (await readUses(database)).filter(({ id }) => id === '0123456789abcdef');

@@ -217,7 +217,7 @@ describe('the calendar of the exchange', () => {
     await gateway.controls.setHours({ keepsHours: false }, callTimeout);
   });
 
-  it('has a session that is read again after a read that failed', async () => {
+  it('the session of the exchange is read again after a read that failed', async () => {
     await gateway.controls.injectFault({ call: Call.GET_MARKET, fault: WireFault.UNAVAILABLE_BEFORE }, callTimeout);
     const read = async () => (await gateway.rest('GET', '/v1/market', { key })).status;
     assert.deepEqual([await read(), await read()], [503, 200]);

@@ -130,7 +130,7 @@ describe('the check of images', () => {
     slow.close();
   });
 
-  it('refuses no good image for ever because its decoder ends with the gateway', async () => {
+  it('a good image is not refused for ever because its decoder ends with the gateway', async () => {
     const stopping = new ImageChecker({ log, workers: 1 });
     const large = await plain(8_000, 8_000).png().toBuffer();
     await check(stopping, png, 'image/png');

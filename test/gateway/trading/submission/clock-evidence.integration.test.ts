@@ -37,7 +37,7 @@ describe("evidence in a report that the broker's clock is wrong", () => {
     }
   }
 
-  it('counts for the next decision of each replica, though that has looked a moment before', async () => {
+  it('evidence counts for the next decision of each replica, though that has looked a moment before', async () => {
     await database.write(statement('DELETE FROM positions'));
     const [one, other] = [newWatch(), newWatch()];
     assert.equal(await other.agreement(), 'unknown');

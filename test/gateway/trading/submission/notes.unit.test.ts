@@ -54,7 +54,7 @@ describe('the notes that go out with submissions', () => {
     assert.deepEqual([none, neither], [null, null]);
   });
 
-  it('restores from when a withdrawal was sent: from its release on, if it waited for one', () => {
+  it('a note restores from when a withdrawal was sent: from its release on, if it waited for one', () => {
     const { requestDigest, createdAt, countedDay, notAfter } = plainOrder;
     const draft = { account: 'A1', amountKobo: 5n, destination: 'wallet', clientReference: null } as const;
     const withdrawal = {

@@ -61,7 +61,7 @@ describe('the declaration that a database was restored', () => {
     return rows.map(({ version }) => Number(version));
   };
 
-  it('is made again by the next start if the process dies at any of its writes, and then no version is used twice', async (t) => {
+  it('a declaration is made again by the next start if the process dies at any of its writes, and no version is used twice', async (t) => {
     let at = 0;
     for (const isMade of [false, true]) {
       for (let fatal = 1; ; fatal += 1) {

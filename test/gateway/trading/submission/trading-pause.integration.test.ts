@@ -213,7 +213,7 @@ describe('a pause of trading', () => {
     });
   }
 
-  it('holds for an order that meets it on its way: the order is stored before it, or not at all', async () => {
+  it('a pause holds for an order that meets it on its way: the order is stored before it, or not at all', async () => {
     const connection = await createConnection({ uri: gateway.databaseUrl });
     const server = await createConnection({ uri: (await testServers()).databaseUrl });
     try {

@@ -13,7 +13,7 @@ describe('a wallet that a replica remembers', () => {
     database = opened;
   });
 
-  it('is read again once `keys seal` has sealed it, and is not for another seal of the same end', async () => {
+  it('a wallet is read again once `keys seal` has sealed it, and is not for another seal of the same end', async () => {
     const partnerId = await createPartner(database, { name: 'A Partner', limits: {}, features: [] });
     await creditWallet(database, { partnerId, amountKobo: 100n, bankReference: 'B1' });
     const shared = wallet(partnerId, walletSeals());

@@ -125,7 +125,7 @@ describe('an attempt to deliver an event', () => {
     });
   }
 
-  it('goes on over a new connection, though others are kept that the endpoint may have closed too', async () => {
+  it('an attempt goes on over a new connection, though others are kept that the endpoint may have closed too', async () => {
     const kept = new Set<TLSSocket>();
     let isKeeping = true;
     const endpoint = await startEndpoint((socket) => {
@@ -141,7 +141,7 @@ describe('an attempt to deliver an event', () => {
     assert.equal(endpoint.connections(), 4);
   });
 
-  it('takes long answers over one connection, as many as there are events', async () => {
+  it('a sender takes long answers over one connection, as many as there are events', async () => {
     const body = 'x'.repeat(20_000);
     const endpoint = await startEndpoint((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);

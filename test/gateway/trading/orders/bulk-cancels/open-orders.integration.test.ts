@@ -37,7 +37,7 @@ describe('the open orders that a bulk cancel finds', () => {
     return findOpenOrders(settling.database, whole, settling.clock.now(), most);
   };
 
-  it('are all there are, however many pages one state has and however few another', async () => {
+  it('a bulk cancel finds all open orders, however many pages one state has and however few another', async () => {
     for (const counts of [
       { pending: page + 2, partially_filled: 1, filled: 3 },
       { sending: 1, pending: 1, partially_filled: page },
