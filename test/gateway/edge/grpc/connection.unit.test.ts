@@ -45,6 +45,46 @@ it('a connection that is asked again and again whether its client is there gathe
   }
 });
 
+it('a client that answers no ping keeps its connection while a call with a key is open, and then loses it', async (context) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connectSocket((server.address() as AddressInfo).port, '127.0.0.1');
+  try {
+    const [[session], [socket]] = (await Promise.all([
+      once(server, 'session'),
+      once(server, 'connection'),
+      once(client, 'connect').then(() => new Http2Wire(client)),
+    ])) as [[ServerHttp2Session], [Socket], unknown];
+    while (socket.bytesRead === 0) await new Promise(setImmediate);
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    let abuses = 0;
+    const connection = new GrpcConnection(session, socket, () => {
+      abuses += 1;
+    });
+    const now = performance.now();
+    // It has sent something, and is asked in the next check without a call.
+    connection.check(now + 600);
+    const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
+    client.write(frame(frameType.headers, flag.endHeaders, 1, headerBlock(callFields('/slow'))));
+    const [call] = await opened;
+    call.on('error', () => {});
+    connection.opened(call);
+    connection.identified(call);
+    context.mock.timers.tick(1_500);
+    assert.deepEqual([abuses, socket.destroyed], [0, false]);
+    const closed = once(call, 'close');
+    call.close(constants.NGHTTP2_CANCEL);
+    await closed;
+    context.mock.timers.tick(1_499);
+    assert.deepEqual([abuses, socket.destroyed], [0, false]);
+    context.mock.timers.tick(1);
+    assert.deepEqual([abuses, socket.destroyed], [1, true]);
+  } finally {
+    client.destroy();
+    server.close();
+  }
+});
+
 it('a client that says goodbye and never closes loses its connection', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

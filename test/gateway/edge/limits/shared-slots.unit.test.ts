@@ -79,6 +79,24 @@ describe('slots that replicas share', () => {
     }
   });
 
+  it('slots in use are written again before the store deletes what nobody writes any more', async () => {
+    const world = await World.of(1, 2);
+    const acquired = world.replicas[0]?.slots.acquire(name, 4);
+    await world.run(1_000);
+    assert.notEqual(await acquired, undefined);
+    const [first, ...others] = [...world.entries.values()].map(({ revision }) => revision);
+    assert.deepEqual(others, []);
+    await world.run(190_000);
+    assert.deepEqual(
+      [...world.entries.values()].map(({ revision }) => revision),
+      [first],
+    );
+    await world.run(210_000);
+    const [{ revision, value }] = [...world.entries.values()] as [{ revision: number; value: unknown }];
+    assert.ok(revision > (first ?? 0), 'it was not written again');
+    assert.deepEqual(value, { r0: 1 });
+  });
+
   it("are each replica's share while NATS is away, and no more than the limit when it is back", async () => {
     for (const seed of seeds) {
       const limit = 1 + (seed % 7);
