@@ -22,6 +22,8 @@ const idleMs = { stranger: 20_000, known: 300_000 };
 /** The minimum time between two pings, and how long the client may take to answer one. */
 const pingEveryMs = 500;
 const pongMs = 1_500;
+/** How often we look for the answer at least: a process that had no time itself has not read what has come. */
+const pongLooks = 5;
 /** How long started calls may run before a retired connection is closed, with a valid key and without. */
 const retiredMs = { known: 60_000, stranger: 5_000 };
 /** How long a client may take to read the last answers and to close, once the session has ended. */
@@ -50,7 +52,8 @@ export class GrpcConnection {
   #undecided = 0;
   #seenBytes = 0;
   #calledSince = false;
-  #pongTimer: NodeJS.Timeout | undefined;
+  /** The ping that the client has not answered. */
+  #ping: { since: number; looks: number } | undefined;
   #retiredTimer: NodeJS.Timeout | undefined;
   /** When the session was first seen to have ended. The socket is open until the client closes it. */
   #closingSince: number | undefined;
@@ -70,10 +73,7 @@ export class GrpcConnection {
     this.#lastCallAt = now;
     this.#bytes = new Allowance(...allowances.bytes, now);
     this.#resets = new Allowance(...allowances.resets, now);
-    session.once('close', () => {
-      clearTimeout(this.#pongTimer);
-      clearTimeout(this.#retiredTimer);
-    });
+    session.once('close', () => clearTimeout(this.#retiredTimer));
   }
 
   /** Whether new calls are refused because the connection ends. */
@@ -139,6 +139,10 @@ export class GrpcConnection {
       if (now - this.#closingSince > closingMs) this.socket.destroy();
       return;
     }
+    if (this.#isPongLate(now)) {
+      this.end();
+      return;
+    }
     if (this.#isEnding) return;
     if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs.known : idleMs.stranger)) {
       this.retire();
@@ -150,7 +154,7 @@ export class GrpcConnection {
     // A client that sends a large message may answer late.
     if (this.#isUnproven && isQuiet && this.#openKnownCalls === 0 && now - this.#pingedAt > pingEveryMs) {
       this.#isUnproven = false;
-      this.#ping(now);
+      this.#sendPing(now);
     }
   }
 
@@ -217,27 +221,25 @@ export class GrpcConnection {
   }
 
   /** Checks that nghttp2 still reads this connection: it stops after a client's error. */
-  #ping(now: number): void {
+  #sendPing(now: number): void {
     const { session } = this;
-    if (this.#pongTimer !== undefined) return;
+    if (this.#ping !== undefined) return;
     this.#pingedAt = now;
-    const isLate = () => {
-      if (session.destroyed) return;
-      // The answer may be behind a large message on a slow link. The time of that call bounds the wait.
-      if (this.#openKnownCalls > 0) {
-        this.#pongTimer = setTimeout(isLate, pongMs);
-        return;
-      }
-      this.onAbuse(this.peer);
-      this.destroy();
-    };
-    this.#pongTimer = setTimeout(isLate, pongMs);
+    this.#ping = { since: now, looks: 0 };
     // Without an answer too, if the session ends.
     session.ping(() => {
-      clearTimeout(this.#pongTimer);
-      this.#pongTimer = undefined;
+      this.#ping = undefined;
       // The answer itself is no reason for another ping.
       if (!session.destroyed) this.#seenBytes = this.socket.bytesRead;
     });
+  }
+
+  #isPongLate(now: number): boolean {
+    const ping = this.#ping;
+    if (ping === undefined) return false;
+    ping.looks += 1;
+    // The answer may be behind a large message on a slow link. The time of that call bounds the wait.
+    if (this.#openKnownCalls > 0) ping.since = now;
+    return now - ping.since >= pongMs && ping.looks >= pongLooks;
   }
 }

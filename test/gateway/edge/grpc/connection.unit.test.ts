@@ -45,44 +45,102 @@ it('a connection that is asked again and again whether its client is there gathe
   }
 });
 
-it('a client that answers no ping keeps its connection while a call with a key is open, and then loses it', async (context) => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const client = connectSocket((server.address() as AddressInfo).port, '127.0.0.1');
-  try {
-    const [[session], [socket]] = (await Promise.all([
-      once(server, 'session'),
-      once(server, 'connection'),
-      once(client, 'connect').then(() => new Http2Wire(client)),
-    ])) as [[ServerHttp2Session], [Socket], unknown];
-    while (socket.bytesRead === 0) await new Promise(setImmediate);
-    context.mock.timers.enable({ apis: ['setTimeout'] });
-    let abuses = 0;
-    const connection = new GrpcConnection(session, socket, () => {
-      abuses += 1;
-    });
-    const now = performance.now();
-    // It has sent something, and is asked in the next check without a call.
-    connection.check(now + 600);
-    const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
-    client.write(frame(frameType.headers, flag.endHeaders, 1, headerBlock(callFields('/slow'))));
-    const [call] = await opened;
-    call.on('error', () => {});
-    connection.opened(call);
-    connection.identified(call);
-    context.mock.timers.tick(1_500);
-    assert.deepEqual([abuses, socket.destroyed], [0, false]);
-    const closed = once(call, 'close');
-    call.close(constants.NGHTTP2_CANCEL);
-    await closed;
-    context.mock.timers.tick(1_499);
-    assert.deepEqual([abuses, socket.destroyed], [0, false]);
-    context.mock.timers.tick(1);
-    assert.deepEqual([abuses, socket.destroyed], [1, true]);
-  } finally {
-    client.destroy();
-    server.close();
+describe('a client that does not answer a ping', () => {
+  /** A connection whose client has sent something, and has been asked at `askedAt` whether it is there. */
+  async function withSilent(
+    test: (
+      connection: GrpcConnection,
+      ends: () => [abuses: number, isClosed: boolean],
+      silent: Silent,
+    ) => Promise<void>,
+  ) {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connectSocket((server.address() as AddressInfo).port, '127.0.0.1');
+    try {
+      const [[session], [socket], wire] = (await Promise.all([
+        once(server, 'session'),
+        once(server, 'connection'),
+        once(client, 'connect').then(() => new Http2Wire(client)),
+      ])) as [[ServerHttp2Session], [Socket], Http2Wire];
+      const asked = new Promise<Buffer>((resolve) => {
+        wire.onFrame = ({ type, payload }) => type === frameType.ping && resolve(payload);
+      });
+      await eventually(() => assert.ok(socket.bytesRead > 0));
+      let abuses = 0;
+      const connection = new GrpcConnection(session, socket, () => {
+        abuses += 1;
+      });
+      const askedAt = Math.ceil(performance.now()) + 600;
+      connection.check(askedAt);
+      const payload = await asked;
+      const open = async () => {
+        const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
+        client.write(frame(frameType.headers, flag.endHeaders, 1, headerBlock(callFields('/slow'))));
+        const [call] = await opened;
+        call.on('error', () => {});
+        connection.opened(call);
+        connection.identified(call);
+        return call;
+      };
+      const answer = async () => {
+        const before = socket.bytesRead;
+        client.write(frame(frameType.ping, flag.ack, 0, payload));
+        await eventually(() => assert.ok(socket.bytesRead > before));
+      };
+      await test(connection, () => [abuses, socket.destroyed], { askedAt, open, answer });
+    } finally {
+      client.destroy();
+      server.close();
+    }
   }
+
+  interface Silent {
+    readonly askedAt: number;
+    /** Opens a call with a valid key. */
+    readonly open: () => Promise<ServerHttp2Stream>;
+    readonly answer: () => Promise<void>;
+  }
+
+  const looks = [1, 2, 3, 4, 5];
+
+  it('loses its connection after a second and a half, and that counts as abuse', () =>
+    withSilent(async (connection, ends, { askedAt }) => {
+      for (const look of looks) connection.check(askedAt + 200 * look);
+      connection.check(askedAt + 1_499);
+      assert.deepEqual(ends(), [0, false]);
+      connection.check(askedAt + 1_500);
+      assert.deepEqual(ends(), [1, true]);
+    }));
+
+  it('keeps its connection while a call with a key is open, and loses it as long after that', () =>
+    withSilent(async (connection, ends, { askedAt, open }) => {
+      const call = await open();
+      for (const look of looks) connection.check(askedAt + 1_000 * look);
+      assert.deepEqual(ends(), [0, false]);
+      const closed = once(call, 'close');
+      call.close(constants.NGHTTP2_CANCEL);
+      await closed;
+      connection.check(askedAt + 6_499);
+      assert.deepEqual(ends(), [0, false]);
+      connection.check(askedAt + 6_500);
+      assert.deepEqual(ends(), [1, true]);
+    }));
+
+  it('keeps its connection if it was the gateway that had no time to read the answer', () =>
+    withSilent(async (connection, ends, { askedAt, answer }) => {
+      for (const look of looks.slice(1)) connection.check(askedAt + 10_000 + look);
+      assert.deepEqual(ends(), [0, false]);
+      await answer();
+      for (const look of looks) connection.check(askedAt + 11_000 + look);
+      assert.deepEqual(ends(), [0, false]);
+    }));
+
+  it('loses its connection once the gateway had time to look for the answer', () =>
+    withSilent(async (connection, ends, { askedAt }) => {
+      for (const look of looks) connection.check(askedAt + 10_000 + look);
+      assert.deepEqual(ends(), [1, true]);
+    }));
 });
 
 it('a client that says goodbye and never closes loses its connection', async () => {
