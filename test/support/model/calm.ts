@@ -20,8 +20,10 @@ import type { RecordPositions, Whole } from './surroundings.ts';
 
 type Rest = TestGateway['rest'];
 
-/** How often a request is made at most that was answered with 429. */
+/** How often a request is made at most whose answer only says that this process gets no time. */
 const maxAttempts = 30;
+/** After these answers the same request is safe to make again: a gateway that got no time took the broker for slow or away. */
+const passing = new Set(['exchange_unavailable', 'document_unconfirmed']);
 
 /** Two replicas in this process, which nothing disturbs but the commands themselves. */
 export class CalmReplicas {
@@ -83,7 +85,8 @@ export class CalmReplicas {
       const answer = await rest(method, path, request);
       if (performance.now() - begunAt > this.submitTimeoutMs) this.#late += 1;
       // A process that gets no time for a second fills no bucket in that second.
-      if (answer.status !== 429 || attempt === maxAttempts) return answer;
+      const isPassing = answer.status === 429 || passing.has(answer.body?.error?.code);
+      if (!isPassing || attempt === maxAttempts) return answer;
       await delay(1_000);
     }
   }
