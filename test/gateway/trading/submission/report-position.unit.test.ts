@@ -4,7 +4,11 @@ import type { Database } from '../../../../src/gateway/store/database.ts';
 import type { Lease } from '../../../../src/gateway/store/lease.ts';
 import { type SqlRow, type Statement, statement } from '../../../../src/gateway/store/statement.ts';
 import { firstBroker } from '../../../../src/gateway/trading/broker/broker.ts';
-import { DatabaseDiffersError, ReportPosition } from '../../../../src/gateway/trading/submission/report-position.ts';
+import {
+  DatabaseDiffersError,
+  LeaseLostError,
+  ReportPosition,
+} from '../../../../src/gateway/trading/submission/report-position.ts';
 
 type Decide = (rows: SqlRow[][]) => { readonly writes: readonly Statement[]; readonly result: unknown };
 
@@ -20,16 +24,22 @@ describe('the position of a stream of reports', () => {
   let written: Statement[];
   /** Done before the next transaction commits. */
   let meanwhile: () => void;
+  /** Waited for by each transaction before it reads. */
+  let arriving: Promise<unknown>;
+  let transactions: number;
+  let hasLease: boolean;
   let position: ReportPosition;
   const lease: Lease = { name: 'order-reports', fence: 1n, signal: new AbortController().signal, isHeld: () => true };
 
   const rowsOf = ({ sql, values }: Statement): SqlRow[] => {
-    if (sql.includes('FROM leases')) return [{ fence: 1 }];
+    if (sql.includes('FROM leases')) return hasLease ? [{ fence: 1 }] : [];
     if (values[0] === 'order-reports proven') return mark === undefined ? [] : [{ position: mark }];
     if (sql.includes('FROM positions')) return [{ position: String(stored) }];
     return values.flatMap((id): SqlRow[] => [objects.get(String(id)) ?? []].flat());
   };
   const transaction = async (reads: readonly Statement[], decide: Decide) => {
+    transactions += 1;
+    await arriving;
     const { writes, result } = decide(reads.map(rowsOf));
     meanwhile();
     written.push(...writes);
@@ -43,6 +53,7 @@ describe('the position of a stream of reports', () => {
   beforeEach(async () => {
     [stored, mark, objects, written, wentBack] = [4n, undefined, new Map(), [], []];
     meanwhile = () => undefined;
+    [arriving, transactions, hasLease] = [Promise.resolve(), 0, true];
     position = new ReportPosition({
       database: { transaction } as Partial<Database> as Database,
       broker: firstBroker,
@@ -229,5 +240,90 @@ describe('the position of a stream of reports', () => {
     await assert.rejects(position.store(lease, true), DatabaseDiffersError);
     await position.read(lease);
     assert.deepEqual([stored, wentBack, written], [4n, [], []], 'operators are told of a loss that there was not');
+  });
+
+  it('a position that moves while it is stored is stored again from where it was', async () => {
+    let arrive = () => {};
+    arriving = new Promise<void>((resolve) => (arrive = resolve));
+    position.moveTo(5n);
+    const first = position.store(lease, true);
+    await new Promise(setImmediate);
+    position.moveTo(6n);
+    const second = position.store(lease, true);
+    meanwhile = () => {
+      position.moveTo(7n);
+      meanwhile = () => undefined;
+    };
+    arrive();
+    await Promise.all([first, second]);
+    assert.deepEqual([stored, position.number], [7n, 7n]);
+    position.moveTo(8n);
+    await position.store(lease, true);
+    assert.equal(stored, 8n);
+  });
+
+  it('a transaction that failed proves nothing, and the next one goes on from what was proven before', async () => {
+    const away = new Error('the database is away');
+    meanwhile = () => {
+      throw away;
+    };
+    applyMany(1_000);
+    await assert.rejects(position.store(lease, false), away);
+    position.moveTo(1_005n);
+    await assert.rejects(position.store(lease, true), away);
+    meanwhile = () => undefined;
+    await position.store(lease, true);
+    assert.deepEqual([stored, mark], [1_005n, undefined], 'no mark was acknowledged, so none is missing');
+    await position.read(lease);
+    assert.deepEqual(wentBack, []);
+  });
+
+  it('a process that lost the lease stores and reads no position', async () => {
+    hasLease = false;
+    position.moveTo(5n);
+    await assert.rejects(position.store(lease, true), LeaseLostError);
+    await assert.rejects(position.read(lease), LeaseLostError);
+    assert.deepEqual([stored, written], [4n, []]);
+  });
+
+  it('what an earlier stream had applied takes no room from the next one', async () => {
+    position.applied(
+      Array.from({ length: 10_000 }, (_, at) => [`foreign ${at}`, 5n, [statement('INSERT 5')]] as const),
+    );
+    assert.ok(position.isFull);
+    await position.read(lease);
+    applyMany(9_999);
+    position.applied(Array.from({ length: 5_000 }, (_, at) => [`other ${at}`, 5n, [statement('INSERT 5')]] as const));
+    assert.equal(position.isFull, false, '19,999 wait');
+    position.applied([['one more', 5n]]);
+    assert.equal(position.isFull, true);
+  });
+
+  it('a position is stored 250 ms after the last time, and compared with the database a second after that', async (t) => {
+    let now = 1_000_000;
+    t.mock.method(performance, 'now', () => now);
+    await position.read(lease);
+    /** How many transactions are made to store it so much later. */
+    const storedAfter = async (ms: number, isEnd = false) => {
+      now += ms;
+      const before = transactions;
+      await position.store(lease, isEnd);
+      return transactions - before;
+    };
+    position.moveTo(5n);
+    assert.equal(await storedAfter(0), 1, 'the first one is stored at once');
+    assert.equal(await storedAfter(0, true), 0, 'there is nothing to store at the end');
+    position.moveTo(6n);
+    assert.deepEqual([await storedAfter(249), stored], [0, 5n]);
+    assert.deepEqual([await storedAfter(1), stored], [1, 6n]);
+    assert.equal(await storedAfter(999), 0);
+    assert.equal(await storedAfter(1), 1);
+    assert.equal(await storedAfter(999), 0, 'a second after the last comparison');
+    applyMany(999, 7);
+    assert.equal(await storedAfter(0), 0);
+    applyMany(1, 1_006);
+    assert.equal(await storedAfter(0), 1, 'a thousand that wait to be proven wait no longer');
+    stored = 5n;
+    await assert.rejects(storedAfter(1_000), DatabaseDiffersError);
   });
 });
