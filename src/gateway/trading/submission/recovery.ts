@@ -163,15 +163,16 @@ export class Recovery {
 
   /**
    * Moves the position past some submissions, with the proof that those which are stored still are: a failover can lose them
-   * after they were seen. Without it, the next run looks at them again.
+   * after they were seen. Throws without it: the next run looks at them again, and no later ones may be passed before them.
    */
   async #advance(taken: readonly Taken[], passedOver: ReadonlySet<string>, position: bigint): Promise<void> {
     const { database, broker } = this.options;
     const needed = taken.filter(({ clientId }) => !passedOver.has(clientId));
-    await database.transaction(this.#find(needed), (rows) => ({
-      writes: without(needed, rows).length === 0 ? [advancePosition(submissionsPosition(broker.id), position)] : [],
-      result: undefined,
-    }));
+    await database.transaction(this.#find(needed), (rows) => {
+      const [lost] = without(needed, rows);
+      if (lost !== undefined) throw new Error(`the database has lost ${lost.clientId}, which it had a moment before`);
+      return { writes: [advancePosition(submissionsPosition(broker.id), position)], result: undefined };
+    });
   }
 
   /** Finds those of some submissions that are stored. */
