@@ -73,4 +73,36 @@ describe('the list of instruments', () => {
     asked[0]?.reject(new TypeError('a mistake'));
     await assert.rejects(first, TypeError);
   });
+
+  it('a list of instruments is used for five seconds from when it was asked for, and read again after that, also after failures', async (t) => {
+    let now = 1_000_000;
+    t.mock.method(performance, 'now', () => now);
+    const { asked, instruments } = opened();
+    const first = instruments.list(ofOne);
+    await turn();
+    now += 3_000;
+    asked[0]?.resolve(answer);
+    await first;
+    now += 1_999;
+    await instruments.list(ofOne);
+    assert.equal(asked.length, 1);
+    now += 1;
+    for (let failures = 1; failures <= 2; failures += 1) {
+      const failing = instruments.list(ofOne);
+      await turn();
+      now += 1_000;
+      asked[failures]?.reject(away());
+      await assert.rejects(failing, /exchange_unavailable|cannot be reached|broker/);
+      assert.equal(asked.length, 1 + failures, 'each caller who needs it asks anew');
+    }
+    now += 4_999;
+    assert.equal(await instruments.listSoon(ofOther), undefined);
+    assert.equal(asked.length, 3, 'a check that goes on without the list leaves the broker alone');
+    now += 1;
+    const soon = instruments.listSoon(ofOther);
+    await turn();
+    assert.equal(asked.length, 4);
+    asked[3]?.resolve(answer);
+    assert.equal((await soon)?.length, 1);
+  });
 });
