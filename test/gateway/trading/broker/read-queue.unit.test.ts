@@ -6,6 +6,7 @@ import type { Slot } from '../../../../src/gateway/edge/limits/shared-slots.ts';
 import type { Origin } from '../../../../src/gateway/edge/origin.ts';
 import { firstBroker, nameAt } from '../../../../src/gateway/trading/broker/broker.ts';
 import { ReadQueue } from '../../../../src/gateway/trading/broker/read-queue.ts';
+import type { ReadTime } from '../../../../src/gateway/trading/broker/records.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { slotsOfOne } from '../../../support/slots.ts';
 
@@ -180,5 +181,35 @@ describe('reads of the broker', () => {
     await slots.settled();
     assert.deepEqual(slots.held(), [], 'these slots stayed in use although no read is under way');
     assert.deepEqual([queue.waiting, queue.underWay], [0, 0], 'reads that wait and that are under way');
+  });
+
+  it('a read has what is left of its time once it begins, and one of the gateway never more than a partner has', async (t) => {
+    let now = 1_000;
+    t.mock.method(performance, 'now', () => now);
+    const queue = new ReadQueue(firstBroker, slotsOfOne(), 30_000, 1, 1);
+    const first = held();
+    const times: ReadTime[] = [];
+    const note = async (time: ReadTime) => void times.push(time);
+    const done = [
+      queue.read(of('a'), () => first.ended),
+      queue.read(of('b'), note),
+      queue.readFor('own', note),
+      queue.readFor('short', note, 5_000),
+      queue.readFor('long', note, 60_000),
+      // Its time ran out in the moment in which it begins.
+      queue.readFor('late', note, 10_000),
+    ];
+    await setImmediate();
+    now += 10_000;
+    first.finish();
+    await Promise.all(done);
+    const seen = times.map(({ timeoutMs, origin }) => [timeoutMs, origin?.partnerId]);
+    assert.deepEqual(seen, [
+      [20_000, 'b'],
+      [20_000, undefined],
+      [1, undefined],
+      [20_000, undefined],
+      [1, undefined],
+    ]);
   });
 });
