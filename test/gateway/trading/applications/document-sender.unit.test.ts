@@ -27,9 +27,9 @@ const application: StoredApplication = {
   ...{ account: null, param: null, evidence: 'the broker accepted it' },
 };
 const file = {
-  ...{ partnerId: 'par_a', applicationId: 'app_a', type: 'photo', mediaType: 'image/png' },
+  ...({ partnerId: 'par_a', applicationId: 'app_a', type: 'photo', mediaType: 'image/png' } as const),
   content: Buffer.from('a file'),
-} as const;
+};
 
 type Delivered = Sent<'delivered' | 'refused'>;
 const delivered: Delivered = { outcome: 'answered', answer: 'delivered' };
