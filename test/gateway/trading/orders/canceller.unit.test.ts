@@ -37,7 +37,7 @@ function open(...orders: StoredOrder[]) {
   const state = {
     sends: 0,
     looks: 0,
-    /** What is not stored any more from now on. */
+    /** Fails each transaction from now on. */
     failure: undefined as Error | undefined,
     agreement: 'in_step' as ClockAgreement,
     cancel: async (): Promise<Cancelled> => assert.fail('nothing may be sent'),
