@@ -24,11 +24,20 @@ class Desk {
   settled = 0;
   isUp = true;
   outcome: Parameters<OwnMessage['settled']>[0] = 'written';
+  hasTurns = true;
+  /** Called for each request before the session says what became of it. */
+  onSent: () => void = () => {};
+  /** Called when the record was asked about the order. */
+  onRead: () => void = () => {};
   readonly cancels: Cancels;
 
   constructor(more: Partial<CancelsOptions> = {}) {
     const store = {
-      order: async () => this.order,
+      order: async () => {
+        const { order } = this;
+        this.onRead();
+        return order;
+      },
       cancelsOf: async () => [...this.requests],
       lost: async (ids: readonly string[]) => {
         if (this.isRecordAway) throw new Error('the record is away');
@@ -40,6 +49,7 @@ class Desk {
       if (message.kept.kind === 'cancel') this.requests.push(message.kept.row);
       this.names.push(message.fields.find(([tag]) => tag === tags.ClOrdID)?.[1] ?? '');
       this.turns -= 1;
+      this.onSent();
       message.settled(this.outcome);
     };
     const desk = this;
@@ -54,8 +64,8 @@ class Desk {
       style: { symbols: new Map(), more: () => [], nameLength: 70, toPrice: String },
       throttle: {
         take: async () => {
-          this.turns += 1;
-          return true;
+          if (this.hasTurns) this.turns += 1;
+          return this.hasTurns;
         },
         settled: () => {
           this.turns -= 1;
@@ -173,7 +183,7 @@ describe('a request to cancel an order', () => {
   it('a request that was not written is an error, and nobody waits for its answer', async () => {
     const desk = new Desk();
     desk.outcome = 'unwritten';
-    await assert.rejects(desk.cancels.cancel('ord_a', 10_000), /not written/);
+    await assert.rejects(desk.cancels.cancel('ord_a', shortly), /not written/);
   });
 
   it('is not sent for an order that has ended, and its cancel is found in the record', async () => {
@@ -189,5 +199,48 @@ describe('a request to cancel an order', () => {
     await assert.rejects(desk.cancels.cancel('ord_a', 10_000), /no session/);
     desk.order = { ...desk.order, state: 'unsent' };
     await assert.rejects(desk.cancels.cancel('ord_a', 10_000), /no such order/);
+  });
+
+  it('a request is answered by a report that comes before the session says that it was written', async () => {
+    const desk = new Desk();
+    desk.onSent = () => desk.cancels.reported(desk.report('cancelled'));
+    assert.equal((await desk.cancels.cancel('ord_a', shortly))?.kind, 'cancelled');
+  });
+
+  it('a request is not sent for an order that ends just before it would be sent', async () => {
+    const desk = new Desk();
+    desk.onRead = () => void desk.report('cancelled');
+    assert.equal((await desk.cancels.cancel('ord_a', shortly))?.kind, 'cancelled');
+    assert.deepEqual(desk.names, []);
+  });
+
+  it('a request that has no turn in time is not sent, and the next call sends one', async () => {
+    const desk = new Desk();
+    desk.hasTurns = false;
+    for (let times = 0; times < 2; times += 1) {
+      await assert.rejects(desk.cancels.cancel('ord_a', shortly), /not answered yet/);
+    }
+    desk.hasTurns = true;
+    desk.onSent = () => desk.cancels.reported(desk.report('cancelled'));
+    await desk.cancels.cancel('ord_a', 10_000);
+    assert.deepEqual([desk.names, desk.turns], [['ord_a.c1'], 0]);
+  });
+
+  it('a request that the exchange leaves unanswered for its time is noted as lost, and another one is sent', async () => {
+    const desk = new Desk({ cancelTimeoutMs: shortly / 2 });
+    for (let times = 0; times < 2; times += 1) {
+      await assert.rejects(desk.cancels.cancel('ord_a', shortly), /not answered yet/);
+    }
+    assert.deepEqual([desk.names, desk.lost], [['ord_a.c1', 'ord_a.c2'], ['ord_a.c1']]);
+  });
+
+  it('a request that the exchange refuses came too late if the order has ended meanwhile', async () => {
+    const desk = new Desk({
+      settle: async () => {
+        desk.report('expired');
+      },
+    });
+    desk.onSent = () => desk.cancels.refused(desk.requests[0] as FixCancel);
+    assert.equal(await desk.cancels.cancel('ord_a', 10_000), undefined);
   });
 });

@@ -19,6 +19,13 @@ class Desk {
   isUp = true;
   isRecordAway = false;
   isRefused = false;
+  /** The record cannot be asked about one order. */
+  isOrderAway = false;
+  /** What the record says of a proof of absence. */
+  provesAbsent = true;
+  hasTurns = true;
+  /** How often all orders were asked about at once. */
+  massTimes = 0;
   /** Called for each question that was written. */
   onAsked: (orderId: string, requestId: string) => void = () => {};
   readonly questions: Questions;
@@ -34,14 +41,18 @@ class Desk {
       mustAsk: list(({ mustAsk }) => mustAsk),
       notEnded: list(({ state }) => state === 'open'),
       numbers: async () => ({ startedAt: 7, restored: false }),
-      order: async (id: string) => this.orders.get(id),
-      absent: async (id: string) => this.absent.push(id) > 0,
+      order: async (id: string) => {
+        if (this.isOrderAway) throw new Error('the record is away');
+        return this.orders.get(id);
+      },
+      absent: async (id: string) => this.absent.push(id) > 0 && this.provesAbsent,
       note: async (finding: Finding) => this.findings.push(finding) > 0,
     };
     const send = (message: OwnMessage) => {
       const field = (tag: number) => message.fields.find(([each]) => each === tag)?.[1] ?? '';
       const [id, orderId] = [field(tags.OrdStatusReqID), field(tags.ClOrdID)];
       if (message.type === messageTypes.OrderStatusRequest) this.asked.push({ id, orderId });
+      else this.massTimes += 1;
       message.settled(this.isUp && !this.isRefused ? 'written' : 'unrecorded');
       this.onAsked(orderId, id);
     };
@@ -55,7 +66,7 @@ class Desk {
         send,
       },
       style: { symbols: new Map(), more: () => [], nameLength: 70, toPrice: String },
-      throttle: { take: async () => true, stopping: new AbortController().signal } as never,
+      throttle: { take: async () => this.hasTurns, stopping: new AbortController().signal } as never,
       now: () => 1_000_000,
       dayStartedAt: () => 500_000,
       requestId: () => `q${++this.#ids}`,
@@ -76,9 +87,9 @@ class Desk {
     return order;
   }
 
-  answer(orderId: string, requestId: string, answer: StatusAnswer): void {
+  answer(orderId: string, requestId: string, answer: StatusAnswer, isOfMass = false): void {
     this.questions.answered({
-      statuses: [{ orderId, requestId, isOfMass: false, answer }],
+      statuses: [{ orderId, requestId, isOfMass, answer }],
       refusedCancels: [],
       isQuestionRefused: false,
     });
@@ -335,5 +346,217 @@ describe('a question about an order', () => {
     };
     assert.deepEqual(await found(60_000), []);
     assert.deepEqual(await found(0), ['absence_unproven']);
+  });
+
+  it('a question can be asked again after the record failed to take its answer, any number of times', async () => {
+    const desk = new Desk({ absenceProofMs: 0 });
+    const order = desk.add('ord_a');
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unknown');
+    desk.isOrderAway = true;
+    for (let times = 0; times < 2; times += 1) await assert.rejects(desk.questions.ask(order), /is away/);
+    desk.isOrderAway = false;
+    assert.equal(await desk.questions.ask(order), 'unknown');
+    assert.equal(desk.asked.length, 3);
+  });
+
+  it('a question that has no turn has no answer and is not sent, and the next one is asked', async () => {
+    const desk = new Desk();
+    const order = desk.add('ord_a');
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'known');
+    desk.hasTurns = false;
+    for (let times = 0; times < 2; times += 1) assert.equal(await desk.questions.ask(order), undefined);
+    assert.equal(desk.asked.length, 0);
+    desk.hasTurns = true;
+    assert.equal(await desk.questions.ask(order), 'known');
+  });
+
+  it('a question of an earlier connection is not open any more over the next one', async () => {
+    const desk = new Desk({ answerTimeoutMs: 5 });
+    const order = desk.add('ord_a', { state: 'open' });
+    for (let times = 0; times < 2; times += 1) await desk.questions.ask(order);
+    assert.equal(desk.questions.leavesNone('ord_a', ''), false);
+    desk.questions.disconnected();
+    await desk.questions.connected();
+    assert.equal(desk.questions.leavesNone('ord_a', ''), true);
+    assert.equal(desk.questions.leavesNone('ord_a', 'q9'), true);
+  });
+
+  it('a question stays open although a mass status names its order', async () => {
+    const desk = new Desk({ answerTimeoutMs: 5 });
+    const order = desk.add('ord_a');
+    await desk.questions.ask(order);
+    desk.answer('ord_a', '', 'known', true);
+    assert.equal(desk.questions.leavesNone('ord_a', 'other'), false);
+    desk.answer('ord_a', 'q1', 'known');
+    assert.equal(desk.questions.leavesNone('ord_a', 'other'), true);
+  });
+
+  it('an order of an earlier connection counts as written when the present one came up, if that was later', async () => {
+    let clock = 0;
+    const desk = new Desk({ absenceProofMs: certified, monotonicNow: () => clock });
+    const order = desk.add('ord_a', { state: 'open' });
+    desk.questions.written('ord_a');
+    desk.questions.disconnected();
+    clock = certified;
+    await desk.questions.connected();
+    desk.orders.set('ord_a', { ...order, state: 'sending' });
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unknown');
+    for (const [time, absent] of [
+      [2 * certified - 1, []],
+      [2 * certified, ['ord_a']],
+    ] as const) {
+      clock = time;
+      await desk.questions.ask(order);
+      assert.deepEqual(desk.absent, absent, `${time}`);
+    }
+  });
+
+  it('an order that is proven absent is found instead if something has become known of it meanwhile', async () => {
+    const told: string[] = [];
+    const desk = new Desk({
+      absenceProofMs: certified,
+      monotonicNow: () => certified,
+      onAbsent: (id) => told.push(id),
+    });
+    const order = desk.add('ord_a');
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unknown');
+    desk.provesAbsent = false;
+    await desk.questions.ask(order);
+    assert.deepEqual([told, desk.findings.map(({ what }) => what)], [[], ['absence_unproven']]);
+    desk.provesAbsent = true;
+    await desk.questions.ask(order);
+    assert.deepEqual([told, desk.findings.length], [['ord_a'], 1]);
+  });
+
+  it('orders in a gap that the exchange asks for before it is up were never read: those with its numbers, of this numbering', async () => {
+    const rows: readonly (readonly [string, bigint, number, boolean])[] = [
+      ['before', 4n, 7, false],
+      ['first', 5n, 7, true],
+      ['earlier numbering', 5n, 6, false],
+      ['last', 6n, 7, true],
+      ['behind', 7n, 7, false],
+    ];
+    for (const wasUp of [false, true]) {
+      const desk = new Desk({ absenceProofMs: certified });
+      for (const [id, number, startedAt] of rows) desk.add(id, { number, startedAt });
+      await desk.questions.gapFilled(5, 6, wasUp);
+      // Over a connection that is up, they may have been on their way: they are asked about.
+      await desk.askedTimes(wasUp ? 2 : 0);
+      assert.deepEqual(
+        desk.asked.map(({ orderId }) => orderId),
+        wasUp ? ['first', 'last'] : [],
+      );
+      desk.asked.length = 0;
+      desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unknown');
+      if (wasUp) desk.questions.disconnected();
+      for (const order of desk.orders.values()) await desk.questions.ask(order);
+      const expected = rows.filter(([, , , isInGap]) => isInGap && !wasUp).map(([id]) => id);
+      assert.deepEqual(desk.absent, expected, `was up: ${wasUp}`);
+    }
+  });
+
+  it('of two orders with one number, as after an operator set the numbers back, a gap means the later one', async () => {
+    const desk = new Desk({ absenceProofMs: certified });
+    for (const id of ['ord_a', 'ord_b']) desk.add(id, { number: 5n });
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unknown');
+    await desk.questions.gapFilled(1, 9, false);
+    for (const order of desk.orders.values()) await desk.questions.ask(order);
+    assert.deepEqual(desk.absent, ['ord_b']);
+  });
+
+  it('an order that the exchange has reported counts no more as never read', async () => {
+    const desk = new Desk({ absenceProofMs: certified });
+    const order = desk.add('ord_a', { number: 5n });
+    await desk.questions.gapFilled(5, 5, false);
+    desk.questions.reported('ord_a');
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unknown');
+    await desk.questions.ask(order);
+    assert.deepEqual(desk.absent, []);
+  });
+
+  it('all orders are asked about at once until that was written, when messages were passed over, and then no more', async () => {
+    const desk = new Desk({ asksMassStatus: true });
+    await desk.questions.missed();
+    assert.equal(desk.massTimes, 0, 'with the next round');
+    desk.hasTurns = false;
+    await desk.questions.askAboutDoubts();
+    desk.hasTurns = true;
+    assert.equal(desk.massTimes, 0);
+    desk.isRefused = true;
+    for (let times = 1; times <= 2; times += 1) {
+      await desk.questions.askAboutDoubts();
+      assert.equal(desk.massTimes, times);
+    }
+    desk.isRefused = false;
+    for (let times = 0; times < 2; times += 1) {
+      await desk.questions.askAboutDoubts();
+      assert.equal(desk.massTimes, 3);
+    }
+    await desk.questions.connected();
+    assert.equal(desk.massTimes, 4, 'and over each connection');
+    desk.hasTurns = false;
+    await desk.questions.connected();
+    desk.hasTurns = true;
+    await desk.questions.askAboutDoubts();
+    assert.equal(desk.massTimes, 5, 'in a later round if it had no turn');
+  });
+
+  it('an order that stays in doubt is asked about after 5, 10, 20 seconds and so on, at most every five minutes', async () => {
+    let clock = 1_000_000;
+    const at: number[] = [];
+    const desk = new Desk({ answerTimeoutMs: 5_000, monotonicNow: () => clock, now: () => clock });
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unclear');
+    desk.add('ord_a', { receivedAt: clock });
+    for (let second = 0; second <= 1_300; second += 1) {
+      clock = 1_000_000 + second * 1_000;
+      const before = desk.asked.length;
+      await desk.questions.askAboutDoubts();
+      if (desk.asked.length > before) at.push(second);
+    }
+    const waits = at.map((second, nth) => second - (at[nth - 1] ?? 0));
+    assert.deepEqual(waits, [6, 6, 11, 21, 41, 81, 161, 301, 301, 301]);
+  });
+
+  it('a round about lost reports ends after three questions in a row without an answer, and an answer between counts', async () => {
+    for (const [answered, asked] of [
+      [[], 3],
+      [[3], 6],
+      [[3, 6], 7],
+    ] as const) {
+      const desk = new Desk({ answerTimeoutMs: 5 });
+      for (let nth = 1; nth <= 7; nth += 1)
+        desk.add(`ord_${nth}`, { state: 'open', mustAsk: true, timeInForce: 'gtc' });
+      desk.onAsked = (orderId, requestId) => {
+        if (answered.some((nth) => orderId === `ord_${nth}`)) desk.answer(orderId, requestId, 'known');
+      };
+      await desk.questions.askAboutPassedOver();
+      assert.equal(desk.asked.length, asked, `${answered}`);
+    }
+  });
+
+  it('an order whose day is over is left to the round about those, once a day, and not asked about as one with a lost report', async () => {
+    for (const [more, isAsked] of [
+      [{ receivedAt: 499_999 }, false],
+      [{ receivedAt: 500_000 }, true],
+      [{ receivedAt: 499_999, timeInForce: 'gtc' }, true],
+      [{ receivedAt: 499_999, state: 'sending' }, true],
+      [{ receivedAt: 499_999, noted: 'not_ended:500000' }, true],
+      [{ receivedAt: 499_999, noted: 'not_ended:400000' }, false],
+    ] as const) {
+      const desk = new Desk({ answerTimeoutMs: 5 });
+      desk.add('ord_a', { state: 'open', mustAsk: true, ...more });
+      await desk.questions.askAboutPassedOver();
+      assert.equal(desk.asked.length, isAsked ? 1 : 0, JSON.stringify(more));
+    }
+  });
+
+  it('nothing is found of an order whose day is over if the connection ended before the answer', async () => {
+    const desk = new Desk({ answerTimeoutMs: 5 });
+    desk.add('ord_a', { state: 'open', receivedAt: 100 });
+    desk.onAsked = () => {
+      desk.isUp = false;
+    };
+    await desk.questions.askAboutEnded();
+    assert.deepEqual([desk.asked.length, desk.findings], [1, []]);
   });
 });

@@ -127,6 +127,28 @@ describe('the throttle', () => {
     assert.ok(clock.now() >= 30_000);
   });
 
+  it('a throttle that has served those who waited serves later ones too, and so it does after some gave up', async () => {
+    const clock = new TestClock();
+    const throttle = new Throttle({ messages: 1, windowMs: 1_000 }, signal, clock);
+    const answers = async (...within: readonly number[]) => {
+      const asked = within.map(async (withinMs) => {
+        const hasTurn = await throttle.take(withinMs);
+        if (hasTurn) throttle.settled(true);
+        return hasTurn;
+      });
+      await clock.run();
+      return Promise.all(asked);
+    };
+    for (let round = 0; round < 2; round += 1) assert.deepEqual(await answers(9_000, 9_000, 9_000), [true, true, true]);
+    const later = clock.now() + 1_002;
+    void clock.wait(1_002, signal);
+    await clock.run();
+    assert.ok(clock.now() >= later && (await throttle.take(0)), 'a turn whose message is on its way');
+    assert.deepEqual(await answers(2_000, 3_000), [false, false]);
+    throttle.settled(false);
+    assert.deepEqual(await answers(9_000, 9_000), [true, true]);
+  });
+
   it('refuses everybody when the process stops', async () => {
     const stopping = new AbortController();
     const clock = new TestClock();

@@ -246,4 +246,121 @@ describe('the sender of a FIX session', () => {
     assert.equal(failures.length, 1);
     await sender.drained();
   });
+
+  it('a sender gives the room of each answer back once it is written, however many there are in a day', async () => {
+    const { sender, failures, send, written } = begin();
+    for (let time = 0; time < 3; time += 1) {
+      for (let at = 0; at < 400; at += 1) sender.administrative('0');
+      for (let at = 0; at < 400; at += 1) sender.fill(1, 1);
+      send(`o${time}`);
+      await sender.drained();
+    }
+    assert.deepEqual(failures, []);
+    const of = (type: string) => written().filter((one) => one.startsWith(type)).length;
+    assert.deepEqual([of('0'), of('4'), of('D')], [1_200, 1_200, 3]);
+  });
+
+  it('a sender leaves out what the other side can do without while 500 answers wait, and keeps the rest for what it cannot', async () => {
+    const { sender, failures, written } = begin();
+    for (let at = 0; at < 600; at += 1) sender.courtesy('3');
+    for (let at = 0; at < 500; at += 1) sender.administrative('0');
+    assert.deepEqual(failures, []);
+    await sender.drained();
+    const of = (type: string) => written().filter((one) => one.startsWith(type)).length;
+    assert.deepEqual([of('3'), of('0')], [500, 500]);
+    sender.courtesy('3');
+    await sender.drained();
+    assert.equal(of('3'), 501, 'there is room again');
+  });
+
+  it('a sender writes an order in the last millisecond of its time, and not in the next one', async () => {
+    for (const [notAfterMs, outcome] of [
+      [999, 'unwritten'],
+      [1_000, 'written'],
+    ] as const) {
+      const { sender, outcomes, send } = begin();
+      send('a', notAfterMs);
+      await sender.drained();
+      assert.equal(outcomes.get('a'), outcome);
+    }
+  });
+
+  it('a sender writes no order that waited for the bytes before it if another process has the session by then', async () => {
+    let isOurs = true;
+    const { sender, line, commits, unwritten, outcomes, send, written, release } = begin({ mayWrite: () => isOurs });
+    line.isHeld = true;
+    sender.administrative('0');
+    await sender.drained();
+    send('a');
+    while (commits.length < 2) await turn();
+    isOurs = false;
+    release();
+    await sender.drained();
+    assert.deepEqual([outcomes.get('a'), unwritten, written()], ['unwritten', ['a'], ['01']]);
+  });
+
+  it('a sender waits a second for the bytes before an order, refuses those behind it at once, and goes on when they are read', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { sender, line, commits, outcomes, send, release } = begin();
+    line.isHeld = true;
+    sender.administrative('0');
+    await sender.drained();
+    send('a');
+    send('b');
+    while (commits.length < 2) await turn();
+    t.mock.timers.tick(999);
+    await turn();
+    assert.equal(outcomes.size, 0);
+    t.mock.timers.tick(1);
+    await sender.drained();
+    assert.deepEqual(
+      [...outcomes],
+      [
+        ['a', 'unwritten'],
+        ['b', 'unwritten'],
+      ],
+    );
+    send('c');
+    await sender.drained();
+    assert.equal(outcomes.get('c'), 'unwritten', 'it was not waited for again');
+    release();
+    await turn();
+    send('d');
+    await sender.drained();
+    assert.equal(outcomes.get('d'), 'written');
+  });
+
+  it('a sender gives up an other side that leaves more than a mebibyte unread', async () => {
+    const { sender, line, failures, outcomes, send } = begin();
+    line.isHeld = true;
+    const half = [tags.Text, 'x'.repeat(524_288)] as const;
+    sender.administrative('0', half);
+    await sender.drained();
+    assert.deepEqual(failures, []);
+    sender.administrative('0', half);
+    await sender.drained();
+    assert.equal(failures.length, 1);
+    send('a');
+    assert.equal(outcomes.get('a'), 'unrecorded');
+  });
+
+  it('a sender knows the types of the last 10,000 of its own messages, and of no order', async () => {
+    const { sender, send } = begin();
+    for (let round = 0; round < 20; round += 1) {
+      for (let at = 0; at < 500; at += 1) sender.administrative(round % 2 === 0 ? '0' : '1');
+      await sender.drained();
+    }
+    send('a');
+    await sender.drained();
+    assert.deepEqual(
+      [1, 501, 10_000, 10_001].map((number) => sender.typeOf(number)),
+      ['0', '1', '1', undefined],
+    );
+    sender.administrative('5');
+    await sender.drained();
+    assert.deepEqual(
+      [1, 2, 10_002].map((number) => sender.typeOf(number)),
+      [undefined, '0', '5'],
+    );
+  });
 });
