@@ -28,4 +28,22 @@ describe('the reports after a number', () => {
     const read = await new FixReads(database as Database).reportsAfter(0n, 1_000);
     assert.ok((read.reports.at(-1)?.number ?? 0n) >= read.last, `${read.reports.length} and ${read.last}`);
   });
+
+  it('the reports of one order come in pages of 1,000, and there are more only if there are', async () => {
+    for (const [count, hasMore] of [
+      [999, false],
+      [1_000, false],
+      [1_001, true],
+    ] as const) {
+      const database: Partial<Database> = {
+        read: async ({ sql }) => {
+          const limit = Number(/ LIMIT (\d+)$/.exec(sql)?.[1]);
+          const all = Array.from({ length: count }, (_, at) => storedRow(fixReports, reportOf(BigInt(at + 1))));
+          return all.slice(0, limit);
+        },
+      };
+      const page = await new FixReads(database as Database).reportsOf('ord_a', 0n);
+      assert.deepEqual([page.reports.length, page.hasMore], [Math.min(count, 1_000), hasMore]);
+    }
+  });
 });

@@ -9,6 +9,7 @@ import { fixOrder } from '../../support/fix-order.ts';
 import { storedRow } from '../../support/stored-row.ts';
 
 const none: Changes = { orders: [], cancels: [], reports: [], tradeChanges: [], findings: [], passedOver: false };
+const lease = { name: 'fix-session', fence: 3n };
 const about = { orderIds: ['ord_a'], numbers: [] };
 
 describe('the record of a FIX session', () => {
@@ -19,6 +20,12 @@ describe('the record of a FIX session', () => {
   /** How often the rows of orders were read by the server that writes. */
   let reads: number;
   let store: FixStore;
+  let database: Database;
+  /** Called with the reads by the server that writes. */
+  let whenRead: (some: readonly Statement[]) => void;
+  let whenFailed: () => void;
+  /** The errors of the next writes; undefined: a write is committed. */
+  let failures: (Error | undefined)[];
 
   const rowsOf = ({ sql }: Statement): SqlRow[] => {
     if (sql.includes('FROM fix_numbers WHERE id = 0')) return [];
@@ -31,16 +38,26 @@ describe('the record of a FIX session', () => {
       ...{ id: 1n, fence: 3n, version: 1n, startedAt: 7, nextOut: 1n, nextIn: 1n, lastReport: 10n },
       ...{ lastSubmission: 20n, backOfficeSubmission: 5n, restored: false },
     };
-    [rows, written, reads] = [[], [], 0];
-    const database: Partial<Database> = {
+    [rows, written, reads, failures] = [[], [], 0, []];
+    [whenRead, whenFailed] = [() => {}, () => {}];
+    const script: Partial<Database> = {
       read: async (read) => rowsOf(read),
       transaction: async (some, decide) => {
         reads += 1;
+        whenRead(some);
         return decide(some.map(rowsOf)).result;
       },
-      writeAll: async (writes) => void written.push(...writes),
+      writeAll: async (writes) => {
+        const failure = failures.shift();
+        if (failure !== undefined) {
+          whenFailed();
+          throw failure;
+        }
+        written.push(...writes);
+      },
     };
-    store = new FixStore(database as Database, { name: 'fix-session', fence: 3n });
+    database = script as Database;
+    store = new FixStore(database, lease);
   });
 
   const known = async (passedOver = false, changes: Partial<Changes> = {}): Promise<Known> => {
@@ -183,6 +200,91 @@ describe('the record of a FIX session', () => {
     ] as const) {
       await store.takeSubmissions(after, theirs);
       assert.equal(inserted('fix_submissions').length, taken, `behind ${after}`);
+    }
+  });
+
+  const away = new Error('the database is away');
+  const guardFalse = Object.assign(new Error("CONSTRAINT 'marina_guard' failed"), { errno: 4025 });
+  const send = (id = 'ord_a') => store.sending([{ number: 1, kept: { kind: 'order', row: fixOrder({ id }) } }], 2, 1);
+
+  it('decides again by the numbers that there are, at most three times, if another write came before its own', async () => {
+    for (const [count, number] of [
+      [1, 31n],
+      [2, 51n],
+      [3, undefined],
+    ] as const) {
+      [written, failures] = [[], Array(count).fill(guardFalse)];
+      whenFailed = () => {
+        numbers = { ...numbers, version: numbers.version + 1n, lastSubmission: numbers.lastSubmission + 10n };
+      };
+      const sending = send();
+      if (number === undefined) await assert.rejects(sending, guardFalse);
+      else await sending;
+      assert.deepEqual(failures, []);
+      assert.deepEqual(
+        inserted('fix_submissions')
+          .flat(2)
+          .filter((value) => typeof value === 'bigint'),
+        number === undefined ? [] : [number],
+      );
+    }
+  });
+
+  it('a write that failed is not tried again by itself, holds up no later one, and is forgotten as if it had not been', async () => {
+    await send();
+    for (const failure of [away, away]) {
+      failures = [failure];
+      await assert.rejects(
+        known(false, { orders: [{ before: fixOrder(), after: fixOrder({ state: 'open' }) }] }),
+        away,
+      );
+      // Its answer was lost.
+      numbers = { ...numbers, version: numbers.version + 1n, nextOut: 9n };
+      rows = [storedRow(fixOrders, fixOrder({ state: 'final' }))];
+      assert.deepEqual(
+        (await known()).orders.map(({ state }) => state),
+        ['final'],
+      );
+    }
+    assert.ok(reads >= 2, 'the rows were read again');
+  });
+
+  it('stores the next number of the exchange alone, and writes nothing if nothing has changed', async () => {
+    await store.received(5, false, { orderIds: [], numbers: [] }, () => ({ changes: none, result: undefined }));
+    assert.equal(written.filter(({ sql }) => /^UPDATE fix_numbers SET .*next_in = \?/.test(sql)).length, 1);
+    written = [];
+    await store.received(5, false, { orderIds: [], numbers: [] }, () => ({ changes: none, result: undefined }));
+    assert.deepEqual(written, []);
+  });
+
+  it('numbers what comes together without a gap, behind what there is', async () => {
+    const three = ['ord_a', 'ord_b', 'ord_c'].map((id, at) => ({
+      number: at + 1,
+      kept: { kind: 'order', row: fixOrder({ id }) } as const,
+    }));
+    await store.sending(three, 4, 1);
+    await send('ord_d');
+    const listed = inserted('fix_submissions')
+      .flat(2)
+      .filter((value) => typeof value === 'bigint');
+    assert.deepEqual(listed, [21n, 22n, 23n, 24n]);
+  });
+
+  it('decides about rejected messages by the rows with their numbers in the present numbering', async () => {
+    rows = [storedRow(fixOrders, fixOrder({ number: 4n }))];
+    const seen: Statement[] = [];
+    whenRead = (some) => seen.push(...some);
+    await store.received(2, false, { orderIds: [], numbers: [4n, 5n] }, ({ orders }) => {
+      assert.deepEqual(
+        orders.map(({ id }) => id),
+        ['ord_a'],
+      );
+      return { changes: none, result: undefined };
+    });
+    for (const table of ['fix_orders', 'fix_cancels']) {
+      const read = seen.find(({ sql }) => sql.includes(`FROM ${table} `)) ?? assert.fail(table);
+      assert.match(read.sql, /WHERE started_at = \? AND number IN \(\?, \?\)/);
+      assert.deepEqual(read.values.map(Number), [7, 4, 5]);
     }
   });
 });
