@@ -10,6 +10,7 @@ import {
 } from '../../../src/fix-adapter/drop-copy/table.ts';
 import { saidNothing } from '../../../src/fix-adapter/orders/reject-reasons.ts';
 import { parseDays } from '../../../src/fix-adapter/session/schedule.ts';
+import { LeaseLost } from '../../../src/fix-adapter/store/store.ts';
 import { type FixReport, fixOrders, fixReports } from '../../../src/fix-adapter/store/table.ts';
 import type { Database } from '../../../src/gateway/store/database.ts';
 import type { SqlRow, Statement } from '../../../src/gateway/store/statement.ts';
@@ -44,6 +45,8 @@ describe('the record of the drop copy', () => {
   let restart: () => void;
   /** How many transactions locked the row of numbers. */
   let locks: number;
+  /** All reads. */
+  let seen: Statement[];
   /** Called when reports are read. */
   let whileReading: () => void;
 
@@ -70,11 +73,12 @@ describe('the record of the drop copy', () => {
       changedTo: 0n,
       passedOverTo: 0n,
     };
-    [copies, reports, written, whileReading] = [[], [], [], () => {}];
+    [copies, reports, written, seen, whileReading] = [[], [], [], [], () => {}];
     locks = 0;
     const database: Partial<Database> = {
       transaction: async (reads, decide) => {
         if (reads.some(({ sql }) => sql.includes('FOR UPDATE'))) locks += 1;
+        seen.push(...reads);
         const { writes, result } = decide(reads.map(rowsOf));
         written.push(...writes);
         return result;
@@ -88,13 +92,14 @@ describe('the record of the drop copy', () => {
     restart();
   });
 
-  /** The new value of `booked_to`; undefined: it stays. */
-  const bookedTo = () => {
+  /** The new values of the row of numbers, by column. */
+  const changed = (): Record<string, bigint> => {
     const update = written.find(({ sql }) => sql.startsWith('UPDATE fix_drop_copy_numbers'));
-    const columns = [...(update?.sql.split(' WHERE ')[0] ?? '').matchAll(/(\w+) = \?/g)].map(([, name]) => name);
-    const at = columns.indexOf('booked_to');
-    return at < 0 ? undefined : BigInt(String(update?.values[at]));
+    const columns = [...(update?.sql.split(' WHERE ')[0] ?? '').matchAll(/(\w+) = \?/g)].map(([, name = '']) => name);
+    return Object.fromEntries(columns.map((name, at) => [name, BigInt(Number(update?.values[at]))]));
   };
+  /** The new value of `booked_to`; undefined: it stays. */
+  const bookedTo = () => changed().booked_to;
   /** The findings about what was booked. It compares each time. */
   const findings = () => {
     restart();
@@ -198,6 +203,92 @@ describe('the record of the drop copy', () => {
     written = [];
     numbers = { ...numbers, bookedTo: lastReport };
     assert.deepEqual(await store.compareBooked(20n, now), []);
+    assert.deepEqual(written, []);
+  });
+
+  it('each trade that came by a time is compared once: ours is marked, one of another firm is removed, and both are counted', async () => {
+    const trade = { compared: false, exchangeOrderId: 'X1', tradedAt: now } as const;
+    copies = [
+      copy({ ...trade, id: 1n }),
+      copy({ ...trade, id: 2n, execId: 'e2' }),
+      copy({ ...trade, id: 3n, execId: 'e3' }),
+      copy({ ...trade, id: 4n, execId: 'e4', exchangeOrderId: 'X9' }),
+      copy({ ...trade, id: 5n, execId: 'e5', named: 'ord_of_another_firm', exchangeOrderId: '' }),
+    ];
+    reports = [booked({}), booked({ execId: 'e2', quantity: 99n }), booked({ orderId: 'ord_b', execId: 'e3' })];
+    const { findings, others } = await store.compareCopied(now - 60_000, now);
+    assert.deepEqual(
+      findings.map(({ orderId, execId, at, what }) => [orderId, execId, at, what]),
+      ['e2', 'e3'].map((execId) => ['ord_a', execId, now, 'drop_copy_differs']),
+    );
+    assert.equal(others, 2);
+    const idsOf = (start: string) =>
+      written
+        .filter(({ sql }) => sql.startsWith(start))
+        .flatMap(({ values }) => values.flat())
+        .filter((value) => typeof value === 'bigint');
+    assert.deepEqual(idsOf('UPDATE fix_drop_copy SET compared'), [1n, 2n, 3n]);
+    assert.deepEqual(idsOf('DELETE FROM fix_drop_copy'), [4n, 5n]);
+    assert.equal(written.filter(({ sql }) => sql.startsWith('INSERT INTO fix_findings')).length, 1);
+    const [due] = seen.filter(({ sql }) => sql.includes('compared = 0 AND at <= ?'));
+    assert.deepEqual(due?.values.map(Number), [now - 60_000]);
+    [copies, written] = [[], []];
+    assert.deepEqual(await store.compareCopied(now, now), { findings: [], others: 0 });
+    assert.deepEqual(written, []);
+  });
+
+  it('what is to be compared is compared 500 numbers at a time, and none is left out', async () => {
+    for (const [to, ends] of [
+      [509n, [509n]],
+      [510n, [510n]],
+      [511n, [510n, 511n]],
+      [1_011n, [510n, 1_010n, 1_011n]],
+    ] as const) {
+      for (const [table, compare, field] of [
+        ['fix_reports', 'compareBooked', 'bookedTo'],
+        ['fix_trade_changes', 'compareChanged', 'changedTo'],
+      ] as const) {
+        numbers = { ...numbers, bookedTo: 10n, changedTo: 10n };
+        restart();
+        seen.length = 0;
+        for (const end of ends) {
+          await store[compare](to, now);
+          numbers = { ...numbers, [field]: end };
+        }
+        const ranges = seen.filter(({ sql }) => sql.includes(`FROM ${table}`) && sql.includes('<= ?'));
+        const expected = ends.map((end, at) => [ends[at - 1] ?? 10n, end]);
+        assert.deepEqual(
+          ranges.map(({ values }) => values),
+          expected,
+          `${compare} to ${to}`,
+        );
+      }
+    }
+  });
+
+  it('the drop copy keeps its numbers: those of a message that is sent, and none lower than it has of the other side', async () => {
+    numbers = { ...numbers, nextIn: 9n };
+    for (const [nextIn, stored] of [
+      [8, {}],
+      [9, {}],
+      [10, { next_in: 10n }],
+    ] as const) {
+      written = [];
+      await store.sending(5, nextIn);
+      assert.deepEqual(changed(), { next_out: 5n, ...stored });
+    }
+  });
+
+  it('a process writes nothing of the drop copy once a later holder of the lease has taken it', async () => {
+    numbers = { ...numbers, fence: 4n };
+    for (const write of [
+      () => store.take(),
+      () => store.numbers(),
+      () => store.sending(2, 2),
+      () => store.startDay(now),
+    ]) {
+      await assert.rejects(write(), LeaseLost);
+    }
     assert.deepEqual(written, []);
   });
 
