@@ -8,7 +8,7 @@ import type { MessageOutcome } from '../../../src/fix-adapter/messages/tap.ts';
 import type { Database } from '../../../src/gateway/store/database.ts';
 import { createLogger } from '../../../src/kit/log.ts';
 
-/** What a row counts besides its text. */
+/** The size of a row besides its text. */
 const rowCharacters = 300;
 const fence = 3n;
 const columns = fixMessages.fields;

@@ -21,7 +21,7 @@ class Desk {
   isRefused = false;
   /** The record cannot be asked about one order. */
   isOrderAway = false;
-  /** What the record says of a proof of absence. */
+  /** Whether the record accepts a proof of absence. */
   provesAbsent = true;
   hasTurns = true;
   /** How often all orders were asked about at once. */
@@ -455,7 +455,7 @@ describe('a question about an order', () => {
     }
   });
 
-  it('of two orders with one number, as after an operator set the numbers back, a gap means the later one', async () => {
+  it('a gap means the later of two orders with one number, as after an operator set the numbers back', async () => {
     const desk = new Desk({ absenceProofMs: certified });
     for (const id of ['ord_a', 'ord_b']) desk.add(id, { number: 5n });
     desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'unknown');

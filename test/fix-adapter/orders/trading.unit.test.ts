@@ -24,13 +24,13 @@ class Desk {
   outcome: SendOutcome = 'written';
   /** The report that comes of each order, before the session says what became of its message. */
   comes: FixReportKind | undefined = 'accepted';
-  /** What the record has of the order. */
+  /** The order as the record has it. */
   order: FixOrder | undefined;
   isStored = false;
   restored = false;
   refusal: boolean | Error = true;
   refused: string[] = [];
-  /** What the exchange answers to each question; undefined: nothing. */
+  /** The answer of the exchange to each question; undefined: none. */
   answer: StatusAnswer | undefined;
   asked = 0;
   turns = 0;
