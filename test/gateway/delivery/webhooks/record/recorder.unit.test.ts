@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { MadeAttempt } from '../../../../../src/gateway/delivery/webhooks/attempt/attempts.ts';
+import { AttemptRecorder } from '../../../../../src/gateway/delivery/webhooks/record/recorder.ts';
+import { endpoints } from '../../../../../src/gateway/delivery/webhooks/table.ts';
+import type { Database } from '../../../../../src/gateway/store/database.ts';
+import type { Decision, SqlRow, Statement } from '../../../../../src/gateway/store/statement.ts';
+import type { Logger } from '../../../../../src/kit/log.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { endpoint } from '../../../../support/webhook-rows.ts';
+
+/** A healthy endpoint's row, as the database has it. */
+const row: SqlRow = Object.fromEntries(
+  endpoints.fields.map((field) => {
+    const value = endpoint()[field];
+    const name = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return [name, value === null ? null : endpoints.column(field).write(value)];
+  }),
+);
+
+function attempt(version: number): MadeAttempt {
+  const made = { partnerId: 'par_1', version: BigInt(version), number: 1, at: 0, isProbe: false };
+  const answer = { outcome: 'delivered', status: 200, errorClass: null, durationMs: 1 } as const;
+  return { ...made, ...answer, fence: 1n, generation: 1, round: 0 };
+}
+
+/** A recorder of a database that fails as often as it is told to. */
+function startRecorder() {
+  const state = { failures: 0, tries: 0 };
+  const warned: number[] = [];
+  const recorded: number[][] = [];
+  const database = {
+    async transaction(statements: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<unknown>) {
+      state.tries += 1;
+      if (state.failures > 0) {
+        state.failures -= 1;
+        throw new Error('the database is away');
+      }
+      const inserted = ((statements.at(-1)?.values[0] ?? []) as readonly unknown[]).length;
+      return decide([[row], [], [{ saved: inserted }]]).result;
+    },
+  };
+  const log = { warn: ({ count }: { count: number }) => void warned.push(count) };
+  const options = { database, clock: { now: () => 0, realNow: () => 0 }, log };
+  const recorder = new AttemptRecorder(
+    options as unknown as { database: Database; clock: { now(): number; realNow(): number }; log: Logger },
+    (attempts, rows) => {
+      assert.deepEqual([...rows.keys()], ['par_1']);
+      recorded.push(attempts.map(({ version }) => Number(version)));
+    },
+  );
+  const stop = new AbortController();
+  return { recorder, state, warned, recorded, stop, running: recorder.run(stop.signal) };
+}
+
+describe('the recorder of attempts', { timeout: 20_000 }, () => {
+  it('attempts are recorded once each and in their order, however often the database fails in between', async () => {
+    const { recorder, state, warned, recorded, stop, running } = startRecorder();
+    for (const round of [0, 10]) {
+      state.failures = 2;
+      for (const version of [1, 2]) recorder.add(attempt(round + version));
+      await eventually(() => assert.ok(state.failures < 2));
+      recorder.add(attempt(round + 3));
+      await eventually(() => assert.equal(recorded.flat().length, round === 0 ? 3 : 6));
+    }
+    assert.deepEqual(recorded.flat(), [1, 2, 3, 11, 12, 13]);
+    assert.equal(warned.length, 4);
+    stop.abort();
+    await running;
+  });
+
+  it('at most 500 attempts share a transaction, and the rest goes in the next one', async () => {
+    const { recorder, recorded, stop, running } = startRecorder();
+    for (let version = 1; version <= 1_001; version += 1) recorder.add(attempt(version));
+    await eventually(() =>
+      assert.deepEqual(
+        recorded.map(({ length }) => length),
+        [500, 500, 1],
+      ),
+    );
+    assert.deepEqual(
+      recorded.flat(),
+      Array.from({ length: 1_001 }, (_, at) => at + 1),
+    );
+    stop.abort();
+    await running;
+  });
+
+  it('a stop records what waits, and tries that once if the database is away', async () => {
+    for (const [failures, tries] of [
+      [0, [1, 2]],
+      [9, []],
+    ] as const) {
+      const { recorder, state, recorded, stop, running } = startRecorder();
+      state.failures = failures;
+      stop.abort();
+      for (const version of [1, 2]) recorder.add(attempt(version));
+      await running;
+      assert.deepEqual([recorded.flat(), state.tries], [tries, 1]);
+    }
+  });
+});
