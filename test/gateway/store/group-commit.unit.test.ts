@@ -134,4 +134,26 @@ describe('transactions that are committed together', () => {
     assert.equal(runs.length, 1);
     assert.equal(rejected, 5);
   });
+
+  it('go on after any number of round trips that failed, together and alone, known or not', async () => {
+    const state: { error: Error | undefined } = { error: undefined };
+    const run = async () => {
+      await new Promise(setImmediate);
+      if (state.error !== undefined) throw state.error;
+    };
+    const commits = new GroupCommit(run, run);
+    const commitMany = async (count: number) => {
+      const one = { locks: [], guards: [], writes: [statement('update')] };
+      const outcomes = await Promise.allSettled(Array.from({ length: count }, () => commits.commit(one, true)));
+      return outcomes.filter(({ status }) => status === 'fulfilled').length;
+    };
+    for (const error of [new Error('wrong'), new UnavailableError({ cause: new CommitUnknownError('lost') })]) {
+      for (const count of [40, 1, 2]) {
+        state.error = error;
+        assert.equal(await commitMany(count), 0, `${count}: ${error.message}`);
+        state.error = undefined;
+        assert.deepEqual([await commitMany(40), commits.waiting], [40, 0], `${count}: ${error.message}`);
+      }
+    }
+  });
 });

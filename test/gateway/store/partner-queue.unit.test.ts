@@ -126,4 +126,31 @@ describe("a partner's work", () => {
       now.mock.restore();
     }
   });
+
+  it('goes on after all that waited was refused, and after all that waited was done', async () => {
+    const began = Math.ceil(performance.now());
+    let passedMs = 0;
+    const now = mock.method(performance, 'now', () => began + passedMs);
+    try {
+      const { queue, transactions, run, endOne } = startQueue();
+      for (const round of [1, 2]) {
+        passedMs = round * 100_000;
+        const settled = Promise.allSettled([run('runs'), run('late')]);
+        passedMs += 8_001;
+        await endOne();
+        assert.deepEqual(
+          (await settled).map(({ status }) => status),
+          ['fulfilled', 'rejected'],
+          `round ${round}`,
+        );
+        assert.equal(queue.waiting, 0);
+        const next = run('next');
+        assert.deepEqual(transactions.at(-1)?.names, ['next'], `round ${round}`);
+        await endOne();
+        assert.equal(await next, 'next');
+      }
+    } finally {
+      now.mock.restore();
+    }
+  });
 });

@@ -8,7 +8,7 @@ it('a batch of old rows grows while batches are short, shrinks after a long one,
   t.mock.method(performance, 'now', () => clock.ms);
   const database = { transaction: async () => 1n, write: async () => 1 } as unknown as Database;
   // How long each batch takes, in milliseconds, and how many rows the next one may have.
-  const steps: [tookMs: number, next: number][] = [
+  const steps: readonly (readonly [tookMs: number, next: number])[] = [
     ...([
       [39, 1_000],
       [40, 1_000],
