@@ -42,7 +42,7 @@ describe('rows of a partner that are read together', () => {
     }
   });
 
-  it('at most 64 rows are read at once, and the rest beside them', async () => {
+  it('a round trip reads at most 64 rows, and another one reads the rest beside it', async () => {
     const { asked, readAll } = startReader();
     const wanted = Array.from({ length: 67 }, (_, at) => `a ${at}`);
     assert.deepEqual(await readAll(...wanted), wanted);

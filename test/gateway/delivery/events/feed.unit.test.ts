@@ -177,9 +177,9 @@ describe('readers who watch the feed', () => {
   it('a reader is woken while the feed has more for it, each time, and others are not', async (t) => {
     const { feed, reader, looks } = startWatch(t);
     feed.add(1, 2, 3);
-    const [behind, upToDate, stranger] = [reader('par_1', 2), reader('par_1', 3), reader('par_2', 0)];
+    const [behind, upToDate, elsewhere] = [reader('par_1', 2), reader('par_1', 3), reader('par_2', 0)];
     await looks(2);
-    const wakes = () => [behind, upToDate, stranger].map(({ counted }) => counted.wakes > 0);
+    const wakes = () => [behind, upToDate, elsewhere].map(({ counted }) => counted.wakes > 0);
     assert.deepEqual(wakes(), [true, false, false]);
     behind.watcher.seen = 3n;
     await looks(1);

@@ -21,7 +21,7 @@ function startConsumer({ mock }: TestContext) {
     failing: new Map<string, Error>(),
     held: [one, two, three] as EventKey[],
     written: [] as SqlRow[],
-    /** What the last transaction removed. */
+    /** The values by which the last transaction removed rows. */
     removed: undefined as Statement['values'] | undefined,
   };
   const noted: string[] = [];

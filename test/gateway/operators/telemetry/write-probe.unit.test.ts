@@ -20,7 +20,7 @@ function startProbe({ mock }: TestContext) {
   const clock = { ms: 100_000 };
   mock.method(performance, 'now', () => clock.ms);
   const warned: string[] = [];
-  /** What the next writes come to: none fails, and what happens to a real write meanwhile. */
+  /** The answer to the next writes, and a refusal of a real write meanwhile. */
   const next: { answer: Refused | Promise<unknown> | undefined; meanwhile: WriteObstacle | undefined } = {
     answer: undefined,
     meanwhile: undefined,

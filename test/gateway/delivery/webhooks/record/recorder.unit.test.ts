@@ -69,7 +69,7 @@ describe('the recorder of attempts', { timeout: 20_000 }, () => {
     await running;
   });
 
-  it('at most 500 attempts share a transaction, and the rest goes in the next one', async () => {
+  it('the recorder puts at most 500 attempts into a transaction, and the rest into the next one', async () => {
     const { recorder, recorded, stop, running } = startRecorder();
     for (let version = 1; version <= 1_001; version += 1) recorder.add(attempt(version));
     await eventually(() =>
