@@ -242,6 +242,26 @@ describe('what a key costs the database', () => {
     });
   }
 
+  it('whoever was let in with a key is let in again without a read for 5 seconds, and then only as the key is by then', async () => {
+    const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+    const authenticator = start();
+    const began = Math.ceil(performance.now());
+    let passedMs = 0;
+    const now = mock.method(performance, 'now', () => began + passedMs);
+    try {
+      const first = await authenticator.identify(bearer(key), '127.0.0.1');
+      await database.write(statement('UPDATE api_keys SET revoked_at = NOW(3) WHERE id = ?', id));
+      passedMs = 4_999;
+      assert.equal(await first.again?.(), first);
+      passedMs = 5_000;
+      const again = await first.again?.();
+      assert.deepEqual([again?.refusal, reads.length], ['revoked', 2]);
+      assert.deepEqual([first.isLatest?.(), again?.isLatest?.()], [false, true]);
+    } finally {
+      now.mock.restore();
+    }
+  });
+
   it('a key that was read is believed for 5 seconds from when it was asked for, and so is its absence', async () => {
     const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
     const { key: unknown } = makeKey('sandbox', macKeys, 'abcdefghijklmn');

@@ -151,6 +151,15 @@ describe('an unanswered ping', () => {
       assert.deepEqual(ends(), [1, true]);
     }));
 
+  it('a call whose client left while its key was looked up keeps no connection open', () =>
+    withSilent(async ({ connection, ends, open }, askedAt) => {
+      const call = await open();
+      await close(call, constants.NGHTTP2_CANCEL);
+      connection.identified(call);
+      for (const look of looks) connection.check(askedAt + 1_500 + look);
+      assert.deepEqual(ends(), [1, true]);
+    }));
+
   it('a client keeps its connection if it was the gateway that had no time to read the answer to a ping', () =>
     withSilent(async ({ connection, ends }, askedAt, answer) => {
       for (const look of looks.slice(1)) connection.check(askedAt + 10_000 + look);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe, it, mock } from 'node:test';
 import { CounterStore } from '../../../../src/gateway/edge/limits/counter-store.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
 import { Nats } from '../../../../src/kit/nats.ts';
@@ -33,6 +33,27 @@ describe('the shared counters of a replica', () => {
       await removeBucket();
       await store.open();
       assert.deepEqual(await store.read('partner'), { value: undefined, revision: 0 });
+    }
+    assert.deepEqual(distrusted, []);
+  });
+
+  it('entries that are written within a millisecond, also by a replica whose clock is behind, are all believed', async () => {
+    const distrust = (kind: string, reason: string) => void distrusted.push(`${kind} ${reason}`);
+    const other = new CounterStore(nats, prefix, randomUUID(), { mac: testMac, distrust });
+    await Promise.all([store.open(), other.open()]);
+    const at = performance.now();
+    const now = mock.method(performance, 'now', () => at);
+    try {
+      let revision = 0;
+      for (let used = 1; used <= 6; used += 1) {
+        const [writer, reader] = used % 2 === 0 ? [store, other] : [other, store];
+        if (revision > 0) await writer.read('busy');
+        now.mock.mockImplementation(() => at - used * 1_000);
+        revision = (await writer.write('busy', { value: { used }, revision })) ?? 0;
+        assert.deepEqual(await reader.read('busy'), { value: { used }, revision });
+      }
+    } finally {
+      now.mock.restore();
     }
     assert.deepEqual(distrusted, []);
   });
