@@ -145,6 +145,29 @@ describe('the last statement of a round trip that commits', () => {
   }
 });
 
+describe('how long a connection may be silent', () => {
+  const silences = (statements: readonly { readonly sql: string }[]) =>
+    statements.flatMap(({ sql }) => /^SET SESSION wait_timeout = (\d+)$/.exec(sql)?.[1] ?? []);
+
+  it('a connection to MySQL may be silent for 4 seconds within a transaction, and for 90 after it, however it ended', () => {
+    for (const galeraNode of [undefined, 'one']) {
+      const frame = frameOf({ isMariaDb: false, place: 'a:1', galeraNode, isOfGroup: true });
+      assert.deepEqual([silences(frame.begin), silences(frame.beginUnchecked)], [['4'], ['4']]);
+      assert.deepEqual([silences(frame.commit), silences(frame.rollBack)], [['90'], ['90']]);
+    }
+  });
+
+  it('the time is not set by a transaction on MariaDB, which knows one for open transactions', () => {
+    const { begin, beginUnchecked, commit, rollBack } = frameOf({
+      isMariaDb: true,
+      place: 'a:1',
+      galeraNode: undefined,
+      isOfGroup: false,
+    });
+    assert.deepEqual([begin, beginUnchecked, commit, rollBack].flatMap(silences), []);
+  });
+});
+
 describe('the kind of a server', () => {
   const cases = [
     {

@@ -164,7 +164,11 @@ describe('the archive', () => {
       );
     }
     const day = new Date(recent).toISOString().slice(0, 10);
-    await assert.rejects(run(), new RegExp(`^Error: ${day}: deliveries of it still wait`));
+    // Behind others, and in its turn.
+    for (const queue of [2, 1]) {
+      await database.write(statement('UPDATE webhook_deliveries SET queue = ? WHERE version = 2', queue));
+      await assert.rejects(run(), new RegExp(`^Error: ${day}: deliveries of it still wait`), `in queue ${queue}`);
+    }
     const versions = () => archivedRows(folder, 'webhook-deliveries').map(({ version, state }) => [version, state]);
     assert.deepEqual(versions(), [['3', 'waiting']]);
     await database.write(statement("UPDATE webhook_deliveries SET state = 'expired', queue = NULL WHERE queue = 1"));

@@ -5,6 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { audit } from '../../../../src/gateway/edge/auth/audit-store.ts';
 import { auditSealer } from '../../../../src/gateway/operators/audit/sealer.ts';
 import { AuditSeals, auditSealUse } from '../../../../src/gateway/operators/audit/seals.ts';
+import { batchBefore } from '../../../../src/gateway/operators/audit/walk.ts';
 import { auditProofCalls } from '../../../../src/gateway/operators/calls/audit-export.ts';
 import type { AdminCall } from '../../../../src/gateway/operators/calls/call.ts';
 import { describeRing } from '../../../../src/gateway/operators/secret-keys/status.ts';
@@ -115,6 +116,16 @@ describe('the seals of the audit', () => {
       assert.match(logged.join(''), new RegExp(`"batch":2,"kind":"${kind}".*do not match their seal`));
     });
   }
+
+  it('the batch of an entry is found by any of its entries, from the first to the last', async () => {
+    await seal();
+    const numbers = async (...places: number[]) =>
+      Promise.all(places.map(async (at) => Number(await batchBefore(database, BigInt(ids[at] ?? 0)))));
+    assert.deepEqual(await numbers(0, 1, 199), [0, 0, 0]);
+    assert.deepEqual(await numbers(200, 201, 399), [1, 1, 1]);
+    assert.deepEqual(await numbers(400, 449), [2, 2]);
+    assert.equal(await batchBefore(database, BigInt(ids.at(-1) ?? 0) + 1n), 3n, 'no batch has it');
+  });
 
   it('show the batch into which an entry was inserted', async () => {
     await write('DELETE FROM audit_entries WHERE id = ?', ids[100] ?? 0);

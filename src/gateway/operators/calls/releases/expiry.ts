@@ -6,6 +6,7 @@ import { applyNotReleased } from '../../../trading/submission/change.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
 import { isHeld } from '../../../trading/submission/table.ts';
 import type { WithdrawalKind } from '../../../trading/withdrawals/kind.ts';
+import type { StoredWithdrawal } from '../../../trading/withdrawals/table.ts';
 import { findOverdueHeld, heldKey } from './table.ts';
 
 const restMs = 60_000;
@@ -27,12 +28,17 @@ export function releaseExpiry(
   return removalWorker({ database, holder, timeOf, name, restMs }, async (now, most) => {
     const overdue = (await database.read(findOverdueHeld(now, most))).map(heldKey.read);
     for (const { partnerId, id } of overdue) {
-      await recorder.change(kind, partnerId, id, (row) =>
-        isHeld(row) && (row.heldUntil ?? 0) <= now
-          ? applyNotReleased(kind, row, 'Nobody released it in time.', clock.now())
-          : undefined,
-      );
+      await recorder.change(kind, partnerId, id, (row) => applyExpiry(kind, row, now, clock.now()));
     }
     return overdue.length;
   });
+}
+
+/**
+ * Nobody released a withdrawal by its time. Undefined if it does not wait any more: it can have been released since it was found.
+ * `now` is the time by which it is judged, `changedAt` that of the change.
+ */
+export function applyExpiry(kind: WithdrawalKind, row: StoredWithdrawal, now: number, changedAt: number) {
+  if (!isHeld(row) || (row.heldUntil ?? 0) > now) return undefined;
+  return applyNotReleased(kind, row, 'Nobody released it in time.', changedAt);
 }
