@@ -47,7 +47,7 @@ export interface GuardedWork<Value, Result> {
   readonly fact: Fact<Value>;
   /** Decides under the partner's lock, and again when it is approved. Throws an AdminError if it cannot be made. */
   decide(value: Value, partner: PartnerTransaction): GuardedChange<Result>;
-  /** Called at the end unless it is only proposed. Without a result it failed, or its outcome is unknown. */
+  /** Called at the end. Without a result it is only proposed, it failed, or its outcome is unknown. */
   ended?(result: Result | undefined): void;
   /** Called with an error of the transaction. Throws it, or answers what was made by another one. */
   failed?(error: unknown): Promise<Result>;
