@@ -114,6 +114,8 @@ class AccountsOfDay {
       if (partnerId === undefined) continue;
       if (this.progress.isInterrupted) return false;
       const found = await this.#account({ account: one.account, partnerId }, one.objects);
+      // Its transactions may not have been read to the end.
+      if (this.progress.isInterrupted) return false;
       await this.progress.saveFound({ position: one.account }, found);
     }
     const last = accounts.at(-1)?.account;
