@@ -6,23 +6,13 @@ import type { SendResult } from '../../../../src/gateway/delivery/webhooks/rules
 import { deliveries, type Endpoint, endpoints } from '../../../../src/gateway/delivery/webhooks/table.ts';
 import { Metrics } from '../../../../src/gateway/edge/metrics.ts';
 import type { Decision, SqlRow, Statement } from '../../../../src/gateway/store/statement.ts';
-import type { Table } from '../../../../src/gateway/store/table.ts';
 import { SystemClock } from '../../../../src/kit/clock.ts';
 import { createLogger } from '../../../../src/kit/log.ts';
 import { passingTracer } from '../../../../src/kit/trace.ts';
 import { startWorker } from '../../../support/database.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { storedRow } from '../../../support/stored-row.ts';
 import { delivery, endpoint } from '../../../support/webhook-rows.ts';
-
-/** A row as the database has it. */
-function stored<Row extends object>(table: Table<Row>, row: Row): SqlRow {
-  const columns = Object.entries<unknown>(row as Record<string, unknown>).flatMap(([field, value]) => {
-    if (!table.fields.some((known) => known === field)) return [];
-    const name = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return [[name, value === null ? null : table.column(field as never).write(value)]];
-  });
-  return Object.fromEntries(columns);
-}
 
 /** A dispatcher and a database with one endpoint, whose queue the test fills. */
 function startDispatcher() {
@@ -43,7 +33,7 @@ function startDispatcher() {
       if (queries[0]?.sql.startsWith('SELECT e.partner_id')) {
         fail('polls');
         said.push(queries[0].sql.includes('FORCE INDEX (webhook_endpoints_due_at)') ? 'poll' : 'full scan');
-        return [state.queue.length > 0 ? [{ partner_id: 'par_1' }] : [], [stored(endpoints, state.row)]];
+        return [state.queue.length > 0 ? [{ partner_id: 'par_1' }] : [], [storedRow(endpoints, state.row)]];
       }
       fail('reads');
       return queries.map(({ sql }) => {
@@ -51,7 +41,7 @@ function startDispatcher() {
         return state.queue.map((version) => {
           const one = delivery(version);
           return {
-            ...stored(deliveries, one as never),
+            ...storedRow(deliveries, one as never),
             body: one.body,
             request_id: null,
             trace_parent: null,
@@ -65,7 +55,7 @@ function startDispatcher() {
       if (text.includes('INSERT IGNORE INTO leases')) return 1n;
       if (text.startsWith('SELECT e.*')) {
         fail('claims');
-        const claimed = decide([[stored(endpoints, state.row)]]).result;
+        const claimed = decide([[storedRow(endpoints, state.row)]]).result;
         state.row = { ...state.row, fence: state.row.fence + 1n };
         said.push('claimed');
         return claimed;
@@ -75,7 +65,7 @@ function startDispatcher() {
         return undefined;
       }
       said.push('recorded');
-      return decide([[stored(endpoints, state.row)], [], [{ saved: 1 }]]).result;
+      return decide([[storedRow(endpoints, state.row)], [], [{ saved: 1 }]]).result;
     },
     write: async () => 1,
   };

@@ -7,16 +7,11 @@ import type { Database } from '../../../../../src/gateway/store/database.ts';
 import type { Decision, SqlRow, Statement } from '../../../../../src/gateway/store/statement.ts';
 import type { Logger } from '../../../../../src/kit/log.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { storedRow } from '../../../../support/stored-row.ts';
 import { endpoint } from '../../../../support/webhook-rows.ts';
 
 /** A healthy endpoint's row, as the database has it. */
-const row: SqlRow = Object.fromEntries(
-  endpoints.fields.map((field) => {
-    const value = endpoint()[field];
-    const name = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return [name, value === null ? null : endpoints.column(field).write(value)];
-  }),
-);
+const row = storedRow(endpoints, endpoint());
 
 function attempt(version: number): MadeAttempt {
   const made = { partnerId: 'par_1', version: BigInt(version), number: 1, at: 0, isProbe: false };
