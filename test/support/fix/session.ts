@@ -168,7 +168,8 @@ export async function begin(context: TestContext, changed: Changed = {}) {
       const fields = [[tags.ClOrdID, id] as const, [tags.OrderQty, '1'] as const];
       session.send({ id, type: messageTypes.NewOrderSingle, fields, notAfterMs, settled });
     });
-  return { exchange, session, record, troubles, filled, missed, states, logged, up, send, stop };
+  const { signal } = stopping;
+  return { exchange, session, record, troubles, filled, missed, states, logged, signal, up, send, stop };
 }
 
 async function connectTo({ port }: Exchange): Promise<Duplex> {
