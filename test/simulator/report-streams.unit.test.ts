@@ -118,5 +118,7 @@ describe('the report streams of the simulator', () => {
     feed.publish(numbers(1, 1));
     for (const call of open) await eventually(() => assert.deepEqual(call.messages, ['1 7 / 1']));
     await eventually(() => assert.deepEqual(later.messages, ['1 / 1']));
+    feed.publish(numbers(2, 2));
+    for (const call of open) await eventually(() => assert.equal(call.messages[1], '2 / 2'));
   });
 });
