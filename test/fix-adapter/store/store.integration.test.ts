@@ -238,6 +238,66 @@ describe("the record of an adapter's session", () => {
     assert.deepEqual(days(await store.notEnded(3 * 86_400_000, 2)), [2, 1]);
   });
 
+  it('an order of an ended day is listed once a session day: again on the next one, and whatever else was found of it', async () => {
+    const store = await next();
+    const dayStart = 9 * 86_400_000;
+    const kinds = { plain: {}, gtc: { timeInForce: 'gtc' }, found: {}, before: {}, other: {}, settled: {} } as const;
+    const rows = Object.values(kinds).map((more) => ({ ...row(), receivedAt: dayStart - 1, ...more }));
+    const today = { ...row(), receivedAt: dayStart };
+    const at = await nextOut(store);
+    const all = [...rows, today];
+    const sent = all.map((order, index) => ({ number: at + index, kept: kept(order) }));
+    await store.sending(sent, at + all.length, 1);
+    for (const [index, { id }] of all.entries()) await accept(store, id, `listed-${id}`, 40 + index);
+    const [, , found, before, other, settled] = rows.map(({ id }) => id);
+    const about = { execId: '', detail: '', facts: null, bytes: null };
+    for (const [orderId = '', what, when] of [
+      [found, 'not_ended', dayStart],
+      [before, 'not_ended', dayStart - 1],
+      [other, 'restated', dayStart],
+    ] as const) {
+      await store.note({ ...about, orderId, what, at: when }, `key-${orderId}`);
+    }
+    await settleOrder(database, settled ?? '', { at: 2, operator: 'ada', note: 'the desk says so' });
+    const listed = async (day: number) => {
+      const ids = (await store.notEnded(day, 1_000)).map(({ id }) => id);
+      return all.map(({ id }) => id).filter((id) => ids.includes(id));
+    };
+    const [plain] = rows.map(({ id }) => id);
+    assert.deepEqual(await listed(dayStart), [plain, before, other]);
+    assert.deepEqual(await listed(dayStart + 1), [plain, found, before, other, today.id]);
+  });
+
+  it('the orders that must be asked about are counted in both states, and those that were settled are not', async () => {
+    const store = await next();
+    const counts = async () => {
+      const { inDoubt, open, unasked } = await store.counts();
+      return [inDoubt, open, unasked];
+    };
+    const [doubted, live, settled] = [row(), row(), row()];
+    const at = await nextOut(store);
+    const none = { orders: [], cancels: [], reports: [], tradeChanges: [], findings: [], passedOver: false };
+    const nothingMore = { changes: none, result: undefined };
+    const [doubtsBefore = 0, openBefore = 0] = await counts();
+    await store.sending(
+      [doubted, live, settled].map((order, index) => ({ number: at + index, kept: kept(order) })),
+      at + 3,
+      1,
+    );
+    await accept(store, live.id, `live-${live.id}`, 60);
+    await store.received(61, true, { orderIds: [], numbers: [] }, () => nothingMore);
+    assert.deepEqual(await counts(), [doubtsBefore + 2, openBefore + 1, doubtsBefore + openBefore + 3]);
+    await settleOrder(database, settled.id, { at: 2, operator: 'ada', note: 'the desk says so' });
+    // Settled orders are marked too.
+    await store.received(62, true, { orderIds: [], numbers: [] }, () => nothingMore);
+    assert.deepEqual(await counts(), [doubtsBefore + 1, openBefore + 1, doubtsBefore + openBefore + 2]);
+    const asked = (await store.mustAsk(1_000)).map(({ id }) => id);
+    assert.deepEqual(
+      [doubted, live, settled].map(({ id }) => asked.includes(id)),
+      [true, true, false],
+    );
+  });
+
   it('asks no more about an order that an operator has settled, and settles its findings', async () => {
     const store = await next();
     const one = row();
