@@ -21,12 +21,13 @@ function attempt(version: number): MadeAttempt {
 
 /** A recorder of a database that fails as often as it is told to. */
 function startRecorder() {
-  const state = { failures: 0, tries: 0 };
+  const state = { failures: 0, tries: 0, meanwhile: () => {} };
   const warned: number[] = [];
   const recorded: number[][] = [];
   const database = {
     async transaction(statements: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<unknown>) {
       state.tries += 1;
+      state.meanwhile();
       if (state.failures > 0) {
         state.failures -= 1;
         throw new Error('the database is away');
@@ -60,6 +61,19 @@ describe('the recorder of attempts', { timeout: 20_000 }, () => {
     }
     assert.deepEqual(recorded.flat(), [1, 2, 3, 11, 12, 13]);
     assert.equal(warned.length, 4);
+    stop.abort();
+    await running;
+  });
+
+  it('attempts whose record fails stay before those that end meanwhile', async () => {
+    const { recorder, state, recorded, stop, running } = startRecorder();
+    state.failures = 3;
+    state.meanwhile = () => {
+      if (state.failures > 0) recorder.add(attempt(10 - state.failures));
+    };
+    for (const version of [1, 2]) recorder.add(attempt(version));
+    await eventually(() => assert.equal(recorded.flat().length, 5));
+    assert.deepEqual(recorded.flat(), [1, 2, 7, 8, 9]);
     stop.abort();
     await running;
   });
