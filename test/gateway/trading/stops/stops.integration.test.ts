@@ -199,6 +199,18 @@ describe('stops', () => {
     }
   });
 
+  it('the version of the stops is another one when a stop begins and when it ends, so that no replica goes by what it knew', async () => {
+    const version = async () => {
+      const [row] = await gateway.database.read(statement('SELECT stops_version FROM environment WHERE id = 1'));
+      return BigInt(String(row?.stops_version));
+    };
+    const before = await version();
+    const { stop } = await begin({ account: partner.account }, [BUY]);
+    assert.equal(await version(), before + 1n);
+    await admin.trading.endStop({ id: stop?.id ?? '', reason: 'test' }, admin.options);
+    assert.equal(await version(), before + 2n);
+  });
+
   it('a stop keeps from being sent what was stored a moment before', async () => {
     const post = (path: string, body: object) =>
       fetch(`http://127.0.0.1:${other.restPort}${path}`, {
