@@ -174,4 +174,54 @@ describe('the settings of the FIX adapter', () => {
   for (const [what, variables, expected] of wrong) {
     it(`refuse ${what}`, () => assert.throws(() => readFixConfig(variables), expected));
   }
+
+  /** The settings that must be given together: a switch, what needs it, and the problem without it. */
+  const links = ['FIX_SESSION', 'FIX_DATABASE', 'FIX_BACK_OFFICE'];
+  it('settings that only mean something together are refused alone, each link and port by itself', () => {
+    const problems = (more: NodeJS.ProcessEnv) => {
+      try {
+        readFixConfig({ ...needed, ...more });
+        return [];
+      } catch (error) {
+        return (error as Error).message.split('\n');
+      }
+    };
+    for (const link of links) {
+      const variable = (end: string) => `MARINA_${link}_TLS${end}`;
+      const [cert, key] = [{ [variable('_CERT_FILE')]: '/cert' }, { [variable('_KEY_FILE')]: '/key' }];
+      const tls = { [variable('')]: 'required' };
+      for (const [more, expected] of [
+        [{ ...tls, ...cert, ...key, [variable('_CA_FILE')]: '/ca', [variable('_SERVER_NAME')]: 'exchange' }, []],
+        [{ ...tls, ...cert }, [/_CERT_FILE and .*_KEY_FILE must be set together/]],
+        [{ ...tls, ...key }, [/_CERT_FILE and .*_KEY_FILE must be set together/]],
+        [{ [variable('_CA_FILE')]: '/ca' }, [/_CA_FILE has no effect without/]],
+        [{ ...cert, ...key }, [/_CERT_FILE has no effect without/]],
+        [{ [variable('_SERVER_NAME')]: 'exchange' }, [/_SERVER_NAME has no effect without/]],
+      ] as const) {
+        const found = problems(more);
+        assert.equal(found.length, expected.length, found.join());
+        for (const [at, pattern] of expected.entries()) {
+          assert.match(found[at] ?? '', pattern);
+          assert.ok(found[at]?.includes(link), found[at]);
+        }
+      }
+    }
+    const [cert, key] = [{ MARINA_FIX_TLS_CERT_FILE: '/cert' }, { MARINA_FIX_TLS_KEY_FILE: '/key' }];
+    assert.deepEqual(problems({ ...cert, ...key }), []);
+    for (const alone of [cert, key])
+      assert.match(problems(alone).join(), /^MARINA_FIX_TLS_CERT_FILE and MARINA_FIX_TLS_KEY/);
+    const copy = { MARINA_FIX_DROP_COPY_ADDRESS: 'exchange:9001' };
+    const names = { MARINA_FIX_DROP_COPY_SENDER_COMP_ID: 'US' };
+    const theirs = { MARINA_FIX_DROP_COPY_TARGET_COMP_ID: 'THEM' };
+    for (const [more, count] of [
+      [copy, 1],
+      [{ ...copy, ...names }, 1],
+      [{ ...copy, ...theirs }, 1],
+      [{ ...copy, ...names, ...theirs }, 0],
+      [{ ...names, ...theirs }, 0],
+      [names, 0],
+    ] as const) {
+      assert.equal(problems(more).length, count, JSON.stringify(more));
+    }
+  });
 });

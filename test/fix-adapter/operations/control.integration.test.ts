@@ -15,6 +15,8 @@ class Holder {
   reason = '';
   /** How many reports it has sent to the database. */
   writes = 0;
+  /** How many of the next reports the database does not take, and how often its wish cannot be read. */
+  failures = { writes: 0, reads: 0 };
   now = 1_000_000_000_000;
   resumed = 0;
   control!: SessionControl;
@@ -29,8 +31,12 @@ class Holder {
   async start(): Promise<this> {
     const { fence, database } = this;
     const writing: Partial<Database> = {
-      read: (statement) => database.read(statement),
+      read: async (statement) => {
+        this.#fail('reads');
+        return database.read(statement);
+      },
       write: async (statement) => {
+        this.#fail('writes');
         const result = await database.write(statement);
         this.writes += 1;
         return result;
@@ -58,6 +64,12 @@ class Holder {
     this.now += 5_000;
     [this.state, this.reason] = [state, reason];
     await eventually(() => assert.ok(this.writes > before));
+  }
+
+  #fail(kind: 'reads' | 'writes'): void {
+    if (this.failures[kind] === 0) return;
+    this.failures[kind] -= 1;
+    throw new Error('the database is away');
   }
 
   async stop(): Promise<void> {
@@ -177,5 +189,19 @@ describe('what is written down of the session for operators', () => {
     assert.deepEqual([(await row()).since, (await row()).reason], [since, 'it is asked again']);
     await process.says('up');
     assert.equal((await row()).since, process.now);
+  });
+
+  it('the state for operators is written, and their wish obeyed, once the database answers again, however often it did not', async () => {
+    const process = await begin(fence);
+    process.failures.writes = 2;
+    await process.says('waiting', 'the exchange is silent');
+    assert.deepEqual([process.failures.writes, (await row()).state, (await row()).since], [0, 'waiting', process.now]);
+    process.failures.reads = 2;
+    const request = await wish('out');
+    await eventually(async () => assert.equal((await row()).obeyed, request));
+    assert.deepEqual(
+      [process.failures.reads, (await row()).state, process.control.isLoggedOut],
+      [0, 'logged_out', true],
+    );
   });
 });
