@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { StoredSum } from '../../../src/gateway/store/facts.ts';
+import type { Shared, StoredSum } from '../../../src/gateway/store/facts.ts';
 import { PartnerCache, PartnerTransaction } from '../../../src/gateway/store/partner-transaction.ts';
 import { statement } from '../../../src/gateway/store/statement.ts';
 
@@ -64,5 +64,63 @@ describe('what a process remembers of a partner', () => {
     }
     assert.equal(shared.size, 8);
     assert.deepEqual([shared.get('wallet'), shared.get('day 19'), shared.has('day 0')], [6n, 1n, false]);
+  });
+});
+
+describe('a transaction that several pieces of work share', () => {
+  const wallet: Shared<bigint> = {
+    name: 'wallet',
+    read: statement(''),
+    value: () => 0n,
+    guard: () => statement(''),
+    save: (before, after) => [statement('save', before, after)],
+  };
+  const used: StoredSum = { ...wallet, name: 'used', add: (amount) => statement('add', amount) };
+
+  it('a transaction keeps nothing of a piece of work that is refused, the first time and after others', () => {
+    const transaction = new PartnerTransaction({
+      row,
+      shared: new Map<string, unknown>([
+        ['wallet', 5n],
+        ['used', 7n],
+      ]),
+    });
+    const refuse = () => {
+      throw new TypeError('refused');
+    };
+    const change = () => {
+      transaction.takeVersions(2);
+      transaction.set(wallet, transaction.get(wallet) + 1n);
+      transaction.add(used, 3n);
+    };
+    const found = () => [transaction.version, transaction.get(wallet), transaction.get(used)];
+    for (const [version, money, sum] of [
+      [1n, 5n, 7n],
+      [3n, 6n, 10n],
+      [5n, 7n, 13n],
+    ]) {
+      assert.throws(
+        () =>
+          transaction.attempt(() => {
+            change();
+            refuse();
+          }),
+        TypeError,
+      );
+      assert.deepEqual(found(), [version, money, sum]);
+      transaction.attempt(change);
+    }
+    const saved = transaction.save().map(({ sql, values }) => `${sql} ${values}`);
+    assert.deepEqual(saved, ['UPDATE partners SET version = ? WHERE id = ? 7,par_1', 'add 9', 'save 5,8']);
+    const { row: after, shared } = transaction.after(new Map());
+    assert.deepEqual([after.version, shared.get('wallet'), shared.get('used')], [7n, 8n, 16n]);
+  });
+
+  it('a transaction to which nothing was added and in which no version was taken writes nothing', () => {
+    const transaction = new PartnerTransaction({ row, shared: none });
+    assert.deepEqual(transaction.save(), []);
+    transaction.add(used, 0n);
+    assert.deepEqual(transaction.save(), []);
+    assert.throws(() => transaction.get(used), /used was not read/);
   });
 });

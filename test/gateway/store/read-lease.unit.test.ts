@@ -60,4 +60,40 @@ describe('reads at a node of a Galera cluster', () => {
     await lease.prove();
     assert.equal(writes.count, 2);
   });
+
+  it('wait a second and a half for a write that hangs, which no other joins until it has ended', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let end = () => {};
+    const { lease, clock, writes } = leaseWith(
+      () =>
+        new Promise<void>((resolve) => {
+          end = resolve;
+        }),
+    );
+    for (const time of [1, 2]) {
+      let waited = 0;
+      for (const _ of ['first', 'second']) {
+        const proving = lease.prove().then(() => {
+          waited += 1;
+        });
+        t.mock.timers.tick(1_499);
+        await new Promise(setImmediate);
+        const before = waited;
+        t.mock.timers.tick(1);
+        await proving;
+        assert.deepEqual([before, waited], [waited - 1, before + 1]);
+        await assert.rejects(lease.prove(), refused);
+        clock.ms += 249;
+        await assert.rejects(lease.prove(), refused, 'a moment later');
+        clock.ms += 1;
+      }
+      assert.equal(writes.count, time, 'one write, however often it was waited for');
+      lease.note('one', clock.ms);
+      end();
+      await new Promise(setImmediate);
+      lease.check('one');
+      clock.ms += readableMs;
+      assert.equal(lease.isOver, true);
+    }
+  });
 });
