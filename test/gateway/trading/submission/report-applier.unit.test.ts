@@ -142,4 +142,71 @@ describe('the reports of a partner', () => {
       assert.deepEqual([calls.length, noted], [1, []]);
     }
   });
+
+  /** Reports 1 and 2 about an object, in a transaction that decides on this row as a test says. */
+  async function applyTo(row: object, change: object = {}, isKnown = true) {
+    const { parts } = storing([]);
+    const decided: ({ readonly after: Row & { checkAt: number } } | undefined)[] = [];
+    type Decide = (row: object, stored: unknown) => (typeof decided)[number];
+    const changeMany = async (_: unknown, { decide, decideUnknown }: { decide: Decide; decideUnknown: Decide }) => {
+      decided.push((isKnown ? decide : decideUnknown)(row, 'stored'));
+      return [];
+    };
+    const own = { ...parts, recorder: { changeMany }, clock: { now: () => 5, realNow: () => 7 }, ...change };
+    const unapplied = await new PartnerReports(own as never, 'p').apply(reportsOf('a', 'a'));
+    return { unapplied, after: decided[0]?.after };
+  }
+  const pending = { id: 'a', state: 'pending', steps: 0, checks: 0, lastReport: 0n, missedReport: 0n, checkAt: null };
+
+  it('reports are not applied by a transaction that decides after they are to be read again', async () => {
+    const signal = AbortSignal.abort();
+    await assert.rejects(applyTo(pending, { signal }), DatabaseDiffersError);
+  });
+
+  it('reports are not applied to a row of a database that lacks earlier ones', async () => {
+    const seen: unknown[] = [];
+    const check = (...args: unknown[]) => {
+      seen.push(args);
+      throw new DatabaseDiffersError('it lacks a report');
+    };
+    await assert.rejects(applyTo(pending, { position: { factFor: () => undefined, check } }), /it lacks a report/);
+    assert.deepEqual(seen, [['stored', pending]]);
+  });
+
+  it('reports are noted of an object that another version stored, which is looked up when it was to be, or else now', async () => {
+    const state = 'amended' as never;
+    for (const [checkAt, expected] of [
+      [9, 9],
+      [null, 7],
+    ] as const) {
+      const { after } = await applyTo({ ...pending, state, checkAt }, {}, false);
+      assert.deepEqual([after?.missedReport, after?.lastReport, after?.checkAt], [2n, 0n, expected]);
+    }
+    const { after } = await applyTo({ ...pending, state, missedReport: 2n }, {}, false);
+    assert.equal(after, undefined, 'they are noted already');
+  });
+
+  it('reports change nothing of an object that has them', async () => {
+    const applyReport = () => undefined;
+    const kind = { objectIdOf: ({ of }: Report) => of, applyReport, reportStep: () => ({}) };
+    const { unapplied, after } = await applyTo({ ...pending, lastReport: 2n }, { kind });
+    assert.deepEqual([unapplied, after], [undefined, undefined]);
+  });
+
+  it('reports say nothing against their partner if a guard failed, and are left if the database goes away while they are noted', async () => {
+    const guard = Object.assign(new Error('CONSTRAINT `marina_guard` failed'), { errno: 4025 });
+    const first = begin({ damaged: new Set(['a']), error: guard });
+    await first.apply(reportsOf('a'));
+    assert.deepEqual(first.noted, []);
+    for (const away of [new ApiError('internal_error'), new DatabaseDiffersError('lost')]) {
+      const { parts } = storing([]);
+      let calls = 0;
+      const changeMany = async () => {
+        calls += 1;
+        throw calls === 1 ? new Error('damaged') : away;
+      };
+      const applying = new PartnerReports({ ...parts, recorder: { changeMany } as never }, 'p').apply(reportsOf('a'));
+      await assert.rejects(applying, away);
+    }
+  });
 });
