@@ -60,7 +60,7 @@ describe('what operators have paused and stopped', () => {
     assert.equal(clock.offsetMs, 5_000);
   });
 
-  it('in a transaction a pause is what its row says, and a database without the row counts as paused', () => {
+  it('a pause in a transaction is what its row says, and a database without the row counts as paused', () => {
     const { value, expected } = inForceFact({ stops: [], stopsVersion: 4n });
     const paused = (rows: readonly SqlRow[]) => value([[...rows], []]).paused;
     assert.deepEqual(

@@ -169,7 +169,7 @@ describe('an order that is reconciled', () => {
   });
 });
 
-/** What is left of an order whose outcome stays unknown. */
+/** The fields of an order whose outcome stays unknown. */
 function again(lookUp: string, checks: number) {
   return { state: 'uncertain', lookUp, checks: checks + 1 };
 }
