@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import base64
 import math
+import threading
+import time
 import unittest
 
 import marina
 from marina.retries import Failure, leaves_unknown, settles, wait_before_repeat
+from marina.waits import Limits, StoppedError
 
 from .support import WithGateway, refusal
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode("ascii")
 BODY = b'{"object":"event","id":"msg_1","type":"order.filled","version":100000000000000007,"data":{"id":"ord_1"}}'
+
+
+class Attempts(WithGateway):
+    def test_an_attempt_leaves_nothing_behind_whether_it_is_answered_fails_or_is_late(self) -> None:
+        transport = self.marina._transport
+        self.gateway.answers = [None, refusal(500, "internal_error"), (201, {}, b'{"id":"ord_1"}')]
+        self.assertEqual(self.place()["id"], "ord_1")
+        self.assertEqual(transport._busy, set())
+        self.gateway.answers = [None, None, None, None]
+        with self.assertRaises(marina.NoAnswerError):
+            self.place(deadline=2)
+        self.assertEqual(transport._busy, set())
+
+    def test_limits_with_an_earlier_end_are_stopped_like_the_whole(self) -> None:
+        stop = threading.Event()
+        whole = Limits(time.monotonic() + 60, stop)
+        for limits in (whole.until(time.monotonic() + 30), whole.until(time.monotonic() + 90).until(math.inf)):
+            self.assertLessEqual(limits.left(), 60)
+            self.assertLessEqual(limits.step(), 0.25)
+            stop.set()
+            with self.assertRaises(StoppedError):
+                limits.left()
+            stop.clear()
 
 
 class Calls(WithGateway):

@@ -181,7 +181,13 @@ describe('stops', () => {
       open.stops.map(({ id, inForce }) => [id, inForce]),
       [[stop?.id, false]],
     );
-    await begin(target, [BUY]);
+    const again = await begin(target, everyAction);
+    assert.deepEqual(
+      [again.changed, again.stop?.id === stop?.id],
+      [true, false],
+      'the ended one does not stand for it',
+    );
+    assert.deepEqual(await possible(partner), []);
     const { stops } = await admin.trading.listStops({ ended: true, limit: 1 }, admin.options);
     assert.deepEqual([stops[0]?.id, stops[0]?.endedBy, stops[0]?.endedAt], [stop?.id, '', stop?.endsAt]);
   });
