@@ -152,10 +152,8 @@ export class OurObjects {
     return new Map(
       rows.map(({ id, partnerId, account, amountKobo, destination, brokerReference: reference, state }) => {
         const own = (steps.get(id) ?? []).flatMap(({ state, at }) => (at === null ? [] : [{ state, at }]));
-        const last = own.findLast(({ at }) => at < period.to);
         const isOpen = isUnsettled(state);
-        // Without any report an operator settled it, and the state is what he knew.
-        const stateThen = isOpen || own.length === 0 ? state : (last?.state ?? 'not reported yet');
+        const stateThen = isOpen ? state : stateBefore(period.to, own, state);
         const terms = { account, amountKobo, destination, reference, state: stateThen };
         const isReported = own.some(({ at }) => isIn(period, at));
         const moves = movesOf(amountKobo, steps.get(id) ?? []);
@@ -207,4 +205,17 @@ function toOrder(row: ReturnType<typeof comparedOrder.read>, history: OrderHisto
     isReported: history.isReported,
     trades: history.trades,
   };
+}
+
+/**
+ * The state of a final withdrawal just before an instant, by its reports, oldest first. Without any report an operator settled it,
+ * and the state is what he knew.
+ */
+export function stateBefore(
+  to: number,
+  reports: readonly { readonly state: string; readonly at: number }[],
+  state: string,
+): string {
+  if (reports.length === 0) return state;
+  return reports.findLast(({ at }) => at < to)?.state ?? 'not reported yet';
 }
