@@ -127,7 +127,7 @@ describe("a partner's work", () => {
     }
   });
 
-  it('goes on after all that waited was refused, and after all that waited was done', async () => {
+  it("a partner's work goes on after all that waited was refused, and after all that waited was done", async () => {
     const began = Math.ceil(performance.now());
     let passedMs = 0;
     const now = mock.method(performance, 'now', () => began + passedMs);

@@ -169,7 +169,7 @@ describe('the relay of events', () => {
 describe('a notification of new events', () => {
   const windowMs = 30;
 
-  it('is sent at once, and once more after a moment for all that came meanwhile, as often as there is news', (t) => {
+  it('a notification is sent at once, and once more after a moment for all that came meanwhile, as often as there is news', (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { relay, said } = startRelay(t);
     const told = () => said.splice(0).filter((one) => one !== 'feed woken');
@@ -192,7 +192,7 @@ describe('a notification of new events', () => {
     }
   });
 
-  it('goes to the publishing process unless it is this one', async (t) => {
+  it('a notification goes to the publishing process unless it is this one', async (t) => {
     const [running, ended] = [startRelay(t), startRelay(t)];
     await running.whileRunning(async () => {
       await running.holding();

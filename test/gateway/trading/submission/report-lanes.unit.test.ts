@@ -122,7 +122,7 @@ describe('the reports that wait for their partners', () => {
     ]);
   });
 
-  it('are tried again when they fail, and that is told once they are applied: the failures after that are counted anew', async () => {
+  it('reports are tried again when they fail, and that is told once they are applied: the failures after that are counted anew', async () => {
     const scene = new Scene();
     scene.fail('a', true);
     scene.lanes.add('a', numbered(1));
