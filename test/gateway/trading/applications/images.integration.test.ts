@@ -153,7 +153,7 @@ describe('the check of images', () => {
   });
 
   it('gives a decoder that the machine does not let work more time', async () => {
-    const decodeMs = patient(250);
+    const decodeMs = patient(500);
     const starved = new ImageChecker({ log, workers: 1, decodeMs });
     const others = new Set(decoders());
     // One that was too slow to begin, or is of an earlier test, may still be on its way to its end.
