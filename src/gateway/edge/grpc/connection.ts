@@ -22,7 +22,7 @@ const idleMs = { stranger: 20_000, known: 300_000 };
 /** The minimum time between two pings, and how long the client may take to answer one. */
 const pingEveryMs = 500;
 const pongMs = 1_500;
-/** How often we look for the answer at least: a process that had no time itself has not read what has come. */
+/** The fewest looks for the answer before it counts as late: a process that had no time itself has not read what has come. */
 const pongLooks = 5;
 /** How long started calls may run before a retired connection is closed, with a valid key and without. */
 const retiredMs = { known: 60_000, stranger: 5_000 };
@@ -139,7 +139,7 @@ export class GrpcConnection {
       if (now - this.#closingSince > closingMs) this.socket.destroy();
       return;
     }
-    if (this.#isPongLate(now)) {
+    if (this.#looksInVain(now)) {
       this.end();
       return;
     }
@@ -234,7 +234,8 @@ export class GrpcConnection {
     });
   }
 
-  #isPongLate(now: number): boolean {
+  /** Looks for the answer to a ping. Returns whether it is late. */
+  #looksInVain(now: number): boolean {
     const ping = this.#ping;
     if (ping === undefined) return false;
     ping.looks += 1;

@@ -33,6 +33,19 @@ export interface MoneyMove {
   readonly kobo: bigint;
 }
 
+/**
+ * The state of a final withdrawal just before an instant, by its reports, oldest first. `state` is its state now: an operator who
+ * settled it without any report knew the same then.
+ */
+export function stateBefore(
+  to: number,
+  reports: readonly { readonly state: string; readonly at: number }[],
+  state: string,
+): string {
+  if (reports.length === 0) return state;
+  return reports.findLast(({ at }) => at < to)?.state ?? 'not reported yet';
+}
+
 /** The moves of a withdrawal by the states that it went through: the money is taken once, and given back at most once. */
 export function movesOf(
   amountKobo: bigint,

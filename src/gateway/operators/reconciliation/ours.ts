@@ -7,7 +7,7 @@ import { orderSteps, orders } from '../../trading/orders/table.ts';
 import { isUnsettled } from '../../trading/submission/rules.ts';
 import { byId, objectSteps } from '../../trading/submission/table.ts';
 import { withdrawals } from '../../trading/withdrawals/table.ts';
-import { type MoneyKind, movesOf, type OurMoney } from './money-rules.ts';
+import { type MoneyKind, movesOf, type OurMoney, stateBefore } from './money-rules.ts';
 import { afterStep, isIn, newHistory, type OrderHistory, type StatementPeriod } from './order-history.ts';
 import type { OurOrder } from './rules.ts';
 import type { ComparedDay } from './table.ts';
@@ -205,17 +205,4 @@ function toOrder(row: ReturnType<typeof comparedOrder.read>, history: OrderHisto
     isReported: history.isReported,
     trades: history.trades,
   };
-}
-
-/**
- * The state of a final withdrawal just before an instant, by its reports, oldest first. Without any report an operator settled it,
- * and the state is what he knew.
- */
-export function stateBefore(
-  to: number,
-  reports: readonly { readonly state: string; readonly at: number }[],
-  state: string,
-): string {
-  if (reports.length === 0) return state;
-  return reports.findLast(({ at }) => at < to)?.state ?? 'not reported yet';
 }

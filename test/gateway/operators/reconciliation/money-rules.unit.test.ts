@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { stateBefore } from '../../../../src/gateway/operators/reconciliation/ours.ts';
+import { stateBefore } from '../../../../src/gateway/operators/reconciliation/money-rules.ts';
 
 /** The end of the day in Lagos that is compared. */
 const end = Date.UTC(2026, 2, 2, 23);
