@@ -89,7 +89,9 @@ async function main(): Promise<number> {
       args: [
         ...[
           'tsx',
-          ...['quick-ok.ts', 'record-statements.ts'].map((file) => join(import.meta.dirname, 'support', file)),
+          ...['quick-ok.ts', 'restored-mocks.ts', 'record-statements.ts'].map((file) =>
+            join(import.meta.dirname, 'support', file),
+          ),
         ].flatMap((module) => ['--import', module]),
         '--test',
         `--test-concurrency=${concurrency}`,

@@ -126,7 +126,7 @@ describe('batches that are merged while their reader is busy', () => {
     }
   });
 
-  it('before each batch it is waited for more, knowing the size of the batch before', async () => {
+  it('whoever gathers items for a batch is told the size of the batch before', async () => {
     const source = new Source();
     const sizes: number[] = [];
     const gather = async (before: number) => {

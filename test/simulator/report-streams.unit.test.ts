@@ -1,6 +1,5 @@
 /** The simulator's streams of reports, over a feed and calls that the test holds. */
 import assert from 'node:assert/strict';
-import { EventEmitter } from 'node:events';
 import { afterEach, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { createLogger } from '../../src/kit/log.ts';
@@ -8,39 +7,14 @@ import { ReportFeed } from '../../src/simulator/wire/report-feed.ts';
 import { SimulatorStreams } from '../../src/simulator/wire/report-streams.ts';
 import { RpcError } from '../../src/simulator/wire/rpc.ts';
 import { eventually } from '../support/eventually.ts';
+import { ReportCall } from '../support/report-call.ts';
 
 interface Report {
   readonly number: number;
 }
 
-/** A call of a gateway, which reads as fast as the test says. */
-class Call extends EventEmitter {
-  readonly messages: string[] = [];
-  readonly errors: status[] = [];
-  cancelled = false;
-  destroyed = false;
-  isSlow = false;
-  readonly request: { readonly afterNumber: bigint };
-
-  constructor(afterNumber = 0n) {
-    super();
-    this.request = { afterNumber };
-    this.on('error', ({ code }: { code: status }) => this.errors.push(code));
-  }
-
-  write(message: string): boolean {
-    this.messages.push(message);
-    return !this.isSlow;
-  }
-
-  cancel(): void {
-    this.cancelled = true;
-    this.emit('cancelled');
-  }
-}
-
 describe('the report streams of the simulator', () => {
-  let calls: Call[] = [];
+  let calls: ReportCall<string>[] = [];
   let isOffered = true;
   function begin(table: readonly Report[] = []) {
     const feed = new ReportFeed<Report>(async (number, last, limit) =>
@@ -57,7 +31,7 @@ describe('the report streams of the simulator', () => {
         if (!isOffered) throw new RpcError(status.UNIMPLEMENTED, 'There is no such stream.');
       },
     );
-    const serve = (call = new Call()) => {
+    const serve = (call = new ReportCall<string>()) => {
       calls.push(call);
       streams.serve(call as never);
       return call;
@@ -85,7 +59,10 @@ describe('the report streams of the simulator', () => {
 
   it('each stream gives its place back when its reader leaves and when it is broken, any number of times', async () => {
     const { streams, serve } = begin();
-    const ends = [(call: Call) => call.cancel(), (call: Call) => void call.emit('error', { code: status.CANCELLED })];
+    const ends = [
+      (call: ReportCall<string>) => call.cancel(),
+      (call: ReportCall<string>) => void call.emit('error', { code: status.CANCELLED }),
+    ];
     for (let round = 0; round < 2; round += 1) {
       const all = Array.from({ length: 200 }, () => serve());
       assert.deepEqual([serve().errors, all.flatMap(({ errors }) => errors)], [[status.RESOURCE_EXHAUSTED], []]);
@@ -94,14 +71,14 @@ describe('the report streams of the simulator', () => {
       streams.breakAll();
       await eventually(() => assert.deepEqual(calls.at(-1)?.errors, [status.UNAVAILABLE]));
     }
-    assert.equal(serve(new Call(-1n)).errors[0], status.INVALID_ARGUMENT);
+    assert.equal(serve(new ReportCall<string>(-1n)).errors[0], status.INVALID_ARGUMENT);
     isOffered = false;
     assert.equal(serve().errors[0], status.UNIMPLEMENTED);
   });
 
   it('a broken stream whose reader is slow ends at once, and others can be opened', async () => {
     const { streams, serve } = begin(numbers(1, 3));
-    const call = Object.assign(new Call(), { isSlow: true });
+    const call = Object.assign(new ReportCall<string>(), { isSlow: true });
     serve(call);
     await eventually(() => assert.equal(call.messages.length, 1));
     streams.breakAll();

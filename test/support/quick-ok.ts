@@ -1,5 +1,4 @@
 import assert, { AssertionError } from 'node:assert/strict';
-import { mock } from 'node:test';
 
 /**
  * Makes a failing `assert.ok(value)` cheap. To say what failed, Node reads the source file and parses it again and again.
@@ -14,17 +13,3 @@ function ok(value: unknown, ...messages: [(string | Error)?]): asserts value {
 }
 
 Object.assign(assert, { ok });
-
-/**
- * A method that is mocked twice in a test is restored to what it was before the test. Node restores mocks in the order in which they
- * were made, so the first mock would stay for all tests after it in the process.
- */
-const tracker = Object.getPrototypeOf(mock) as {
-  method: (object: object, name: string, ...more: unknown[]) => unknown;
-};
-const { method } = tracker;
-tracker.method = function (object, name, ...more) {
-  const mocked = (object as Record<string, { mock?: { restore?(): void } } | undefined>)[name];
-  mocked?.mock?.restore?.();
-  return method.call(this, object, name, ...more);
-};

@@ -135,7 +135,7 @@ describe('transactions that are committed together', () => {
     assert.equal(rejected, 5);
   });
 
-  it('go on after any number of round trips that failed, together and alone, known or not', async () => {
+  it('commits go on after any number of round trips that failed, together and alone, known or not', async () => {
     const state: { error: Error | undefined } = { error: undefined };
     const run = async () => {
       await new Promise(setImmediate);
