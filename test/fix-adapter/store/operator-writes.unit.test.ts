@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settleFinding, settleOrder } from '../../../src/fix-adapter/store/operator-writes.ts';
+import { setNumbers } from '../../../src/fix-adapter/store/set-numbers.ts';
 import { type FixNumbers, fixFindingSettlements, fixNumbers, fixOrders } from '../../../src/fix-adapter/store/table.ts';
 import type { Database } from '../../../src/gateway/store/database.ts';
 import type { SqlRow, Statement } from '../../../src/gateway/store/statement.ts';
@@ -89,5 +90,48 @@ describe('a finding that an operator settles', () => {
     const { database, written } = begin(found);
     await settle(database);
     assert.equal(written.length, 1);
+  });
+});
+
+describe('the numbers that an operator sets', () => {
+  /** The statements about orders that are written when the numbers are set, from 40 each. */
+  async function marksFor(nextOut: number, nextIn: number): Promise<string[]> {
+    const { database, written } = begin({
+      fix_numbers: [storedRow(fixNumbers, { ...numbers, nextOut: 40n, nextIn: 40n })],
+    });
+    assert.deepEqual(await setNumbers(database, { nextOut, nextIn }), { nextOut: 40, nextIn: 40 });
+    const { next_out: out, next_in: incoming, version } = changed(written, 'fix_numbers');
+    assert.deepEqual([out ?? 40n, incoming ?? 40n, version], [BigInt(nextOut), BigInt(nextIn), 9n]);
+    return written.map(({ sql }) => sql).filter((sql) => sql.startsWith('UPDATE fix_orders '));
+  }
+
+  it('can pass over messages about any order that lives, higher or lower or the same', async () => {
+    for (const [nextOut, nextIn] of [
+      [41, 41],
+      [41, 40],
+      [40, 40],
+      [1, 1],
+      [41, 39],
+    ] as const) {
+      const marks = await marksFor(nextOut, nextIn);
+      assert.deepEqual(
+        marks.map((sql) => [/state = '(\w+)'/.exec(sql)?.[1], sql.includes('passed_over = 1')]),
+        [
+          ['sending', true],
+          ['open', false],
+        ],
+        `${nextOut}, ${nextIn}`,
+      );
+      assert.ok(marks.every((sql) => sql.includes('must_ask = 1')));
+    }
+  });
+
+  it('stay as they are while an adapter has the session', async () => {
+    const { database, written } = begin({
+      leases: [{ is_held: 1 }],
+      fix_numbers: [storedRow(fixNumbers, numbers)],
+    });
+    await assert.rejects(setNumbers(database, { nextOut: 2, nextIn: 2 }), /stop all of them first/);
+    assert.deepEqual(written, []);
   });
 });
