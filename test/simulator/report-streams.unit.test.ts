@@ -57,6 +57,14 @@ describe('the report streams of the simulator', () => {
     await eventually(() => assert.equal(call.messages[2], '502 503 / 503'));
   });
 
+  it('a stream behind a number that nobody has any more states a lower one: the broker has lost reports', async () => {
+    const { feed, serve } = begin(numbers(1, 3));
+    const call = serve(new ReportCall<string>(9n));
+    await eventually(() => assert.equal(call.messages[0], '- / 3'));
+    feed.publish(numbers(4, 4));
+    await eventually(() => assert.equal(call.messages.at(-1), '- / 4'));
+  });
+
   it('each stream gives its place back when its reader leaves and when it is broken, any number of times', async () => {
     const { streams, serve } = begin();
     const ends = [
