@@ -74,4 +74,14 @@ describe('a secret that the ring lacks', () => {
       assert.equal(noted.length, Number(!isRefused));
     }
   });
+
+  it('each secret of a ring, the current one and former ones, is needed from a restore on', async () => {
+    const { database, noted } = databaseOf([[ring, now - 500 * dayMs]]);
+    const both = parseKeyRing(`${'aa'.repeat(32)},${'bb'.repeat(32)}`);
+    await noteRestored(database, both, now);
+    assert.deepEqual(
+      noted,
+      [...both].map(({ id }) => id.slice(0, 16)),
+    );
+  });
 });
