@@ -27,7 +27,7 @@ it('a stream whose position cannot be stored when it ends applies no further rep
       reads: readonly Statement[],
       decide: (rows: SqlRow[][]) => { writes: readonly Statement[]; result: unknown },
     ) => {
-      if (isAway) throw new UnavailableError('the database is away');
+      if (isAway) throw new UnavailableError();
       const { writes, result } = decide(reads.map(answer));
       stored.push(...writes);
       return result;

@@ -9,7 +9,14 @@ import { settlements } from '../../../../../src/gateway/operators/calls/settleme
 import { readRecord } from '../../../../../src/gateway/trading/orders/later-reports/rules.ts';
 import { orderHistory, orders, type StoredOrder } from '../../../../../src/gateway/trading/orders/table.ts';
 import type { Change } from '../../../../../src/gateway/trading/submission/change.ts';
-import { SettledOrderState, SettlementOutcomeSchema } from '../../../../../src/gen/marina/admin/v1/settlements_pb.ts';
+import {
+  SettledAllocationState,
+  SettledApplicationState,
+  SettledOrderState,
+  SettledWithdrawalState,
+  SettlementOutcomeSchema,
+} from '../../../../../src/gen/marina/admin/v1/settlements_pb.ts';
+import { allocationKind, applicationKind, orderKind, withdrawalKind } from '../../../../support/kinds.ts';
 import { plainOrder } from '../../../../support/plain-order.ts';
 
 const order: StoredOrder = { ...plainOrder, id: 'ord_a', partnerId: 'par_a', state: 'uncertain' };
@@ -66,4 +73,57 @@ describe('the approval of a settlement', () => {
       await assert.rejects(approve({ ...order, ...more }), /changed after this was proposed/, Object.keys(more).join());
     }
   });
+});
+
+describe('an object that the broker never had, by an operator', () => {
+  const clockSkewMs = 2_000;
+  const { notAfter } = order;
+  const uncertain = { ...order, reference: null, param: null, brokerReference: null, evidence: 'no answer' };
+  const withdrawal = { ...uncertain, id: 'wdr_a', destination: 'wallet', heldUntil: null, releasedAt: null };
+  const never = [
+    {
+      ...{ kind: orderKind, row: order, facts: { steps: [], entered: [], namesakes: [] } },
+      outcome: { order: { state: SettledOrderState.REFUSED } },
+    },
+    {
+      ...{ kind: applicationKind, row: { ...uncertain, id: 'app_a', account: null }, facts: undefined },
+      outcome: { application: { state: SettledApplicationState.UNPLACED } },
+    },
+    {
+      ...{ kind: allocationKind, row: { ...uncertain, id: 'alc_a' }, facts: [] },
+      outcome: { allocation: { state: SettledAllocationState.REFUSED } },
+    },
+    {
+      ...{ kind: withdrawalKind, row: withdrawal, facts: [] },
+      outcome: { withdrawal: { state: SettledWithdrawalState.REFUSED } },
+    },
+  ];
+
+  /** Approves that it was never had, at an instant of real time. Returns its state. */
+  async function approveAt(
+    realNow: number,
+    { kind, row, outcome: had, facts }: (typeof never)[number],
+  ): Promise<string> {
+    const request = writeOutcome(create(SettlementOutcomeSchema, had as never));
+    const approved = { ...proposal, request, objectId: row.id, seen: JSON.stringify(seenOf(row as never)) };
+    type Decide = (row: unknown, current: unknown) => Change<StoredOrder> | undefined;
+    const change = async (_kind: unknown, _partner: string, _id: string, decide: Decide) =>
+      decide(row, { proposal: approved, facts })?.after;
+    const { action } = settlements({
+      ...{ kinds: { ofId: () => kind }, recorder: { change }, clockSkewMs },
+      clock: { now: () => realNow, realNow: () => realNow },
+    } as never);
+    const call = { operator: 'bola' } as never;
+    return (await action.apply({ proposal: approved, call, mayApply: () => true, record: () => [] })).objectState;
+  }
+
+  for (const one of never) {
+    const { name, absent } = one.kind;
+    it(`one ${name} that the broker never had is settled as ${absent.state} once it can no longer be taken`, async () => {
+      for (const at of [notAfter - 60_000, notAfter, notAfter + clockSkewMs - 1]) {
+        await assert.rejects(approveAt(at, one), /it may still be taken until/, `${at - notAfter} ms`);
+      }
+      assert.equal(await approveAt(notAfter + clockSkewMs + 1, one), absent.state);
+    });
+  }
 });
