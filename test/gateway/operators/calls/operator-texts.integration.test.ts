@@ -95,11 +95,16 @@ describe('streams that operators open', () => {
   after(() => operator.stop());
 
   /** Opens a stream; its `error` is set if it ends. */
-  function watch(token: string) {
+  function watch(token: string, request = {}) {
     const leaving = new AbortController();
     const stream = { error: undefined as ServiceError | undefined, isOpen: false, leave: () => leaving.abort() };
     const read = async () => {
-      const messages = operator.client.stream('marina.admin.v1.Diagnostics.WatchEvents', {}, token, leaving.signal);
+      const messages = operator.client.stream(
+        'marina.admin.v1.Diagnostics.WatchEvents',
+        request,
+        token,
+        leaving.signal,
+      );
       for await (const _ of messages) stream.isOpen = true;
     };
     read().catch((error) => {
@@ -109,8 +114,18 @@ describe('streams that operators open', () => {
   }
   const isOpen = (stream: ReturnType<typeof watch>) => eventually(() => assert.ok(stream.isOpen, String(stream.error)));
 
+  it('give their places back when their requests are refused, any number of times', async () => {
+    for (let count = 0; count < 25; count += 1) {
+      const refused = watch(adas[count % 2] ?? '', { partner_ids: ['none'] });
+      await eventually(() => assert.equal(refused.error?.code, status.INVALID_ARGUMENT));
+    }
+    const open = [adas[0], adas[1], adas[0], adas[1], adas[0]].map((token) => watch(token));
+    for (const each of open) await isOpen(each);
+    for (const each of open) each.leave();
+  });
+
   it('are bounded for each operator over all of its tokens, and leave room for the others', async () => {
-    const open = [adas[0], adas[1], adas[0], adas[1], adas[0]].map(watch);
+    const open = [adas[0], adas[1], adas[0], adas[1], adas[0]].map((token) => watch(token));
     for (const each of open) await isOpen(each);
     for (const token of adas) {
       const refused = watch(token);
