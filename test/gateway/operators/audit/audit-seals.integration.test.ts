@@ -212,6 +212,19 @@ describe('the seals of the audit', () => {
     assert.equal(all.lines.length, 400);
   });
 
+  it('an export names a batch of which no entry is left at the end of the audit or of the period', async () => {
+    await seal();
+    const faultsOf = async (request: Parameters<typeof exported>[0]) =>
+      (await exported(request)).faults?.map(({ batch, kind }) => `${batch} ${kind}`);
+    const second = { to: timestampFromMs(firstAt + 400_000) };
+    await write('DELETE FROM audit_entries WHERE id >= ?', ids[400] ?? 0);
+    assert.deepEqual([await faultsOf({}), await faultsOf(second)], [['3 removed'], ['3 removed']]);
+    await write('DELETE FROM audit_entries WHERE id >= ?', ids[200] ?? 0);
+    assert.deepEqual(await faultsOf({}), ['2 removed', '3 removed']);
+    const first = { to: timestampFromMs(firstAt + 100_000) };
+    assert.deepEqual([await faultsOf(second), await faultsOf(first)], [['2 removed', '3 removed'], []]);
+  });
+
   it('wait for an entry that is committed after one with a higher number', async () => {
     const parts = { database, clock: new TestClock(), seals: sealsUnder(one), holder: 'test', betweenRoundsMs: 5 };
     const rounds: number[] = [];

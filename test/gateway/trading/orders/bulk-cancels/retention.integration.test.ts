@@ -4,7 +4,7 @@ import { readBacklog } from '../../../../../src/gateway/operators/telemetry/back
 import type { Database } from '../../../../../src/gateway/store/database.ts';
 import { statement } from '../../../../../src/gateway/store/statement.ts';
 import { bulkCancelRetention } from '../../../../../src/gateway/trading/orders/bulk-cancels/retention.ts';
-import { bulkCancelOrders, bulkCancels } from '../../../../../src/gateway/trading/orders/bulk-cancels/table.ts';
+import { bulkCancelOrders, bulkCancels, endJob } from '../../../../../src/gateway/trading/orders/bulk-cancels/table.ts';
 import { openTestDatabase, startWorker } from '../../../../support/database.ts';
 import { eventually } from '../../../../support/eventually.ts';
 
@@ -59,8 +59,9 @@ describe('jobs that cancelled open orders', () => {
   }
 
   it('are removed 400 days after their end with what they say of each order, and one that runs or ended later stays', async () => {
-    await store('bcl_old', now - 400 * dayMs - 1, 501);
-    await store('bcl_older', now - 403 * dayMs, 0);
+    await store('bcl_old', now - 400 * dayMs - 1, 0);
+    // The first batch removes 500 orders.
+    await store('bcl_older', now - 403 * dayMs, 501);
     await store('bcl_at_the_bound', now - 400 * dayMs, 3);
     await store('bcl_running', null, 2);
     assert.equal(await overdueDays(), 3);
@@ -82,5 +83,21 @@ describe('jobs that cancelled open orders', () => {
     await eventually(async () => assert.ok(asked > 0));
     await stop();
     assert.deepEqual(await left(), ['bcl_old 1']);
+  });
+
+  it('a job that an operator has stopped does not end once more by itself', async () => {
+    await store('bcl_stopped', now, 1);
+    await store('bcl_running', null, 1);
+    const ended: number[] = [];
+    for (const id of ['bcl_stopped', 'bcl_running']) ended.push(await database.write(endJob(id, 'its time', now + 5)));
+    assert.deepEqual(ended, [0, 1]);
+    const rows = await database.read(statement('SELECT id, ended_at, end_reason FROM bulk_cancels ORDER BY id'));
+    assert.deepEqual(
+      rows.map(({ id, ended_at: at, end_reason: reason }) => [id, (at as Date).getTime(), reason]),
+      [
+        ['bcl_running', now + 5, 'its time'],
+        ['bcl_stopped', now, null],
+      ],
+    );
   });
 });
