@@ -4,8 +4,10 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { StoredOrder } from '../../../../src/gateway/trading/orders/table.ts';
 import { Change } from '../../../../src/gateway/trading/submission/change.ts';
+import type { StoredWithdrawal } from '../../../../src/gateway/trading/withdrawals/table.ts';
 import { ReportKind, ReportSchema } from '../../../../src/gen/marina/broker/v1/orders_pb.ts';
-import { orderKind } from '../../../support/kinds.ts';
+import { WithdrawalReportKind, WithdrawalReportSchema } from '../../../../src/gen/marina/broker/v1/withdrawals_pb.ts';
+import { orderKind, withdrawalKind } from '../../../support/kinds.ts';
 import { plainOrder } from '../../../support/plain-order.ts';
 
 const now = plainOrder.createdAt + 10_000;
@@ -40,4 +42,24 @@ describe('an order whose outcome becomes known', () => {
       });
     }
   }
+});
+
+describe('a withdrawal that waited for its release in a restored database', () => {
+  const waiting = { ...plainOrder, brokerReference: null, destination: 'wallet', heldUntil: now + 1, releasedAt: null };
+  const withdrawal = { ...waiting, evidence: 'stored' } as unknown as StoredWithdrawal;
+  const reported = (kind: WithdrawalReportKind) => {
+    const report = { number: 2n, at: timestampFromMs(now), brokerReference: 'B1', kind };
+    return new Change(withdrawalKind, withdrawal, now).reports([create(WithdrawalReportSchema, report)]).after;
+  };
+
+  it('waits no more once the broker says what it made of it', () => {
+    for (const [kind, state] of [
+      [WithdrawalReportKind.PAID, 'completed'],
+      [WithdrawalReportKind.REJECTED, 'rejected'],
+      [WithdrawalReportKind.ACCEPTED, 'processing'],
+    ] as const) {
+      const after = reported(kind);
+      assert.deepEqual([after.state, after.heldUntil], [state, null], state);
+    }
+  });
 });
