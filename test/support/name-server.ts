@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** The answer for a name, each time it is asked for: addresses of both families, nothing, or no answer at all. */
-export type Answer = (name: string) => readonly string[] | 'silence';
+type Answered = readonly string[] | 'silence';
+/** The answer for a name, each time one family is asked for: addresses of both families, nothing, or no answer at all. */
+export type Answer = (name: string, family: 4 | 6) => Answered | Promise<Answered>;
 
 /** A name server on this machine. */
 export interface NameServer {
@@ -22,10 +23,10 @@ const noSuchName = 3;
 export async function startNameServer(answer: Answer): Promise<NameServer> {
   const socket = createSocket('udp4');
   const asked: string[] = [];
-  socket.on('message', (query, from) => {
+  socket.on('message', async (query, from) => {
     const { name, type, end } = readQuestion(query);
     asked.push(name);
-    const found = answer(name);
+    const found = await answer(name, type === typeAaaa ? 6 : 4);
     if (found === 'silence') return;
     const addresses = found.filter((address) => type === (isIPv6(address) ? typeAaaa : typeA));
     const header = Buffer.from(query.subarray(0, 12));

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
-import { checkEndpointUrl, mayDial } from '../../../../../src/gateway/delivery/webhooks/attempt/addresses.ts';
+import {
+  checkEndpointUrl,
+  dialableLookup,
+  mayDial,
+} from '../../../../../src/gateway/delivery/webhooks/attempt/addresses.ts';
+import { SendFailure } from '../../../../../src/gateway/delivery/webhooks/rules.ts';
 import { refusalOf } from '../../../../../src/gateway/edge/errors.ts';
+import { startNameServer } from '../../../../support/name-server.ts';
 
 /** IANA's special-purpose registries of IPv4 and IPv6 addresses, and what its lists of whole spaces reserve. */
 const specialRanges = [
@@ -174,5 +181,42 @@ describe('the URL of an endpoint', () => {
     for (const url of ['https://10.0.0.1/', 'https://169.254.169.254/', 'https://[fd00::1]/', 'https://db.internal/']) {
       assert.equal(refusalOf(() => checkEndpointUrl(url, sandbox)).param, 'url');
     }
+  });
+});
+
+describe("the addresses of an endpoint's host", () => {
+  const [publicAddress, privateAddress] = ['93.184.216.34', 'fd00::1'];
+
+  /** Looks a host up whose second family is answered a moment after the first, or never. */
+  async function lookUp(first: readonly string[], second: readonly string[] | 'silence') {
+    const server = await startNameServer(async (_, family) => {
+      if (family === 4) return first;
+      await delay(50);
+      return second;
+    });
+    const lookup = dialableLookup({ ...strict, nameServers: [server.address] });
+    try {
+      return await new Promise<readonly unknown[]>((resolve) =>
+        lookup('hooks.partner.com', { all: true }, (error, found) => {
+          const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [];
+          resolve([error instanceof SendFailure ? error.errorClass : error, addresses.sort()]);
+        }),
+      );
+    } finally {
+      server.close();
+    }
+  }
+
+  it('are those of both families, also if one of them is answered a moment later', async () => {
+    const other = '2606:2800:220:1::1';
+    assert.deepEqual(await lookUp([publicAddress], [other]), [null, [other, publicAddress]]);
+  });
+
+  it('are all blocked by a private one, also if it is answered a moment later', async () => {
+    assert.deepEqual(await lookUp([publicAddress], [privateAddress]), ['blocked_address', []]);
+  });
+
+  it('are those of one family if the other one is never answered', async () => {
+    assert.deepEqual(await lookUp([publicAddress], 'silence'), [null, [publicAddress]]);
   });
 });
