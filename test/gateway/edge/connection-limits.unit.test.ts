@@ -96,6 +96,31 @@ describe('connections', () => {
     assert.equal(limits.takeStranger('192.0.2.2'), true);
   });
 
+  it('an address is known for a day after its last valid key, and a new one within a minute costs nothing', (t) => {
+    const clock = { ms: 1_000 };
+    t.mock.method(performance, 'now', () => clock.ms);
+    const [limits, address, dayMs] = [new ConnectionLimits(), '192.0.2.1', 86_400_000];
+    const isKnownAfter = (ms: number) => {
+      clock.ms += ms;
+      return limits.isKnown(address);
+    };
+    assert.equal(limits.isKnown(address), false);
+    limits.note(address);
+    assert.deepEqual([isKnownAfter(dayMs - 1), isKnownAfter(1)], [true, false]);
+    limits.note(address);
+    clock.ms += 59_999;
+    limits.note(address);
+    assert.deepEqual([isKnownAfter(dayMs - 60_000), isKnownAfter(1)], [true, false], 'the second one was not noted');
+    limits.note(address);
+    for (let days = 0; days < 3; days += 1) {
+      clock.ms += dayMs - 1;
+      limits.note(address);
+      assert.ok(isKnownAfter(0), 'each valid key counts anew');
+    }
+    assert.deepEqual([isKnownAfter(dayMs - 1), isKnownAfter(1)], [true, false]);
+    assert.equal(limits.isKnown('192.0.2.2'), false);
+  });
+
   it('a client that has left already takes no room', () => {
     const limits = new ConnectionLimits(bounds);
     assert.equal(limits.admit(socketFrom(undefined)), false);
