@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
 import json
 import re
@@ -180,6 +181,11 @@ class Blocking:
     def call(self, client: Any, method: str, **values: Any) -> Any:
         return getattr(client, method)(**values)
 
+    def call_together(self, client: Any, count: int, method: str) -> None:
+        with concurrent.futures.ThreadPoolExecutor(count) as threads:
+            for made in [threads.submit(getattr(client, method)) for _ in range(count)]:
+                made.result(30)
+
 
 class Asynchronous:
     """The client for asyncio. All its calls are made in one event loop."""
@@ -201,6 +207,12 @@ class Asynchronous:
 
     def call(self, client: Any, method: str, **values: Any) -> Any:
         return self._loop.run_until_complete(getattr(client, method)(**values))
+
+    def call_together(self, client: Any, count: int, method: str) -> None:
+        async def calls() -> None:
+            await asyncio.gather(*(getattr(client, method)() for _ in range(count)))
+
+        self._loop.run_until_complete(calls())
 
 
 ORDER: Dict[str, Any] = {"account": "LAG1", "symbol": "ZENITHBANK", "side": "buy", "quantity": 100, "type": "market"}

@@ -211,6 +211,28 @@ class UnreadBytes(WithScripts):
         self.assertEqual((len(peers), len(set(peers))), (3, 1))
 
 
+    @both
+    def test_only_the_first_attempt_of_a_call_meets_a_kept_connection_that_was_closed_just_now(self, clients: Any) -> None:
+        kept: List[Tuple[str, int]] = []
+        together = threading.Barrier(3)
+
+        def answer_once(connection: socket.socket, number: int, _head: str) -> None:
+            peer = connection.getpeername()
+            if peer in kept:
+                raise OSError("it is closed as the next request comes")
+            kept.append(peer)
+            if number <= 3:
+                together.wait(30)
+            connection.sendall(answer_bytes(200, {}))
+
+        client = clients.make(self.scripted(answer_once).url, max_attempts=2)
+        clients.call_together(client, 3, "get_wallet")
+        self.assertEqual(len(kept), 3)
+        for number in (4, 5, 6):
+            clients.call(client, "get_wallet")
+            self.assertEqual(len(kept), number, "the second attempt was over a new connection")
+
+
 class EarlyAnswers(WithScripts):
     @both
     def test_an_answer_of_a_peer_that_reads_no_more_and_stays_open_is_raised(self, clients: Any) -> None:
