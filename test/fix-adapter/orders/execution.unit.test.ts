@@ -1,4 +1,4 @@
-/** What the fields of an ExecutionReport say, each alone. */
+/** The fields of an ExecutionReport, each read alone. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readExecution } from '../../../src/fix-adapter/orders/execution.ts';

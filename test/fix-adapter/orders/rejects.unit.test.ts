@@ -1,4 +1,4 @@
-/** What a Reject or a BusinessMessageReject proves of our orders and cancels. */
+/** The meaning of a Reject or a BusinessMessageReject for our orders and cancels. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { saidNothing } from '../../../src/fix-adapter/orders/reject-reasons.ts';

@@ -1,4 +1,4 @@
-/** What a partner reads of its limits, over a database that has used some of each day. */
+/** The limits that a partner reads, over a database that has used some of each day. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';

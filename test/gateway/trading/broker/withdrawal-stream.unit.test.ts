@@ -8,7 +8,7 @@ it('a broker without withdrawals is silent, unless it has sent reports of them b
   const answers = { code: status.UNIMPLEMENTED };
   const broker = await startRawBroker((stream) => refuseCall(stream, answers.code));
   const withdrawals = grpcWithdrawals(broker.options);
-  /** What a stream brings first: a batch of reports, or the status with which it breaks. */
+  /** The first that a stream brings: a batch of reports, or the status with which it breaks. */
   const begin = async (afterNumber: bigint) => {
     const stop = new AbortController();
     const stream = withdrawals.streamWithdrawalReports(afterNumber, stop.signal)[Symbol.asyncIterator]();

@@ -18,7 +18,7 @@ const record = (reference: string | undefined) =>
     brokerReference: reference ?? '',
   });
 
-/** What a record means for an allocation: nothing, that it contradicts, or that it also changes what its partner sees. */
+/** The meaning of a record for an allocation: nothing, that it contradicts, or that it also changes what its partner sees. */
 function meaningOf(of: keyof typeof settled | 'ordinary', reference: string | undefined): string {
   const row = of === 'ordinary' ? { ...settled.booked, settlement: null } : settled[of];
   const applied = applyReport(row as never, record(reference), now);
