@@ -52,7 +52,7 @@ function rowOf({
 }: Ours): SqlRow {
   const money = { amountKobo: 500n, account: 'A1', destination: 'wallet', brokerReference: null };
   const row = { ...plainOrder, ...money, id, partnerId, state, createdAt, updatedAt, exchangeOrderId };
-  return storedRow(tables[kind] as typeof orders, row);
+  return storedRow(tables[kind] as typeof orders, row as never);
 }
 
 class Days {
@@ -151,7 +151,7 @@ class Days {
     return by(progress as unknown as RunProgress, compared);
   }
 
-  /** What was found, by object or account and kind. */
+  /** The differences that were found, by object or account and kind. */
   get kinds(): string[] {
     return this.found.map(({ objectId, account, symbol, kind }) => `${objectId || `${account} ${symbol}`} ${kind}`);
   }
@@ -214,7 +214,7 @@ describe('a statement', () => {
     assert.equal(days.position, 'ord_a');
   });
 
-  it('of a broker that others use too shows nothing of objects that the gateway does not have', async () => {
+  it('shows nothing of objects that the gateway does not have, if others use the broker too', async () => {
     const days = new Days(items, [...ours, own('orders', 'ord_c')], true);
     await days.compare(compareStatement);
     assert.deepEqual(
@@ -232,7 +232,7 @@ describe('a statement', () => {
     );
   });
 
-  it('compares the exchange id of an order if both sides have one', async () => {
+  it('compares the filled quantity of an order, and its exchange id if both sides have one', async () => {
     const stated = (reference: string) => [
       item({ ...order('ord_a'), symbol: 'SIM-REST', quantity: 100n, state: 'cancelled', reference, otherKobo: 0n }),
     ];
@@ -246,6 +246,12 @@ describe('a statement', () => {
       await days.compare(compareStatement);
       assert.deepEqual(days.kinds, kinds, `${exchangeOrderId} and ${reference}`);
     }
+    const filled = new Days(
+      stated('').map((one) => ({ ...one, otherKobo: 5n })),
+      [own('orders', 'ord_a')],
+    );
+    await filled.compare(compareStatement);
+    assert.deepEqual(filled.kinds, ['ord_a order_filled']);
   });
 });
 
@@ -266,7 +272,7 @@ describe("the gateway's objects", () => {
   const items = ours.filter(isStated).map(({ id }) => item({ section: 'order', objectId: id }));
   const missing = ours.filter((one, index) => !isStated(one, index)).map(({ id }) => id);
 
-  it('that the statement lacks are found once each, of all partners and kinds, however often the run is interrupted', async () => {
+  it('are found once each if the statement lacks them, of all partners and kinds, however often the run is interrupted', async () => {
     for (const saves of [Number.POSITIVE_INFINITY, 1, 2]) {
       const days = new Days(items, ours);
       for (let turns = 0; !(await days.compare(compareOurs, saves)); turns += 1) assert.ok(turns < 20);
@@ -342,7 +348,7 @@ describe('positions and money', () => {
     ...[...account('A4', true, 300), ...account('A5', false, 0)],
   ];
 
-  it('that do not follow from the day before are found once, however often the run is interrupted', async () => {
+  it('are found once if they do not follow from the day before, however often the run is interrupted', async () => {
     for (const saves of [Number.POSITIVE_INFINITY, 1, 2]) {
       const days = new Days(items);
       for (let turns = 0; !(await days.compare(compareHoldings, saves)); turns += 1) assert.ok(turns < 20);
