@@ -64,7 +64,10 @@ function open(endpoint: Endpoint | null = plain, { found = [] as readonly Delive
       makeSecret: () => 'whsec',
     },
     seal: {
-      seal: (partnerId: string, secret: string) => (assert.deepEqual([partnerId, secret], ['par_a', 'whsec']), later),
+      seal(partnerId: string, secret: string) {
+        assert.deepEqual([partnerId, secret], ['par_a', 'whsec']);
+        return later;
+      },
     },
     onChange: () => done.push('notify'),
     sendTest: async (_: Endpoint, note: (id: string, at: number) => Promise<unknown>) => {
@@ -83,7 +86,7 @@ function open(endpoint: Endpoint | null = plain, { found = [] as readonly Delive
   return { make, done, written: () => written };
 }
 
-/** What is written of the endpoint, by column. */
+/** The written values of the endpoint, by column. */
 function changesOf(written: readonly Statement[]): Record<string, unknown> {
   const [update] = written;
   const names = (/ SET (.*) WHERE /.exec(update?.sql ?? '')?.[1] ?? '')
@@ -124,7 +127,7 @@ describe("a change of a partner's endpoint", () => {
     }
   });
 
-  it('to resume it ends a pause of an operator and one after failures', async () => {
+  it('ends, if it resumes the endpoint, a pause of an operator and one after failures', async () => {
     for (const before of [{ heldAt: 3 }, { pausedAt: 3, streak: 9, probeAt: 4 }, { heldAt: 3, pausedAt: 3 }]) {
       const { make, written } = open({ ...plain, ...before });
       assert.equal((await make('resumeEndpoint')).changed, true);
@@ -133,7 +136,7 @@ describe("a change of a partner's endpoint", () => {
     }
   });
 
-  it('to move it keeps its secret, and to rotate its secret keeps the former one for its time', async () => {
+  it('keeps the secret of an endpoint that is moved, and the former one for its time if the secret is rotated', async () => {
     const move = open();
     const moved = (await move.make('moveEndpoint', { url: 'https://two' })) as { endpoint: { url: string } };
     assert.equal(moved.endpoint.url, 'https://two/');
@@ -149,14 +152,14 @@ describe("a change of a partner's endpoint", () => {
     assert.deepEqual([secret, old, until], [later, former, new Date(now + rotationMs)]);
   });
 
-  it('to rotate its secret waits until the last rotation is over', async () => {
+  it('rotates no secret until the last rotation is over', async () => {
     const rotate = (oldSecretUntil: number) =>
       open({ ...plain, oldSecret: later, oldSecretUntil }).make('rotateSecret');
     await assert.rejects(rotate(now + 1), /the last rotation runs until/);
     assert.equal((await rotate(now)).oldSecretUntil, now + rotationMs);
   });
 
-  it('to register it is refused if the partner has one, and it begins after the last event', async () => {
+  it('makes a new endpoint only if the partner has none, and it begins after the last event', async () => {
     await assert.rejects(open().make('registerEndpoint', { url: 'https://two' }), /the partner has an endpoint/);
     const { make, written } = open(null);
     const { endpoint, secret } = await make('registerEndpoint', { url: 'https://two' });
