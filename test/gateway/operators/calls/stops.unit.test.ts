@@ -20,7 +20,7 @@ const one: StoredStop = {
 };
 const nothing = { partnerId: '', account: '', symbol: '', everything: false, reason: 'why', endsAt: undefined };
 
-function open(stored: readonly StoredStop[] = [], listed: boolean | undefined = true) {
+function open(stored: readonly StoredStop[] = [], listed: boolean | null = true) {
   let writes: readonly Statement[] = [];
   const rows = stored.map((stop) => storedRow(stops, stop));
   type Decide = (before: object, rows: SqlRow[][]) => { writes: readonly Statement[]; result: unknown };
@@ -37,7 +37,7 @@ function open(stored: readonly StoredStop[] = [], listed: boolean | undefined = 
     },
   };
   const parts = { database, clock: { now: () => now }, ids: { object: () => 'stp_new' } };
-  const calls = stopCalls(parts as never, change as never, async () => listed as never);
+  const calls = stopCalls(parts as never, change as never, async () => (listed ?? undefined) as never);
   const add = (request: object) =>
     calls.addStop({ ...nothing, ...request } as never, call) as unknown as Promise<Added>;
   const end = (id: string) => calls.endStop({ id, reason: 'over' } as never, call) as unknown as Promise<Added>;
@@ -125,10 +125,10 @@ describe('a stop', () => {
   });
 
   it('begins with a warning if the broker does not list its symbol', async () => {
-    const warning = async (listed: boolean | undefined, request: object) =>
+    const warning = async (listed: boolean | null, request: object) =>
       (await open([], listed).add({ actions: [BUY], ...request })).warning;
     assert.match(await warning(false, { symbol: 'SIM' }), /lists no instrument SIM/);
-    assert.equal(await warning(undefined, { symbol: 'SIM' }), '', 'the broker did not say');
+    assert.equal(await warning(null, { symbol: 'SIM' }), '', 'the broker did not say');
     assert.equal(await warning(false, { account: 'A1' }), '');
   });
 
