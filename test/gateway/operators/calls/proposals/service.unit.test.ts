@@ -160,6 +160,9 @@ describe('the approval of a proposal', () => {
       assert.equal((await approve(operator)).changed, false);
       assert.deepEqual(state.written, []);
     }
+    const meanwhile = open({}, { underLock: { state: 'applied' } });
+    assert.equal((await meanwhile.approve()).changed, false, 'another call applied it meanwhile');
+    assert.deepEqual(meanwhile.state.written, []);
   });
 
   it('needs a role for the call, a proposal, and a version that knows the call', async () => {
