@@ -103,7 +103,7 @@ export class FixConnection<Message extends Outgoing> {
     this.#incoming = new Incoming(numbers.nextIn, {
       ...{ chunk: resendChunk, quietMs: gapQuietMs, timeoutMs: gapTimeoutMs },
     });
-    this.#noting = new Noting(tap);
+    this.#noting = new Noting(tap, settings.moreTypes);
     this.#silence = new Silence(settings.heartbeatMs, performance.now());
     this.#inbox = new Inbox(record, this.#noting, numbers.nextIn, options.hasMissed);
     this.#sender = new MessageSender<Message>({

@@ -8,7 +8,11 @@ export class Noting {
   #outcome: MessageOutcome | undefined;
   readonly #places = new WeakMap<FixMessage, MessagePlace>();
 
-  constructor(private readonly tap: MessageTap | undefined) {}
+  /** `moreTypes`: MsgTypes that the record applies besides those of an order session. */
+  constructor(
+    private readonly tap: MessageTap | undefined,
+    private readonly moreTypes: readonly string[] = [],
+  ) {}
 
   /** A message is handled now. It counts as applied unless something else is said. */
   begins(message: FixMessage): void {
@@ -41,7 +45,8 @@ export class Noting {
   /** The record has these. */
   stored(messages: readonly FixMessage[]): void {
     for (const message of messages) {
-      const applied = isApplied(message.type) ? 'applied' : 'refused';
+      const { type } = message;
+      const applied = isApplied(type) || this.moreTypes.includes(type) ? 'applied' : 'refused';
       this.#note(message, message.isWhole ? applied : 'unreadable');
     }
   }
