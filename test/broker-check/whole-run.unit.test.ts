@@ -95,6 +95,12 @@ describe('the orders of a whole run', () => {
     ['answers-streamed', 'kept', 'it came before the run', { streamed: [], follows: { from: 1n } }],
     ['answers-streamed', 'breach', 'it is the first of the run', { streamed: [] }],
     ['answers-streamed', 'kept', 'the gap is said already', { streamed: [], follows: { gaps: ['a gap'] } }],
+    [
+      'answers-streamed',
+      'breach',
+      'under it is another order, gap or not',
+      { streamed: [report(1n, ReportKind.ACCEPTED, { clientOrderId: 'o2' })], follows: { gaps: ['a gap'] } },
+    ],
     ['reports-well-formed', 'kept', 'whole reports'],
     [
       'reports-well-formed',

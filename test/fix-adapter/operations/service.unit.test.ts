@@ -148,6 +148,8 @@ describe('what an operator sees of the FIX session', () => {
     );
     assert.deepEqual(new Set(shown).size, 11);
     assert.ok(!shown.includes(SessionState.UNSPECIFIED));
+    const ending = { ...overview, state: 'logging_out', session: { ...overview.session, wish: 'out' as const } };
+    assert.equal(shownSession(ending).loggedOut, true, 'from the wish on, also before it is obeyed');
   });
 
   it('has findings each with its own settlement and count, and says whether there are more', async () => {
