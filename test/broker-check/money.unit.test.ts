@@ -194,6 +194,28 @@ describe('the money of an account, as broker-check sees it', () => {
     ['balance-of-transactions', 'kept', 'opening and today are the balance, from midnight in Lagos on'],
     ['balance-of-transactions', 'breach', 'the opening is a kobo off', { balance: { openingKobo: 1_601n } }],
     ['balance-of-transactions', 'breach', 'the parts are a kobo off', { balance: { unsettledKobo: 101n } }],
+    ['balance-of-transactions', 'breach', 'the parts are a kobo less', { balance: { unsettledKobo: 99n } }],
+    [
+      'balance-of-transactions',
+      'breach',
+      'the balance is of the day before, and the newest is not',
+      { balance: { asOf: timestampFromMs(midnight - 1), openingKobo: 1_000n } },
+    ],
+    [
+      'transactions-pages',
+      'breach',
+      'its second page is of another account',
+      { page: (page, _, nth) => (nth === 2 ? { ...page, account: 'A2' } : page) },
+    ],
+    [
+      'transactions-add-up',
+      'breach',
+      'its second page begins with what the first one had',
+      {
+        list: booked([noon - 3_000, 5n], [noon - 2_000, 5n], [noon - 1_000, 5n]),
+        page: (page, _, nth) => (nth === 2 ? { ...page, transactions: [...usual.slice(0, 1)] } : page),
+      },
+    ],
     ['balance-of-transactions', 'kept', 'the parts are not stated', { balance: { settledKobo: undefined } }],
     [
       'balance-of-transactions',
