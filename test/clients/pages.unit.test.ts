@@ -142,13 +142,14 @@ describe('an outage, for the event feed of the client for TypeScript', () => {
   });
 
   it('is waited for as long as the gateway asks, and half a minute at most', async (context) => {
-    const { waits } = await waitsOf(context, [
+    const { waits, told } = await waitsOf(context, [
       answer(429, 'rate_limited', 8),
       answer(503, 'unavailable', 24),
       answer(503, 'unavailable', 25),
       answer(503, undefined, 3_600),
     ]);
     assert.deepEqual(waits, [10_000, 30_000, 30_000, 30_000]);
+    assert.deepEqual(told, waits);
   });
 
   it('is none if the gateway refuses for good, or if something else is wrong', async (context) => {

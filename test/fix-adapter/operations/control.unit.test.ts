@@ -141,7 +141,8 @@ describe('the control of the session', () => {
       wish('on');
       const [report] = await look();
       assert.deepEqual(report?.slice(1, 3), [4n + 2n * BigInt(round), 'up']);
-      while (session.running === 0) await turn();
+      for (let turns = 0; turns < 6; turns += 1) await turn();
+      assert.equal(session.running, 1, 'at once');
       assert.deepEqual([session.runs, session.resumes, control.isLoggedOut], [1 + round, round, false]);
     }
     stopping.abort();
