@@ -63,7 +63,7 @@ interface Asked {
 
 const newest = { openingKobo: 1_600n, settledKobo: 1_400n, unsettledKobo: 100n, withdrawableKobo: 1_400n };
 
-/** What a check finds at an adapter. */
+/** The verdict of a check about an adapter. */
 async function found(id: string, adapter: Adapter = {}): Promise<string> {
   const { list = usual, balance = {}, capabilities = {}, page = (same: Page) => same } = adapter;
   const account = { account: 'A1' };

@@ -28,7 +28,7 @@ function sent(code: status, answer?: object): SentOrder {
 }
 
 interface Adapter {
-  /** What each look-up finds, the last one for ever; undefined: it has no answer. */
+  /** The finds of the look-ups in turn, the last one for ever; undefined: it has no answer. */
   readonly found: readonly (boolean | undefined)[];
   readonly reports?: readonly Report[];
   readonly streamed?: readonly Report[];
@@ -55,7 +55,7 @@ function begin({ found, reports = [report], streamed = [] }: Adapter): CheckSess
   return session as unknown as CheckSession;
 }
 
-/** What comes of a check. */
+/** The verdict of a check. */
 async function verdict(checked: Promise<void>): Promise<string> {
   try {
     await checked;

@@ -32,7 +32,7 @@ function follower(reports: readonly Numbered[], { from = 0n, gaps = [] as string
   return { reports, byNumber, gaps, from, last, ended: undefined, arrivals, shown: () => exchange, until };
 }
 
-/** What a check finds in a run. */
+/** The verdict of a check about a run. */
 async function found(all: readonly Check[], id: string, session: object): Promise<string> {
   const check = all.find((each) => each.id === id) ?? assert.fail(`there is no check ${id}`);
   const usual = { settings: { waits: { settleMs: 1, slowMs: 2_000 } }, settled: async () => {} };

@@ -1,4 +1,4 @@
-/** What a JPEG file states about itself, over files of a few bytes. */
+/** The facts that a JPEG file states about itself, over files of a few bytes. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readJpeg } from '../../src/decoder/jpeg.ts';

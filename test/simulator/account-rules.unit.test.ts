@@ -1,4 +1,4 @@
-/** What accounts of the simulated broker may do, and the sales that it pays out itself. */
+/** The rights of accounts of the simulated broker, and the sales that it pays out itself. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';

@@ -83,7 +83,7 @@ describe('a message of the exchange', () => {
     assert.equal(rejectedName(message('j', [RefMsgType, 'D'])), undefined);
   });
 
-  it('of an unsupported type names each order once over all of its groups, up to a bound that it says', () => {
+  it('names each order once over all of its groups if its type is not supported, up to a bound that it says', () => {
     const names = (count: number): Field[] => Array.from({ length: count }, (_, at) => [ClOrdID, `ord_${at}`]);
     const few = message('U', [ClOrdID, 'ord_a'], [OrigClOrdID, 'ord_b'], [ClOrdID, 'ord_a.c1']);
     assert.deepEqual(orderIdsOfUnsupported(few), { ids: ['ord_a', 'ord_b'], isComplete: true });

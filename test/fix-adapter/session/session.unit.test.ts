@@ -101,7 +101,7 @@ function begin(tries: readonly Try[], changed: Partial<SessionSettings> = {}, ad
     for (let waits = 0; !isOver && waits < 40; waits += 1) await pass(50);
     assert.ok(isOver, 'it ends in bounded time');
   };
-  /** What was seen since the last look. */
+  /** All that was seen since the last look. */
   const look = () => seen.splice(0);
   return { session, record, sockets, now, pass, stop, look };
 }

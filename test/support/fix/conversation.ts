@@ -35,7 +35,7 @@ export interface Changes extends Partial<Pick<ConnectionOptions<Order>, 'resets'
   readonly failing?: readonly number[];
   /** Whether the session is stopped before the connection begins. */
   readonly stopped?: boolean;
-  /** Whether it is shown what a keeper of passwords is told. */
+  /** Shows what a keeper of passwords is told. */
   readonly showsAnswers?: boolean;
 }
 
@@ -142,7 +142,7 @@ export class Conversation {
     return this.#connection;
   }
 
-  /** What came of the steps, as `[step, what came]`. */
+  /** The steps and all that came of them, as `[step, what came]`. */
   static async of(steps: readonly string[], changes: Changes = {}): Promise<readonly (readonly [string, string])[]> {
     const conversation = new Conversation(changes);
     const lines: [string, string][] = [];
