@@ -210,10 +210,15 @@ describe('the money of an account, as broker-check sees it', () => {
     [
       'transactions-add-up',
       'breach',
-      'its second page begins with what the first one had',
+      'its second page begins with one that is newer than the first page, though they add up',
       {
-        list: booked([noon - 3_000, 5n], [noon - 2_000, 5n], [noon - 1_000, 5n]),
-        page: (page, _, nth) => (nth === 2 ? { ...page, transactions: [...usual.slice(0, 1)] } : page),
+        page: (page, _, nth) => {
+          const [newer, ...others] = page.transactions;
+          const isSecond = nth === 2 && newer !== undefined;
+          return isSecond
+            ? { ...page, transactions: [{ ...newer, bookedAt: timestampFromMs(noon - 500) }, ...others] }
+            : page;
+        },
       },
     ],
     ['balance-of-transactions', 'kept', 'the parts are not stated', { balance: { settledKobo: undefined } }],
