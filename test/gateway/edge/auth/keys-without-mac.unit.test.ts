@@ -12,11 +12,11 @@ const ring = (...secrets: (string | undefined)[]): KeyRing => parseKeyRing(secre
 function open({ mock }: TestContext) {
   const clock = { ms: 10_000 };
   mock.method(performance, 'now', () => clock.ms);
-  const state = { ids: ['key_a', 'key_b'], away: undefined as Error | undefined, hangs: false, reads: 0 };
+  const state = { ids: ['key_a', 'key_b'], away: undefined as Error | undefined, meanwhile: () => {}, reads: 0 };
   const read = async ({ values, sql }: Statement) => {
     state.reads += 1;
     assert.ok(values.includes(4) || sql.includes('LIMIT 4'), 'one more than are kept');
-    if (state.hangs) await new Promise(() => {});
+    state.meanwhile();
     if (state.away !== undefined) throw state.away;
     return state.ids.map((id) => ({ id }));
   };
@@ -93,5 +93,15 @@ describe('a key without a MAC', () => {
       [false, reads + 1],
       'a new ring is a reason to read at once',
     );
+  });
+
+  it('is judged by no list whose secrets left the ring while it was read', async (t) => {
+    const { keys, state, macKeys } = open(t);
+    state.meanwhile = () => {
+      macKeys.all = ring(second);
+    };
+    await assert.rejects(keys.has('forged'), unavailable);
+    state.meanwhile = () => {};
+    assert.equal(await keys.has('forged'), false, 'it is read again with the new ring');
   });
 });
