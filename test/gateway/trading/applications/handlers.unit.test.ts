@@ -79,7 +79,7 @@ async function send(at: Partial<Record<Step, string>> = {}, delivered = false) {
       return { mediaType: 'image/png', content: Buffer.from('abc') };
     },
   };
-  const sent = sendDocument({ id: 'app_a', type: DocumentType.PASSPORT } as never, call as never);
+  const sent = sendDocument({ id: 'app_a', type: DocumentType.PHOTO } as never, call as never);
   const refused = await sent.then(() => undefined).catch((error: ApiError) => error.code ?? String(error));
   return { done, refused };
 }
