@@ -10,6 +10,7 @@ export const linkDefects: readonly SeededDefect[] = [
   {
     adapter: 'does not say what it can',
     breaks: 'capabilities-answered',
+    also: ['withdrawal-destinations-stated'],
     defect: { orders: { getCapabilities: () => Promise.reject(new Status(status.INTERNAL)) } },
   },
   {

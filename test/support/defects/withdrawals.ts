@@ -131,7 +131,7 @@ export const withdrawalDefects: readonly SeededDefect[] = [
   {
     adapter: 'takes a withdrawal twice that comes twice at the same time',
     breaks: 'withdrawal-once-at-once',
-    also: ['withdrawal-answers-streamed'],
+    also: ['statement-of-withdrawal-states', 'withdrawal-answers-streamed'],
     defect: {
       withdrawals: {
         submitWithdrawal: (call) => takesTwo(call, call.request.clientWithdrawalId, () => withdrawnAgain(call)),
