@@ -32,8 +32,12 @@ function guesses(isInDoubt: (adapter: DefectiveAdapter) => boolean): SeededDefec
   return {
     orders: {
       submitOrder: ({ request, next, adapter }) => {
-        if (!isInDoubt(adapter)) return next();
-        adapter.kept.set(request.clientOrderId, 0);
+        const taken = `taken ${request.clientOrderId}`;
+        if (!isInDoubt(adapter)) {
+          adapter.kept.set(taken, true);
+          return next();
+        }
+        if (!adapter.kept.has(taken)) adapter.kept.set(request.clientOrderId, 0);
         return Promise.reject(new Status(status.UNAVAILABLE));
       },
       lookUpOrder: async ({ request: { clientOrderId }, next, adapter }) => {

@@ -28,7 +28,10 @@ export const statementDefects: readonly SeededDefect[] = [
   {
     adapter: 'gives the statement of another day',
     breaks: 'statement-whole',
-    also: ['statement-pages', 'statement-of-orders'],
+    also: [
+      ...['statement-pages', 'statement-of-orders'],
+      ...['statement-of-withdrawals', 'statement-of-withdrawal-states'],
+    ],
     defect: paged((page) => {
       page.day = '2026-01-05';
     }),
