@@ -54,7 +54,8 @@ export class Decoder {
       const program = this.options.program ?? (await decoderProgram());
       if (this.#isEnded) throw new Error('the decoder was ended');
       const { isWhole, mostResidentBytes, cpuMs } = await this.#ask(program, check);
-      if (mostResidentBytes > enoughResidentBytes || cpuMs > enoughCpuMs) this.#kill();
+      const held = mostHeldBytes(this.#process?.pid) ?? mostResidentBytes;
+      if (held > enoughResidentBytes || cpuMs > enoughCpuMs) this.#kill();
       return isWhole;
     } catch (error) {
       this.#kill();
@@ -172,6 +173,20 @@ function processorTimeMs(pid: number): number | undefined {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ticks = Number(fields[11]) + Number(fields[12]);
     return Number.isSafeInteger(ticks) ? ticks * tickMs : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The most memory that a process has held since its program began; undefined if the system does not show it. The figure that it
+ * has of itself begins with the memory of the process that started it, so in a large gateway every decoder would look large.
+ */
+function mostHeldBytes(pid: number | undefined): number | undefined {
+  if (pid === undefined) return undefined;
+  try {
+    const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+    return kilobytes === undefined ? undefined : 1_024 * Number(kilobytes);
   } catch {
     return undefined;
   }

@@ -180,6 +180,22 @@ describe('the check of images', () => {
     }, 30_000);
   });
 
+  it('keeps its decoder for the next file, however much memory the gateway itself has', async () => {
+    const much = Buffer.alloc(400_000_000, 1);
+    const roomy = new ImageChecker({ log, workers: 1 });
+    const others = new Set(decoders());
+    const own = () => decoders().filter((pid) => !others.has(pid));
+    await check(roomy, png, 'image/png');
+    const [first, ...more] = own();
+    assert.ok(first !== undefined && more.length === 0, 'one decoder was started');
+    for (let files = 0; files < 2; files += 1) {
+      await check(roomy, png, 'image/png');
+      assert.deepEqual(own(), [first]);
+    }
+    roomy.close();
+    assert.equal(much.length, 400_000_000);
+  });
+
   it('leaves its decoder free for a while after each file, for the work that comes behind it', async () => {
     const unhurried = new ImageChecker({ log, workers: 1 });
     await check(unhurried, png, 'image/png');
