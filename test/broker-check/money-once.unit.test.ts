@@ -46,7 +46,7 @@ async function checkMoney(id: string, first: bigint, again: bigint): Promise<voi
 }
 
 describe('money that an adapter moves', () => {
-  it('is available once when it was allocated: no kobo less, none more, and not for the same send again', async () => {
+  it('money that an adapter moves is available once when it was allocated: no kobo less, none more, and not for the same send again', async () => {
     await checkMoney('allocation-in-balance', amountKobo, 0n);
     for (const [first, again] of [
       [amountKobo, amountKobo],
@@ -58,7 +58,7 @@ describe('money that an adapter moves', () => {
     }
   });
 
-  it('is taken once when it was withdrawn, perhaps with a charge that is less than it', async () => {
+  it('money that an adapter moves is taken once when it was withdrawn, perhaps with a charge that is less than it', async () => {
     for (const charge of [0n, 1n, amountKobo - 1n]) {
       await checkMoney('withdrawal-in-balance', -amountKobo - charge, 0n);
     }

@@ -244,13 +244,13 @@ describe('the money of an account, as broker-check sees it', () => {
       }),
   );
 
-  it('is judged to the kobo, page by page and day by day', async () => {
+  it('the money of an account, as broker-check sees it, is judged to the kobo, page by page and day by day', async () => {
     for (const [check, expected, why, adapter] of cases) {
       assert.equal(await found(check, adapter), expected, `${check}: ${why}`);
     }
   });
 
-  it('is read again when something was booked between two reads, a bounded number of times', async () => {
+  it('the money of an account, as broker-check sees it, is read again when something was booked between two reads, a bounded number of times', async () => {
     for (const [until, expected] of [
       [3, 'kept'],
       [4, 'kept'],
@@ -268,7 +268,7 @@ describe('the money of an account, as broker-check sees it', () => {
     }
   });
 
-  it('stands beside a market whose next times are not over', async () => {
+  it('the money of an account, as broker-check sees it, stands beside a market whose next times are not over', async () => {
     for (const [more, expected] of [
       [{}, 'kept'],
       [{ session: MarketSession.UNSPECIFIED }, 'breach'],

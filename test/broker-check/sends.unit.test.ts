@@ -108,7 +108,7 @@ describe('a cancel, as broker-check sees it', () => {
     ['cancel-unknown-not-found', 'not run', { answers: [tooLate] }],
   ];
 
-  it('has one outcome and one report, the same in each place', async () => {
+  it('a cancel, as broker-check sees it, has one outcome and one report, the same in each place', async () => {
     for (const [at, [id, expected, adapter]] of cases.entries()) {
       assert.equal(await verdict(id, adapter), expected, `${id}, case ${at}`);
     }
@@ -214,7 +214,7 @@ describe('a send, as broker-check sees it', () => {
     ['failed-precondition-for-late-only', 'breach', { answers: [late] }],
   ];
 
-  it('is taken once, refused for good or in doubt, and never two of these', async () => {
+  it('a send, as broker-check sees it, is taken once, refused for good or in doubt, and never two of these', async () => {
     for (const [at, [id, expected, adapter]] of cases.entries()) {
       assert.equal(await verdict(id, adapter), expected, `${id}, case ${at}`);
     }

@@ -93,7 +93,7 @@ describe('an order that broker-check sent in a storm', () => {
   const refused = sent(status.FAILED_PRECONDITION);
   const lost = sent(status.UNAVAILABLE);
 
-  it('is in doubt unless it was answered with a report or refused for good', () => {
+  it('an order that broker-check sent in a storm is in doubt unless it was answered with a report or refused for good', () => {
     const all = [
       answered,
       refused,
@@ -105,7 +105,7 @@ describe('an order that broker-check sent in a storm', () => {
     assert.deepEqual(inDoubt(all), all.slice(2));
   });
 
-  it('is in the record with the very report that answered it', async () => {
+  it('an order that broker-check sent in a storm is in the record with the very report that answered it', async () => {
     const other = create(ReportSchema, { ...report, exchangeOrderId: 'another' });
     for (const [adapter, expected] of [
       [{ found: [true] }, 'kept'],
@@ -118,7 +118,7 @@ describe('an order that broker-check sent in a storm', () => {
     }
   });
 
-  it('is nowhere if it was refused for good', async () => {
+  it('an order that broker-check sent in a storm is nowhere if it was refused for good', async () => {
     for (const [adapter, expected] of [
       [{ found: [false] }, 'kept'],
       [{ found: [true] }, 'breach'],
@@ -129,7 +129,7 @@ describe('an order that broker-check sent in a storm', () => {
     }
   });
 
-  it('is not said to be unknown while it is in doubt, if the adapter has it afterwards', async (context) => {
+  it('an order that broker-check sent in a storm is not said to be unknown while it is in doubt, if the adapter has it afterwards', async (context) => {
     for (const [first, adapter, expected] of [
       [false, { found: [false] }, 'kept'],
       [false, { found: [true] }, 'breach'],
@@ -145,7 +145,7 @@ describe('an order that broker-check sent in a storm', () => {
     }
   });
 
-  it('settles for good: the look-up says one thing from then on, and the stream says the same', async (context) => {
+  it('an order that broker-check sent in a storm settles for good: the look-up says one thing from then on, and the stream says the same', async (context) => {
     const settles = (adapter: Adapter, all: readonly SentOrder[]) =>
       passing(context, () => verdict(doubtsSettle(begin(adapter), all)));
     for (const [adapter, expected] of [
@@ -161,7 +161,7 @@ describe('an order that broker-check sent in a storm', () => {
     }
   });
 
-  it('is sent as long as the hook works, and is no verdict if that fails', async () => {
+  it('an order that broker-check sent in a storm is sent as long as the hook works, and is no verdict if that fails', async () => {
     let count = 0;
     const session = {
       newOrder: async () => ({}),
@@ -196,7 +196,7 @@ describe('the list of submissions', () => {
     return { session: session as unknown as CheckSession, calls: () => calls };
   };
 
-  it('has a last number that is found in few calls, however many there are', async () => {
+  it('the list of submissions has a last number that is found in few calls, however many there are', async () => {
     for (const count of [...Array(20).keys(), 1_000, 1_023, 1_024, 1_025]) {
       const { session, calls } = list(count);
       assert.equal(await lastSubmission(session), BigInt(count));
@@ -204,7 +204,7 @@ describe('the list of submissions', () => {
     }
   });
 
-  it('is read behind a number to its end, page by page', async () => {
+  it('the list of submissions is read behind a number to its end, page by page', async () => {
     for (const [count, after] of [
       [5, 0n],
       [1_000, 0n],
@@ -219,7 +219,7 @@ describe('the list of submissions', () => {
     }
   });
 
-  it('has each number once, in pages that are full until the last one', async () => {
+  it('the list of submissions has each number once, in pages that are full until the last one', async () => {
     const dense = submissionChecks.find(({ id }) => id === 'submissions-dense') ?? assert.fail();
     const verdictOf = (count: number, fault?: Parameters<typeof list>[1]) =>
       verdict(dense.run(list(count, fault).session));

@@ -283,7 +283,7 @@ describe('the orders of a whole run', () => {
     ],
   ];
 
-  it('are judged by all that came, each promise exactly at its bound', async () => {
+  it('the orders of a whole run are judged by all that came, each promise exactly at its bound', async () => {
     for (const [check, expected, why, run] of cases) {
       assert.equal(await verdict(check, run), expected, `${check}: ${why}`);
     }
@@ -295,7 +295,7 @@ describe('the orders of a whole run', () => {
     );
   });
 
-  it('have no broker time if a message of the stream has none', async () => {
+  it('the orders of a whole run have no broker time if a message of the stream has none', async () => {
     const silent = follower(whole);
     silent.arrivals.push([{ at: 1, count: 0, lastNumber: 3n, brokerTimeMs: undefined }]);
     assert.equal(await verdict('broker-time-stated', { more: { follower: silent } }), 'breach');

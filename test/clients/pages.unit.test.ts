@@ -35,7 +35,7 @@ async function follow(feed: EventFeed<Item>, until: number) {
 }
 
 describe('the event feed of the client for TypeScript', () => {
-  it('passes over no event, wherever the program leaves it and whichever cursor it stored', async () => {
+  it('the event feed of the client for TypeScript passes over no event, wherever the program leaves it and whichever cursor it stored', async () => {
     for (const until of ids) {
       const feed = feedOf(fromPages);
       const { seen, stored } = await follow(feed, until);
@@ -50,7 +50,7 @@ describe('the event feed of the client for TypeScript', () => {
     }
   });
 
-  it('moves its cursor from page to page, and reads so many events as it is told', async () => {
+  it('the event feed of the client for TypeScript moves its cursor from page to page, and reads so many events as it is told', async () => {
     assert.deepEqual((await follow(feedOf(fromPages), 6)).stored, [undefined, undefined, '2', '2', '4', '4']);
     assert.deepEqual((await follow(feedOf(fromPages, { limit: 4 }), 6)).stored.at(-1), '4');
     let asked = 0;
@@ -62,7 +62,7 @@ describe('the event feed of the client for TypeScript', () => {
     assert.equal(asked, 100);
   });
 
-  it('goes past all events there are, and on from there', async () => {
+  it('the event feed of the client for TypeScript goes past all events there are, and on from there', async () => {
     const limits: number[] = [];
     const feed = feedOf(async (cursor, limit) => {
       limits.push(limit);
@@ -72,7 +72,7 @@ describe('the event feed of the client for TypeScript', () => {
     assert.deepEqual([feed.cursor, limits], ['6', [100, 100, 100]]);
   });
 
-  it('asks again at once while there is more, and after a time when there is not', async (context) => {
+  it('the event feed of the client for TypeScript asks again at once while there is more, and after a time when there is not', async (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     let reads = 0;
     const stopping = new AbortController();
@@ -134,14 +134,14 @@ const answer = (status: number, code?: string, retryAfterSeconds?: number) =>
   Object.assign(Object.create(ErrorAnswer.prototype) as Error, { status, code, retryAfterSeconds });
 
 describe('an outage, for the event feed of the client for TypeScript', () => {
-  it('is waited for longer each time, up to ten seconds, and after a page from the beginning', async (context) => {
+  it('an outage, for the event feed of the client for TypeScript, is waited for longer each time, up to ten seconds, and after a page from the beginning', async (context) => {
     const { waits, told, ended } = await waitsOf(context, [...Array(6).fill(0).map(lost), 'page', lost(), lost()]);
     assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 8_000, 10_000, 500, 1_000]);
     assert.deepEqual(told, waits);
     assert.ok(ended instanceof RangeError);
   });
 
-  it('is waited for as long as the gateway asks, and half a minute at most', async (context) => {
+  it('an outage, for the event feed of the client for TypeScript, is waited for as long as the gateway asks, and half a minute at most', async (context) => {
     const { waits, told } = await waitsOf(context, [
       answer(429, 'rate_limited', 8),
       answer(503, 'unavailable', 24),
@@ -152,14 +152,14 @@ describe('an outage, for the event feed of the client for TypeScript', () => {
     assert.deepEqual(told, waits);
   });
 
-  it('is none if the gateway refuses for good, or if something else is wrong', async (context) => {
+  it('an outage, for the event feed of the client for TypeScript, is none if the gateway refuses for good, or if something else is wrong', async (context) => {
     for (const error of [answer(401, 'invalid_key'), answer(403, 'forbidden'), new TypeError('a mistake')]) {
       const { waits, ended, left } = await waitsOf(context, [error, 'page']);
       assert.deepEqual([waits, ended, left], [[], error, ['page']]);
     }
   });
 
-  it('ends at once when the program stops, whatever the error is', async () => {
+  it('an outage, for the event feed of the client for TypeScript, ends at once when the program stops, whatever the error is', async () => {
     const stopping = new AbortController();
     const error = lost();
     const feed = feedOf(
@@ -183,7 +183,7 @@ describe('a list of the client for TypeScript', () => {
     return { pages, reads };
   };
 
-  it('is read page after page, each when it is needed', async () => {
+  it('a list of the client for TypeScript is read page after page, each when it is needed', async () => {
     const { pages, reads } = list();
     assert.deepEqual((await pages.page()).data, [{ id: 1 }, { id: 2 }]);
     assert.deepEqual(reads.splice(0), [undefined]);
@@ -194,7 +194,7 @@ describe('a list of the client for TypeScript', () => {
     assert.deepEqual(reads, [undefined, '2']);
   });
 
-  it('has all items, or so many as were asked for, and no bound that is none', async () => {
+  it('a list of the client for TypeScript has all items, or so many as were asked for, and no bound that is none', async () => {
     for (const [most, count] of [
       [undefined, 6],
       [0, 0],
@@ -212,7 +212,7 @@ describe('a list of the client for TypeScript', () => {
       await assert.rejects(list().pages.toArray(most as never), TypeError);
   });
 
-  it('ends with a page that has no cursor, although it says that there is more', async () => {
+  it('a list of the client for TypeScript ends with a page that has no cursor, although it says that there is more', async () => {
     let reads = 0;
     const pages = new Pages<object, Item>(async () => {
       reads += 1;

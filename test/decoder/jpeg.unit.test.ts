@@ -39,7 +39,7 @@ const isRefused = (file: Buffer) => {
 };
 
 describe('a JPEG file', () => {
-  it('has one frame, then at least one scan, then its end, and at most three stray bytes', () => {
+  it('a JPEG file has one frame, then at least one scan, then its end, and at most three stray bytes', () => {
     const whole = jpeg(frame(), scan());
     const cases: readonly [Buffer, boolean][] = [
       [whole, false],
@@ -60,7 +60,7 @@ describe('a JPEG file', () => {
     for (const [at, [file, expected]] of cases.entries()) assert.equal(isRefused(file), expected, `case ${at}`);
   });
 
-  it('has at most 8,000 pixels across and down, in each of its pictures', () => {
+  it('a JPEG file has at most 8,000 pixels across and down, in each of its pictures', () => {
     for (const [width, height, expected] of [
       [8_000, 8_000, false],
       [8_001, 1, true],
@@ -74,14 +74,14 @@ describe('a JPEG file', () => {
     }
   });
 
-  it('has at most 100 scans, and pixels of ten of the largest images in all of them', () => {
+  it('a JPEG file has at most 100 scans, and pixels of ten of the largest images in all of them', () => {
     assert.equal(isRefused(jpeg(frame(), ...scans(100))), false);
     assert.equal(isRefused(jpeg(frame(), ...scans(101))), true);
     assert.equal(isRefused(jpeg(frame(8_000, 8_000), ...scans(10))), false);
     assert.equal(isRefused(jpeg(frame(8_000, 8_000), ...scans(11))), true);
   });
 
-  it('needs the memory of all its coefficients if it comes in passes, or if its first scan lacks a colour', () => {
+  it('a JPEG file needs the memory of all its coefficients if it comes in passes, or if its first scan lacks a colour', () => {
     const [large, small] = [8_000, 4_000];
     const full = (side: number, code: number) => segment(code, frameBody(side, side, [0x11, 0x11, 0x11, 0x11]));
     assert.equal(isRefused(jpeg(full(large, 0xc0), scan(4))), false, 'line by line');
@@ -97,7 +97,7 @@ describe('a JPEG file', () => {
     assert.equal(readJpeg(jpeg(frame(16, 16), scan(3))).decodingBytes, 0);
   });
 
-  it('is measured exactly at the bounds of a decoder', () => {
+  it('a JPEG file is measured exactly at the bounds of a decoder', () => {
     const shape = { width: 8_000, height: 8_000, decodingBytes: 400_000_000 };
     checkShape(shape);
     for (const more of [{ width: 8_001 }, { height: 8_001 }, { decodingBytes: 400_000_001 }]) {
@@ -107,7 +107,7 @@ describe('a JPEG file', () => {
 });
 
 describe('the frame of a JPEG file', () => {
-  it('is of a kind that is generally shown', () => {
+  it('the frame of a JPEG file is of a kind that is generally shown', () => {
     const known = [0xc0, 0xc1, 0xc2, 0xc9, 0xca];
     for (const code of [0xc0, 0xc1, 0xc2, 0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcd, 0xce, 0xcf]) {
       const read = () => readFrame(code, Buffer.from(frameBody(8, 8)));
@@ -119,7 +119,7 @@ describe('the frame of a JPEG file', () => {
     }
   });
 
-  it('has eight bits, one, three or four components of one to four samples, and no byte more or less', () => {
+  it('the frame of a JPEG file has eight bits, one, three or four components of one to four samples, and no byte more or less', () => {
     const cases: readonly [readonly number[], boolean][] = [
       [frameBody(8, 8, [0x11]), true],
       [frameBody(8, 8, [0x11, 0x11]), false],
@@ -147,7 +147,7 @@ describe('the frame of a JPEG file', () => {
 describe('the segments of a JPEG file', () => {
   const codes = (file: Buffer) => [...readSegments(file)].map(({ code }) => code.toString(16));
 
-  it('end where they say, may have stray bytes between them, and restarts among their pixels', () => {
+  it('the segments of a JPEG file end where they say, may have stray bytes between them, and restarts among their pixels', () => {
     const stray = Buffer.from([9, 9, 0xff, 0, 0xff, 0x01, 9, 0xff, 0xff]);
     const restarts = Buffer.from([0xff, 0xd0, 5, 0xff, 0xd7, 6, 0xff, 0x01]);
     assert.deepEqual(codes(jpeg(segment(0xe0, [1, 0xff, 0xd9]), stray, frame(), scan(), restarts)), [
@@ -160,7 +160,7 @@ describe('the segments of a JPEG file', () => {
     assert.equal(second?.data.length, 5 + restarts.length);
   });
 
-  it('are skipped by decoders with at least two bytes if they are metadata, and are damaged otherwise', () => {
+  it('the segments of a JPEG file are skipped by decoders with at least two bytes if they are metadata, and are damaged otherwise', () => {
     for (const code of [0xe0, 0xef, 0xfe, 0xdc])
       assert.deepEqual(codes(jpeg(segment(code, [], 0))), [code.toString(16), 'd9']);
     for (const code of [0xc4, 0xdb, 0xc0, 0xda]) assert.throws(() => codes(jpeg(segment(code, [], 1))), InvalidImage);
@@ -168,7 +168,7 @@ describe('the segments of a JPEG file', () => {
     assert.throws(() => codes(jpeg(segment(0xe0, [], 4))), InvalidImage, 'it takes the end for its own');
   });
 
-  it('are none that decoders do not know, and at most 4,096', () => {
+  it('the segments of a JPEG file are none that decoders do not know, and at most 4,096', () => {
     for (const code of [0x02, 0xbf, 0xd8]) assert.throws(() => codes(jpeg(segment(code, []))), InvalidImage);
     const many = (count: number) => jpeg(...Array.from({ length: count }, () => segment(0xfe, [])));
     assert.equal(codes(many(4_095)).length, 4_096);

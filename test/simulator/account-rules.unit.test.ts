@@ -22,7 +22,7 @@ const other = Object.values(AccountRestrictionCode).find(
 ) as AccountRestrictionCode;
 
 describe('an account of the simulated broker', () => {
-  it('is restricted by what was set, by what it owes, or by both, and a closed one stays closed', () => {
+  it('an account of the simulated broker is restricted by what was set, by what it owes, or by both, and a closed one stays closed', () => {
     const set = (state: AccountState, count: number) => ({
       state,
       restrictions: Array(count).fill({ code: other, forbids: [BUY], sinceMs: 5 }),
@@ -41,7 +41,7 @@ describe('an account of the simulated broker', () => {
     }
   });
 
-  it('is refused what its restrictions forbid, with the reason of the lockout only where that forbids it', () => {
+  it('an account of the simulated broker is refused what its restrictions forbid, with the reason of the lockout only where that forbids it', () => {
     const account = (state: AccountState, ...restrictions: [AccountRestrictionCode, AccountActivity[]][]) => ({
       state,
       restrictions: restrictions.map(([code, forbids]) => ({ code, forbids })),
@@ -74,7 +74,7 @@ describe('an account of the simulated broker', () => {
     }
   });
 
-  it('takes restrictions that go with its state, each of a known kind, and since now unless a time is given', () => {
+  it('an account of the simulated broker takes restrictions that go with its state, each of a known kind, and since now unless a time is given', () => {
     const { ACTIVE, RESTRICTED, CLOSED, UNSPECIFIED } = AccountState;
     const one = (more: object = {}) => ({ code: other, forbids: [BUY], ...more }) as never;
     assert.deepEqual(restrictionsFrom(ACTIVE, [], 9), []);
@@ -100,7 +100,7 @@ describe('an account of the simulated broker', () => {
     }
   });
 
-  it('has a status with the start of each restriction that has one, and a number and initials of its own', () => {
+  it('an account of the simulated broker has a status with the start of each restriction that has one, and a number and initials of its own', () => {
     const restrictions = [
       { code: other, forbids: [BUY], sinceMs: 0 },
       { code: SETTLEMENT_LOCKOUT, forbids: [BUY, SELL] },
@@ -116,7 +116,7 @@ describe('an account of the simulated broker', () => {
 });
 
 describe('the sales that the simulated broker pays out itself', () => {
-  it('are those of sellers while it is set, with proceeds', () => {
+  it('the sales that the simulated broker pays out itself are those of sellers while it is set, with proceeds', () => {
     const sales = new DirectSales();
     const deal = { number: 1, account: 'A', side: Side.SELL, considerationKobo: 5n, settlementDate: '2026-11-25' };
     assert.equal(sales.book(deal as never), false);
@@ -129,7 +129,7 @@ describe('the sales that the simulated broker pays out itself', () => {
     assert.equal(sales.hasSettled('2026-11-25'), true);
   });
 
-  it('are paid out once each, on the day on which they settle, whatever is settled earlier by hand', () => {
+  it('the sales that the simulated broker pays out itself are paid out once each, on the day on which they settle, whatever is settled earlier by hand', () => {
     const day = fc.integer({ min: 1, max: 9 }).map((number) => `2026-11-0${number}`);
     const account = fc.constantFrom('A', 'B');
     const step = fc.oneof(

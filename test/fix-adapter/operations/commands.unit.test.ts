@@ -61,7 +61,7 @@ describe('a command that reads the FIX session', () => {
   });
   const values = (reads: Statement[] | undefined) => (reads ?? []).flatMap((read) => [...read.values]).map(String);
 
-  it('takes limits, numbers and ids that mean something, and explains itself otherwise', async () => {
+  it('a command that reads the FIX session takes limits, numbers and ids that mean something, and explains itself otherwise', async () => {
     const right = [
       ['messages', '--limit 1'],
       ['messages', '--limit 1000'],
@@ -103,7 +103,7 @@ describe('a command that reads the FIX session', () => {
     }
   });
 
-  it('asks for all that is given, and for 50 by default', async () => {
+  it('a command that reads the FIX session asks for all that is given, and for 50 by default', async () => {
     const reads = await run(
       'messages',
       '--cl-ord-id c1 --number 5-6 --direction out --type D --session order --before 40',
@@ -123,7 +123,7 @@ describe('a command that reads the FIX session', () => {
     assert.match((await run('findings', ''))?.[0]?.sql ?? '', / WHERE 1 = 1 .*LIMIT 51$/);
   });
 
-  it('prints messages oldest first, findings newest first, and where older ones begin', async () => {
+  it('a command that reads the FIX session prints messages oldest first, findings newest first, and where older ones begin', async () => {
     await run('messages', '--limit 2 --raw', 3);
     assert.deepEqual(
       printed[0]?.split('\n').map((line) => line.split(' ')[0]),
@@ -154,7 +154,7 @@ describe('a command that reads the FIX session', () => {
 });
 
 describe('a time of an operator', () => {
-  it('is one of today, of a day, or ago, in Lagos unless it has a zone', () => {
+  it('a time of an operator is one of today, of a day, or ago, in Lagos unless it has a zone', () => {
     for (const [text, expected] of [
       ['15m', '2026-11-26T09:45:00.000Z'],
       ['30s', '2026-11-26T09:59:30.000Z'],
@@ -179,7 +179,7 @@ describe('a time of an operator', () => {
     assert.equal(readTime('00:10', lateInUtc), Date.parse('2026-11-26T23:10:00Z'), 'today is that of Lagos');
   });
 
-  it('is told as a duration in the unit that fits', () => {
+  it('a time of an operator is told as a duration in the unit that fits', () => {
     for (const [ms, expected] of [
       [-5, '0 s'],
       [119_499, '119 s'],

@@ -78,7 +78,7 @@ function begin(more: Partial<SessionRow> = {}) {
 const time = new Date(5_000);
 
 describe('the control of the session', () => {
-  it('does not begin while nobody knows what operators want', async () => {
+  it('the control of the session does not begin while nobody knows what operators want', async () => {
     const { control, state } = begin();
     state.isAway = true;
     await assert.rejects(control.open());
@@ -89,7 +89,7 @@ describe('the control of the session', () => {
     assert.equal(control.isLoggedOut, false);
   });
 
-  it('writes the state under its fence, once, and with a time only where it changes', async () => {
+  it('the control of the session writes the state under its fence, once, and with a time only where it changes', async () => {
     const { control, session, look } = begin();
     await control.open();
     assert.deepEqual(await look(), [[9n, 4n, 'up', '', time, 9n]]);
@@ -101,7 +101,7 @@ describe('the control of the session', () => {
     assert.deepEqual(await look(), []);
   });
 
-  it('writes what could not be written, with the time of its change', async () => {
+  it('the control of the session writes what could not be written, with the time of its change', async () => {
     const { control, session, state, look } = begin();
     await control.open();
     await look();
@@ -112,7 +112,7 @@ describe('the control of the session', () => {
     assert.deepEqual(await look(), [[9n, 4n, 'waiting', 'no', time, 9n]]);
   });
 
-  it('ends the session when operators want it, and has obeyed when it has ended', async () => {
+  it('the control of the session ends the session when operators want it, and has obeyed when it has ended', async () => {
     const { control, session, stopping, look, wish, hold, release } = begin();
     await control.open();
     hold();
@@ -129,7 +129,7 @@ describe('the control of the session', () => {
     await running;
   });
 
-  it('begins the session again when operators want that, as often as they do', async () => {
+  it('the control of the session begins the session again when operators want that, as often as they do', async () => {
     const { control, session, stopping, look, wish } = begin();
     await control.open();
     const running = control.run(stopping.signal);
@@ -149,7 +149,7 @@ describe('the control of the session', () => {
     await running;
   });
 
-  it('goes on at once at every wish to be on, and not for the one that it began with', async () => {
+  it('the control of the session goes on at once at every wish to be on, and not for the one that it began with', async () => {
     const { control, session, look, wish } = begin();
     await control.open();
     await look();
@@ -161,7 +161,7 @@ describe('the control of the session', () => {
     assert.equal(session.resumes, 2);
   });
 
-  it('begins no session where operators wanted it out before, and says so', async () => {
+  it('the control of the session begins no session where operators wanted it out before, and says so', async () => {
     const { control, session, stopping, look } = begin({ wish: 'out', obeyed: 3n });
     await control.open();
     const running = control.run(stopping.signal);
@@ -171,7 +171,7 @@ describe('the control of the session', () => {
     await running;
   });
 
-  it('keeps the session as it is while the wish cannot be read', async () => {
+  it('the control of the session keeps the session as it is while the wish cannot be read', async () => {
     const { control, session, stopping, state, look, wish } = begin();
     await control.open();
     const running = control.run(stopping.signal);

@@ -84,7 +84,7 @@ function begin() {
 }
 
 describe('what an operator sees of the FIX session', () => {
-  it("is a process's report only while that process has the session", async () => {
+  it("what an operator sees of the FIX session is a process's report only while that process has the session", async () => {
     const cases: [SqlRow[], string, string, number | undefined, string][] = [
       [[], 'none', 'no process has the session', undefined, ''],
       [[{ holder: 'node-1', fence: '3', is_held: 0 }], 'none', 'no process has the session', undefined, ''],
@@ -109,7 +109,7 @@ describe('what an operator sees of the FIX session', () => {
     assert.deepEqual([state, reason], ['up', ''], 'a session that is up has no reason why it is not');
   });
 
-  it('counts orders in doubt apart from open ones, with the oldest, and findings', async () => {
+  it('what an operator sees of the FIX session counts orders in doubt apart from open ones, with the oldest, and findings', async () => {
     const { database, tables } = begin();
     tables.fix_orders = () => [
       { state: 'open', orders: '7', oldest: new Date(1) },
@@ -130,7 +130,7 @@ describe('what an operator sees of the FIX session', () => {
     });
   });
 
-  it('has every state that a session can be in', async () => {
+  it('what an operator sees of the FIX session has every state that a session can be in', async () => {
     const { database } = begin();
     const overview = await readOverview(database);
     const states = [
@@ -152,7 +152,7 @@ describe('what an operator sees of the FIX session', () => {
     assert.equal(shownSession(ending).loggedOut, true, 'from the wish on, also before it is obeyed');
   });
 
-  it('has findings each with its own settlement and count, and says whether there are more', async () => {
+  it('what an operator sees of the FIX session has findings each with its own settlement and count, and says whether there are more', async () => {
     const finding = (id: bigint) =>
       storedRow(fixFindings, {
         ...{ id, at: Number(id), what: 'unsupported', orderId: 'ord_a', execId: '', detail: 'd', facts: null },
@@ -183,7 +183,7 @@ describe('what an operator sees of the FIX session', () => {
 });
 
 describe('an operator who asks for messages', () => {
-  it('is refused times and numbers that hold nothing or too much, exactly at their bounds', async () => {
+  it('an operator who asks for messages is refused times and numbers that hold nothing or too much, exactly at their bounds', async () => {
     const times = (since: number, until: number) => ({ since: timestampFromMs(since), until: timestampFromMs(until) });
     const cases: [object, string | undefined][] = [
       [times(10, 11), undefined],
@@ -205,7 +205,7 @@ describe('an operator who asks for messages', () => {
     }
   });
 
-  it('is shown those of everything that was asked for, 50 by default', async () => {
+  it('an operator who asks for messages is shown those of everything that was asked for, 50 by default', async () => {
     const { ask, tables, read } = begin();
     tables.fix_messages = () => Array.from({ length: 60 }, (_, at) => storedRow(fixMessages, message(60 - at)));
     const { messages, hasMore } = await ask('listMessages', create(ListMessagesRequestSchema, {}));
@@ -239,7 +239,7 @@ describe('an operator who asks the exchange about an order', () => {
     logged: async () => void steps.push('logged'),
   });
 
-  it('is refused by a process without the session, and for an order that was given no number, before anything is asked', async () => {
+  it('an operator who asks the exchange about an order is refused by a process without the session, and for an order that was given no number, before anything is asked', async () => {
     const { ask, state, steps, tables } = begin();
     await assert.rejects(ask('askOrder', { orderId: 'ord_a' }), /another process has the session/);
     state.active = found(steps, () => 'found');
@@ -250,7 +250,7 @@ describe('an operator who asks the exchange about an order', () => {
     assert.deepEqual(steps, ['logged', 'ask ord_a', 'logged']);
   });
 
-  it('is told what the exchange says, what it does not say, and of no fault of ours as if it were an answer', async () => {
+  it('an operator who asks the exchange about an order is told what the exchange says, what it does not say, and of no fault of ours as if it were an answer', async () => {
     const away = new RpcError(status.UNAVAILABLE, 'no answer came');
     for (const [outcome, answer, detail] of [
       ['found', OrderAnswer.FOUND, ''],
@@ -270,7 +270,7 @@ describe('an operator who asks the exchange about an order', () => {
     }
   });
 
-  it('sees the order as it is behind the answer, and the messages since the question, oldest first', async () => {
+  it('an operator who asks the exchange about an order sees the order as it is behind the answer, and the messages since the question, oldest first', async () => {
     const { ask, state, steps, tables, read } = begin();
     let isAnswered = false;
     state.active = found(steps, () => {
@@ -292,7 +292,7 @@ describe('an operator who asks the exchange about an order', () => {
 });
 
 describe('an operator who logs the session out and on', () => {
-  it('is answered when the process has done what this call asked for, and not by an earlier one', async () => {
+  it('an operator who logs the session out and on is answered when the process has done what this call asked for, and not by an earlier one', async () => {
     for (const [name, wish, done, shows] of [
       ['logOut', 'on', 'logged_out', SessionState.LOGGED_OUT],
       ['logOn', 'out', 'up', SessionState.UP],
@@ -314,7 +314,7 @@ describe('an operator who logs the session out and on', () => {
     }
   });
 
-  it('is answered in bounded time with the state that it is in', async (context) => {
+  it('an operator who logs the session out and on is answered in bounded time with the state that it is in', async (context) => {
     let clock = 0;
     context.mock.method(performance, 'now', () => clock);
     const { ask, session, state, steps } = begin();

@@ -14,17 +14,17 @@ function read(ordStatus: string, timeInForce: 'day' | 'gtc', more: Readonly<Reco
 }
 
 describe('an order that the exchange is done with for the day', () => {
-  it('has expired if it was for the day', () => {
+  it('an order that the exchange is done with for the day has expired if it was for the day', () => {
     assert.deepEqual(read('3', 'day'), ['expired', 'expired_status', 'expired_status']);
   });
 
-  it('lives on if it is good until it is cancelled, also when the exchange is asked', () => {
+  it('an order that the exchange is done with for the day lives on if it is good until it is cancelled, also when the exchange is asked', () => {
     assert.deepEqual(read('3', 'gtc'), ['new', 'live_status', 'live_status']);
   });
 });
 
 describe('an order that the exchange rejects', () => {
-  it('is unknown to it if it says so or gives no reason, to a question about this order, and nothing of it has traded', () => {
+  it('an order that the exchange rejects is unknown to it if it says so or gives no reason, to a question about this order, and nothing of it has traded', () => {
     assert.deepEqual(read('8', 'day').slice(1), ['unknown_status', 'rejected_status']);
     const unknown = { [tags.OrdRejReason]: '5' };
     assert.deepEqual(read('8', 'day', unknown), ['rejected_when_asked', 'unknown_status', 'rejected_status']);
@@ -33,7 +33,7 @@ describe('an order that the exchange rejects', () => {
     assert.equal(read('8', 'day', { ...unknown, [tags.CumQty]: '0' })[1], 'unknown_status');
   });
 
-  it('is known to it with another reason', () => {
+  it('an order that the exchange rejects is known to it with another reason', () => {
     const reason = { [tags.OrdRejReason]: '1' };
     assert.deepEqual(read('8', 'day', reason), ['rejected', 'rejected_status', 'rejected_status']);
     assert.equal(

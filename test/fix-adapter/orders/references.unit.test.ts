@@ -23,7 +23,7 @@ const message = (type: string, ...fields: Field[]) => new FixMessage([[tags.MsgT
 const { ClOrdID, OrigClOrdID, RefMsgType, BusinessRejectRefID, RefSeqNum } = tags;
 
 describe('a message of the exchange', () => {
-  it('is of the order by its own name, by that of the order before, or by the name of what was rejected', () => {
+  it('a message of the exchange is of the order by its own name, by that of the order before, or by the name of what was rejected', () => {
     const cases: readonly [FixMessage, string | undefined, readonly string[]][] = [
       [message('8', [ClOrdID, 'ord_a']), 'ord_a', ['ord_a']],
       [message('8', [ClOrdID, 'ord_a.c1'], [OrigClOrdID, 'ord_a']), 'ord_a', ['ord_a']],
@@ -43,7 +43,7 @@ describe('a message of the exchange', () => {
     }
   });
 
-  it('is supported if the record can apply it, and of an order, a question or the session by what it rejects', () => {
+  it('a message of the exchange is supported if the record can apply it, and of an order, a question or the session by what it rejects', () => {
     for (const [type, expected] of [
       ['8', true],
       ['9', true],
@@ -67,7 +67,7 @@ describe('a message of the exchange', () => {
     assert.deepEqual([isOfQuestion(message('3')), isOfSession(message('3'))], [false, false]);
   });
 
-  it('rejects the message with a number, which only a reject has', () => {
+  it('a message of the exchange rejects the message with a number, which only a reject has', () => {
     for (const [type, text, expected] of [
       ['3', '7', 7n],
       ['j', '007', 7n],
@@ -83,7 +83,7 @@ describe('a message of the exchange', () => {
     assert.equal(rejectedName(message('j', [RefMsgType, 'D'])), undefined);
   });
 
-  it('names each order once over all of its groups if its type is not supported, up to a bound that it says', () => {
+  it('a message of the exchange names each order once over all of its groups if its type is not supported, up to a bound that it says', () => {
     const names = (count: number): Field[] => Array.from({ length: count }, (_, at) => [ClOrdID, `ord_${at}`]);
     const few = message('U', [ClOrdID, 'ord_a'], [OrigClOrdID, 'ord_b'], [ClOrdID, 'ord_a.c1']);
     assert.deepEqual(orderIdsOfUnsupported(few), { ids: ['ord_a', 'ord_b'], isComplete: true });
@@ -105,7 +105,7 @@ describe('an order that a gateway submits', () => {
       ...{ timeInForce: TimeInForce.DAY, priceKobo: 100n, notAfter: timestampFromMs(9), ...more },
     });
 
-  it('is taken with its own fields, and begins as being sent', () => {
+  it('an order that a gateway submits is taken with its own fields, and begins as being sent', () => {
     const row = orderFrom(request({ partner: 'P', note: Buffer.from('n') }), 7, 55n, 70);
     const { id, clOrdId, account, symbol, side, quantity, type, priceKobo, notAfter, receivedAt, state, partner } = row;
     assert.deepEqual([id, clOrdId, account, symbol, side, quantity], ['ord_a', 'ord_a', 'A1', 'AAA', 'buy', 5n]);
@@ -115,7 +115,7 @@ describe('an order that a gateway submits', () => {
     assert.equal(orderFrom(request({ clientOrderId: id20 }), 7, null, 20).clOrdId, 'a'.repeat(20));
   });
 
-  it('is refused for each field that no order can have, exactly at its bound', () => {
+  it('an order that a gateway submits is refused for each field that no order can have, exactly at its bound', () => {
     const market = { type: OrderType.MARKET, priceKobo: undefined };
     for (const [more, wrong] of [
       [{ quantity: 1n }, undefined],

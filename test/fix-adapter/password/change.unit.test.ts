@@ -64,7 +64,7 @@ function begin(settings: { password: string | undefined; newPassword: string | u
 const changed = { isAccepted: true, sessionStatus: '1' };
 
 describe('a new password of the FIX session', () => {
-  it('is stored before the Logon may have it, by a digest that is not the password', async () => {
+  it('a new password of the FIX session is stored before the Logon may have it, by a digest that is not the password', async () => {
     const { change, rows, state } = begin({ password: 'old', newPassword: 'new' });
     assert.equal(await change.next(), 'new');
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('a new password of the FIX session', () => {
     assert.ok(state.reads > 0);
   });
 
-  it('is not sent without the database, without the lease, or if it is not read back, and is sent once they are right', async () => {
+  it('a new password of the FIX session is not sent without the database, without the lease, or if it is not read back, and is sent once they are right', async () => {
     for (const fault of ['isAway', 'isLost', 'losesWrites'] as const) {
       const { change, rows, state } = begin({ password: 'old', newPassword: 'new' });
       state[fault] = true;
@@ -87,7 +87,7 @@ describe('a new password of the FIX session', () => {
     }
   });
 
-  it('is sent once by all processes, whatever came of it, and an operator is notified once by each that no answer came', async () => {
+  it('a new password of the FIX session is sent once by all processes, whatever came of it, and an operator is notified once by each that no answer came', async () => {
     const { change, process, rows, lines } = begin({ password: 'old', newPassword: 'new' });
     await change.next();
     for (const each of [change, process()]) {
@@ -100,7 +100,7 @@ describe('a new password of the FIX session', () => {
     assert.equal(rows.length, 1);
   });
 
-  it('is the password from the answer on that says so, also in another process and where that could not be stored', async () => {
+  it('a new password of the FIX session is the password from the answer on that says so, also in another process and where that could not be stored', async () => {
     for (const isAway of [false, true]) {
       const { change, process, rows, state, lines } = begin({ password: 'old', newPassword: 'new' });
       await change.next();
@@ -120,7 +120,7 @@ describe('a new password of the FIX session', () => {
     }
   });
 
-  it('is the password after no other answer', async () => {
+  it('a new password of the FIX session is the password after no other answer', async () => {
     for (const [isAccepted, sessionStatus, outcome] of [
       [true, undefined, 'unknown'],
       [true, '3', 'refused'],
@@ -132,7 +132,7 @@ describe('a new password of the FIX session', () => {
     }
   });
 
-  it('takes the answer to the Logon that had it, and neither a second one nor that to a later Logon', async () => {
+  it('a new password of the FIX session takes the answer to the Logon that had it, and neither a second one nor that to a later Logon', async () => {
     const once = begin({ password: 'old', newPassword: 'new' });
     await once.change.next();
     await once.change.answered({ isAccepted: false, sessionStatus: undefined });
@@ -145,7 +145,7 @@ describe('a new password of the FIX session', () => {
     assert.deepEqual([later.change.current(), later.rows[0]?.outcome], ['old', 'sent']);
   });
 
-  it('takes no answer to a Logon whose new password could not be stored', async () => {
+  it('a new password of the FIX session takes no answer to a Logon whose new password could not be stored', async () => {
     const { change, state, settings } = begin({ password: 'old', newPassword: 'new' });
     await change.next();
     settings.newPassword = 'newer';
@@ -157,7 +157,7 @@ describe('a new password of the FIX session', () => {
     assert.equal(change.current(), 'old');
   });
 
-  it('is not sent if there is none, or if it is the password already', async () => {
+  it('a new password of the FIX session is not sent if there is none, or if it is the password already', async () => {
     for (const newPassword of [undefined, 'old']) {
       const { change, rows } = begin({ password: 'old', newPassword });
       assert.equal(await change.next(), undefined);
@@ -165,7 +165,7 @@ describe('a new password of the FIX session', () => {
     }
   });
 
-  it('can be followed by a further one, and is found among the later ones', async () => {
+  it('a new password of the FIX session can be followed by a further one, and is found among the later ones', async () => {
     const { change, process, rows, settings } = begin({ password: 'old', newPassword: 'new' });
     await change.next();
     await change.answered(changed);

@@ -18,8 +18,13 @@ async function follows(script: string, changes: Changes = {}): Promise<void> {
   );
 }
 
+/** A connection whose Logon and first test are answered at once. */
+const up = `begin | out 2 in 1, > A.1
+  A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
+  0 2 112=ready-1 | up, note 0.2 applied`;
+
 describe('a connection of the FIX session', () => {
-  it('gives each number to the record before its message is written, and is up when its test is answered', () =>
+  it('a connection of the FIX session gives each number to the record before its message is written, and is up when its test is answered', () =>
     follows(`
       begin | out 2 in 1, > A.1
       state | logging_on
@@ -37,11 +42,9 @@ describe('a connection of the FIX session', () => {
       0 9 | note 0.9 applied
     `));
 
-  it('logs out with a number of its own, answers nothing behind it, and ends when the Logout is answered', () =>
+  it('a connection of the FIX session logs out with a number of its own, answers nothing behind it, and ends when the Logout is answered', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       stop | out 4 in 3, > 5.3
       state | logging_out
       send b | b unrecorded
@@ -52,17 +55,15 @@ describe('a connection of the FIX session', () => {
       5 7 | closed, down, in 8, ended, note 5.7 applied
     `));
 
-  it('ends without the answer to its Logout when the time of that is over', () =>
+  it('a connection of the FIX session ends without the answer to its Logout when the time of that is over', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       stop | out 4 in 3, > 5.3
       +1900 |
       +100 | closed, down, in 3, ended
     `));
 
-  it('logs out also when its Logon is not answered', () =>
+  it('a connection of the FIX session logs out also when its Logon is not answered', () =>
     follows(`
       begin | out 2 in 1, > A.1
       stop | out 3 in 1, > 5.2
@@ -71,7 +72,7 @@ describe('a connection of the FIX session', () => {
       +100 | closed, in 2, ended
     `));
 
-  it('writes nothing when it is stopped before it begins', () =>
+  it('a connection of the FIX session writes nothing when it is stopped before it begins', () =>
     follows(
       `
       begin | closed, ended
@@ -80,7 +81,7 @@ describe('a connection of the FIX session', () => {
       { stopped: true },
     ));
 
-  it('asks for what is missing before the Logon, and tests again when the answer to its test was passed over', () =>
+  it('a connection of the FIX session asks for what is missing before the Logon, and tests again when the answer to its test was passed over', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 4 | trouble number_too_high, out 3 in 1, > 1.2 112=ready-1, out 4 in 1, > 2.3 7=1 16=0, note A.4 applied
@@ -95,11 +96,9 @@ describe('a connection of the FIX session', () => {
       8 7 | in 8: 8.7, note 8.7 applied
     `));
 
-  it('keeps what comes too early out of the record, answers tests and requests of it, and passes over no administrative message that it has seen', () =>
+  it('a connection of the FIX session keeps what comes too early out of the record, answers tests and requests of it, and passes over no administrative message that it has seen', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 5 | trouble number_too_high, out 4 in 3, > 2.3 7=3 16=0, note 8.5 gap
       1 6 112=q | out 5 in 3, > 0.4 112=q, note 1.6 gap
       1 7 112=r x=1 | note 1.7 gap
@@ -115,11 +114,9 @@ describe('a connection of the FIX session', () => {
       8 11 | in 12: 8.11, note 8.11 applied
     `));
 
-  it('tells that messages were passed over when nothing is missing any more', () =>
+  it('a connection of the FIX session tells that messages were passed over when nothing is missing any more', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 6 | trouble number_too_high, out 4 in 3, > 2.3 7=3 16=0, note 8.6 gap
       4 3 43=Y 123=Y 36=5 | in 5 over, note 4.3 applied
       8 5 43=Y | in 6: 8.5, note 8.5 applied
@@ -127,7 +124,7 @@ describe('a connection of the FIX session', () => {
       8 7 | in 8: 8.7, note 8.7 applied
     `));
 
-  it('tells of messages that were passed over on an earlier connection when it is up, and once', () =>
+  it('a connection of the FIX session tells of messages that were passed over on an earlier connection when it is up, and once', () =>
     follows(
       `
       begin | out 2 in 1, > A.1
@@ -138,11 +135,9 @@ describe('a connection of the FIX session', () => {
       { hasMissed: true },
     ));
 
-  it('ends at a number that came before, unless it is a repetition, which changes nothing', () =>
+  it('a connection of the FIX session ends at a number that came before, unless it is a repetition, which changes nothing', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 2 43=Y | note 8.2 duplicate
       4 1 43=Y 123=Y 36=3 | note 4.1 duplicate
       4 2 43=Y 123=Y 36=4 | in 4 over, missed, note 4.2 duplicate
@@ -150,7 +145,7 @@ describe('a connection of the FIX session', () => {
       8 4 | trouble number_too_low, out 4 in 5, > 5.3 58=MsgSeqNum too low, expecting 5 but received 4, closed, down, ended: Disconnect: MsgSeqNum too low, expecting 5 but received 4, note 8.4 refused
     `));
 
-  it('fills what it is asked for again, and trusts no test that was written before that', () =>
+  it('a connection of the FIX session fills what it is asked for again, and trusts no test that was written before that', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
@@ -164,11 +159,9 @@ describe('a connection of the FIX session', () => {
       2 9 7=9 16=0 | note 2.9 applied
     `));
 
-  it('follows a reset to a higher number and to the next one, and rejects one to a lower', () =>
+  it('a connection of the FIX session follows a reset to a higher number and to the next one, and rejects one to a lower', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       4 9 36=9 | trouble numbers_reset, in 9 over, missed, note 4.9 applied
       4 2 36=8 | out 4 in 9, > 3.3 45=2 372=4 373=5, note 4.2 refused
       4 1 36=9 | trouble numbers_reset, note 4.1 applied
@@ -178,31 +171,27 @@ describe('a connection of the FIX session', () => {
       8 12 | in 13: 8.12, note 8.12 applied
     `));
 
-  it('follows a gap fill that covers more than its own number, and stores that with it', () =>
+  it('a connection of the FIX session follows a gap fill that covers more than its own number, and stores that with it', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       4 3 123=Y 36=6 | in 6 over, missed, note 4.3 applied
       8 6 | in 7: 8.6, note 8.6 applied
     `));
 
-  it('answers a Logout, and takes it for the end of a session that was up', () =>
+  it('a connection of the FIX session answers a Logout, and takes it for the end of a session that was up', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 3 & 5 4 58=bye | in 5: 8.3, out 4 in 5, > 5.3, closed, down, ended: Disconnect: the other side logged out: bye, note 8.3 applied, note 5.4 applied
     `));
 
-  it('takes a Logout before it was up for a refusal', () =>
+  it('a connection of the FIX session takes a Logout before it was up for a refusal', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
       5 2 58=locked | out 4 in 3, > 5.3, trouble logon_refused, closed, in 3, ended: LogonRefused: the other side logged out before the session was up: locked, note 5.2 applied
     `));
 
-  it('takes a Logout behind a message of the application for no refusal', () =>
+  it('a connection of the FIX session takes a Logout behind a message of the application for no refusal', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
@@ -210,38 +199,38 @@ describe('a connection of the FIX session', () => {
       5 3 58=bye | out 4 in 4, > 5.3, closed, in 4, ended: Disconnect: the other side logged out while messages were asked for again: bye, note 5.3 applied
     `));
 
-  it('takes a Logout while messages are missing for no refusal', () =>
+  it('a connection of the FIX session takes a Logout while messages are missing for no refusal', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 3 | trouble number_too_high, out 3 in 1, > 1.2 112=ready-1, out 4 in 1, > 2.3 7=1 16=0, note A.3 applied
       5 4 58=bye | out 5 in 1, > 5.4, closed, ended: Disconnect: the other side logged out while messages were asked for again: bye, note 5.4 gap
     `));
 
-  it('ends when the Logon is refused by a Logout', () =>
+  it('a connection of the FIX session ends when the Logon is refused by a Logout', () =>
     follows(`
       begin | out 2 in 1, > A.1
       5 1 58=no | trouble logon_refused, closed, ended: LogonRefused: the Logon was refused: no, note 5.1 applied
     `));
 
-  it('ends when the Logon is refused by a Reject', () =>
+  it('a connection of the FIX session ends when the Logon is refused by a Reject', () =>
     follows(`
       begin | out 2 in 1, > A.1
       3 1 45=1 373=5 | trouble logon_refused, closed, ended: LogonRefused: the Logon was refused: reason 5, note 3.1 applied
     `));
 
-  it('ends when something else comes before the Logon', () =>
+  it('a connection of the FIX session ends when something else comes before the Logon', () =>
     follows(`
       begin | out 2 in 1, > A.1
       8 1 | closed, ended: Disconnect: the first message of the other side is no Logon, note 8.1 applied
     `));
 
-  it('ends with a Logout at a reset that it did not ask for', () =>
+  it('a connection of the FIX session ends with a Logout at a reset that it did not ask for', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 141=Y | trouble reset_not_asked_for, out 3 in 1, > 5.2 58=ResetSeqNumFlag was not asked for, closed, ended: LogonRefused: ResetSeqNumFlag was not asked for, note A.1 refused
     `));
 
-  it('ends with a Logout at a Logon whose number is too low', () =>
+  it('a connection of the FIX session ends with a Logout at a Logon whose number is too low', () =>
     follows(
       `
       begin | out 2 in 3, > A.1
@@ -250,43 +239,35 @@ describe('a connection of the FIX session', () => {
       { nextIn: 3 },
     ));
 
-  it('ends at bytes that are no message before the Logon', () =>
+  it('a connection of the FIX session ends at bytes that are no message before the Logon', () =>
     follows(`
       begin | out 2 in 1, > A.1
       garbage | trouble garbage, closed, ended: Disconnect: bytes that are no FIX message, before the Logon, note .0 unreadable
     `));
 
-  it('goes on behind bytes that are no message, and ends at a length that no message has, with all before it stored', () =>
+  it('a connection of the FIX session goes on behind bytes that are no message, and ends at a length that no message has, with all before it stored', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       garbage | trouble garbage, note .0 unreadable
       8 3 | in 4: 8.3, note 8.3 applied
       8 4 & long | in 5: 8.4, trouble too_long, closed, down, ended: Disconnect: a message of the other side is too long, note 8.4 applied, note .0 unreadable
     `));
 
-  it('ends when a message names somebody else, without its number', () =>
+  it('a connection of the FIX session ends when a message names somebody else, without its number', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 3 49=WHO | trouble not_ours, out 4 in 3, > 3.3 45=3 372=8 373=9, out 5 in 3, > 5.4 58=CompID problem, closed, down, in 3, ended: Disconnect: CompID problem, note 8.3 refused
     `));
 
-  it('ends when the clock of a message is wrong, without its number', () =>
+  it('a connection of the FIX session ends when the clock of a message is wrong, without its number', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 3 52=20300101-00:00:00 | trouble not_ours, out 4 in 3, > 3.3 45=3 372=8 373=10, out 5 in 3, > 5.4 58=SendingTime accuracy problem, closed, down, in 3, ended: Disconnect: SendingTime accuracy problem, note 8.3 refused
     `));
 
-  it('rejects a message of the application that it does not know, and gives the record all that the record may know', () =>
+  it('a connection of the FIX session rejects a message of the application that it does not know, and gives the record all that the record may know', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       B 3 | trouble unsupported, out 4 in 1, > j.3 45=3 372=B 380=3, in 4: B.3, note B.3 refused
       3 4 45=2 | trouble rejected, in 5: 3.4 of 1, note 3.4 applied
       3 5 45=9 | trouble rejected, in 6: 3.5, note 3.5 applied
@@ -297,90 +278,76 @@ describe('a connection of the FIX session', () => {
       A 10 | note A.10 applied
     `));
 
-  it('applies messages of the types that it is set to, and notes them as applied', () =>
+  it('a connection of the FIX session applies messages of the types that it is set to, and notes them as applied', () =>
     follows(
       `
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       B 3 | trouble unsupported, out 4 in 1, > j.3 45=3 372=B 380=3, in 4: B.3, note B.3 refused
       AE 4 | in 5: AE.4, note AE.4 applied
     `,
       { settings: { moreTypes: ['AE'] } },
     ));
 
-  it('rejects a message that cannot be read, and passes it over once', () =>
+  it('a connection of the FIX session rejects a message that cannot be read, and passes it over once', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 3 x=1 | trouble garbage, out 4 in 1, in 4: 8.3 over, > 3.3 45=3 372=8 373=99, missed, note 8.3 unreadable
       8 4 | in 5: 8.4, note 8.4 applied
       1 5 x=1 | trouble garbage, out 5 in 5, in 6: 1.5 over, > 3.4 45=5 372=1 373=99, missed, note 1.5 unreadable
       8 6 | in 7: 8.6, note 8.6 applied
     `));
 
-  it('asks again for a message that cannot be read and came too early', () =>
+  it('a connection of the FIX session asks again for a message that cannot be read and came too early', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 4 x=1 | trouble number_too_high, out 4 in 3, > 2.3 7=3 16=0, note 8.4 gap
       8 3 43=Y | in 4: 8.3, note 8.3 applied
       8 4 43=Y x=1 | trouble garbage, out 5 in 4, in 5: 8.4 over, > 3.4 45=4 372=8 373=99, missed, note 8.4 unreadable
     `));
 
-  it('ends when the record fails, and stores no number behind what the record lacks', () =>
+  it('a connection of the FIX session ends when the record fails, and stores no number behind what the record lacks', () =>
     follows(
       `
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 3 | closed, down, ended: Error: the record is away, note 8.3 not_applied
       8 4 |
     `,
       { failing: [1] },
     ));
 
-  it('has told of no message that was passed over when the record fails at it', () =>
+  it('a connection of the FIX session has told of no message that was passed over when the record fails at it', () =>
     follows(
       `
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       4 3 123=Y 36=6 | closed, down, in 6 over, ended: Error: the record is away, note 4.3 applied
       8 6 |
     `,
       { failing: [1] },
     ));
 
-  it('stores the number of the next message at its end', () =>
+  it('a connection of the FIX session stores the number of the next message at its end', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       1 3 112=x | out 4 in 4, > 0.3 112=x, note 1.3 applied
       close | closed, down, in 4, ended: Disconnect: the other side closed the connection
       send a | a unrecorded
     `));
 
-  it('ends with the error of its line', () =>
+  it('a connection of the FIX session ends with the error of its line', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       1 3 112=x | out 4 in 4, > 0.3 112=x, note 1.3 applied
       break | closed, down, in 4, ended: Error: the line broke
     `));
 
-  it('ends when its Logon is not answered in time', () =>
+  it('a connection of the FIX session ends when its Logon is not answered in time', () =>
     follows(`
       begin | out 2 in 1, > A.1
       +5000 |
       +100 | closed, ended: Disconnect: the Logon was not answered
     `));
 
-  it('tests again after a time until it is up, and takes the answer to any of its tests', () =>
+  it('a connection of the FIX session tests again after a time until it is up, and takes the answer to any of its tests', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
@@ -392,7 +359,7 @@ describe('a connection of the FIX session', () => {
       +3200 |
     `));
 
-  it('does not test while messages are missing', () =>
+  it('a connection of the FIX session does not test while messages are missing', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 3 | trouble number_too_high, out 3 in 1, > 1.2 112=ready-1, out 4 in 1, > 2.3 7=1 16=0, note A.3 applied
@@ -403,11 +370,9 @@ describe('a connection of the FIX session', () => {
       0 4 112=ready-1 | up, note 0.4 applied
     `));
 
-  it('sends a Heartbeat when it has written nothing for so long, and no earlier', () =>
+  it('a connection of the FIX session sends a Heartbeat when it has written nothing for so long, and no earlier', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       +10000 |
       +100 | out 4 in 3, > 0.3
       0 3 | note 0.3 applied
@@ -417,11 +382,9 @@ describe('a connection of the FIX session', () => {
       +100 |
     `));
 
-  it('tests an other side that says nothing, and ends when it still does', () =>
+  it('a connection of the FIX session tests an other side that says nothing, and ends when it still does', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       +11900 | out 4 in 3, > 0.3
       0 3 | note 0.3 applied
       +12000 | out 5 in 4, > 0.4
@@ -433,21 +396,17 @@ describe('a connection of the FIX session', () => {
       +100 | trouble silent, closed, down, in 5, ended: Disconnect: the other side is silent
     `));
 
-  it('ends when nothing of what is missing comes in time', () =>
+  it('a connection of the FIX session ends when nothing of what is missing comes in time', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 5 | trouble number_too_high, out 4 in 3, > 2.3 7=3 16=0, note 8.5 gap
       +7000 |
       +100 | closed, down, in 3, ended: Disconnect: what was missing was not sent again
     `));
 
-  it('asks for the rest when a part has come and nothing follows, and ends when nothing does', () =>
+  it('a connection of the FIX session asks for the rest when a part has come and nothing follows, and ends when nothing does', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 6 | trouble number_too_high, out 4 in 3, > 2.3 7=3 16=0, note 8.6 gap
       8 3 43=Y | in 4: 8.3, note 8.3 applied
       +400 |
@@ -459,7 +418,7 @@ describe('a connection of the FIX session', () => {
       +100 | closed, down, ended: Disconnect: what was missing was not sent again
     `));
 
-  it('asks for so many at once as it is set to', () =>
+  it('a connection of the FIX session asks for so many at once as it is set to', () =>
     follows(
       `
       begin | out 2 in 1, > A.1
@@ -474,7 +433,7 @@ describe('a connection of the FIX session', () => {
       { settings: { resendChunk: 2 } },
     ));
 
-  it('stores the number behind a Logon that resets, before anything follows', () =>
+  it('a connection of the FIX session stores the number behind a Logon that resets, before anything follows', () =>
     follows(
       `
       begin | out 2 in 1, > A.1 141=Y
@@ -484,7 +443,7 @@ describe('a connection of the FIX session', () => {
       { resets: true },
     ));
 
-  it('counts what was between two connections as passed over where every Logon resets', () =>
+  it('a connection of the FIX session counts what was between two connections as passed over where every Logon resets', () =>
     follows(
       `
       begin | out 2 in 1, > A.1 141=Y
@@ -494,7 +453,7 @@ describe('a connection of the FIX session', () => {
       { settings: { resetsOnLogon: true }, resets: true },
     ));
 
-  it('fills at once what the Logon says is lacking, and waits for what is sent without a request', () =>
+  it('a connection of the FIX session fills at once what the Logon says is lacking, and waits for what is sent without a request', () =>
     follows(
       `
       begin | out 6 in 1, > A.5 789=1
@@ -507,7 +466,7 @@ describe('a connection of the FIX session', () => {
       { nextOut: 5, settings: { sendsNextExpected: true } },
     ));
 
-  it('refuses a Logon that expects a number which was never written', () =>
+  it('a connection of the FIX session refuses a Logon that expects a number which was never written', () =>
     follows(
       `
       begin | out 6 in 1, > A.5 789=1
@@ -516,21 +475,17 @@ describe('a connection of the FIX session', () => {
       { nextOut: 5, settings: { sendsNextExpected: true } },
     ));
 
-  it('ends at once, and writes no Logout, when another process has the session', () =>
+  it('a connection of the FIX session ends at once, and writes no Logout, when another process has the session', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       lose |
       send a | out 4 in 3 a, unwritten a, a unwritten
       +100 | closed, down, in 3, ended: Disconnect: another process has the session
     `));
 
-  it('logs out when its hours are over', () =>
+  it('a connection of the FIX session logs out when its hours are over', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       send a | out 4 in 3 a, > D.3 11=a, a written
       over |
       +100 | out 5 in 3, > 5.4 58=the session is over
@@ -539,7 +494,7 @@ describe('a connection of the FIX session', () => {
       5 3 | closed, down, in 4, ended, note 5.3 applied
     `));
 
-  it('has the keeper of passwords know that a Logon was accepted, before the session goes on', () =>
+  it('a connection of the FIX session has the keeper of passwords know that a Logon was accepted, before the session goes on', () =>
     follows(
       `
       begin | out 2 in 1, > A.1
@@ -548,7 +503,7 @@ describe('a connection of the FIX session', () => {
       { showsAnswers: true },
     ));
 
-  it('has the keeper of passwords know that a Logon was refused, before it ends', () =>
+  it('a connection of the FIX session has the keeper of passwords know that a Logon was refused, before it ends', () =>
     follows(
       `
       begin | out 2 in 1, > A.1
@@ -557,7 +512,7 @@ describe('a connection of the FIX session', () => {
       { showsAnswers: true },
     ));
 
-  it('has the keeper of passwords know that a Logon was accepted whose numbers are wrong', () =>
+  it('a connection of the FIX session has the keeper of passwords know that a Logon was accepted whose numbers are wrong', () =>
     follows(
       `
       begin | out 2 in 3, > A.1
@@ -566,7 +521,7 @@ describe('a connection of the FIX session', () => {
       { showsAnswers: true, nextIn: 3 },
     ));
 
-  it('tells the keeper of passwords nothing at another message', () =>
+  it('a connection of the FIX session tells the keeper of passwords nothing at another message', () =>
     follows(
       `
       begin | out 2 in 1, > A.1
@@ -575,24 +530,20 @@ describe('a connection of the FIX session', () => {
       { showsAnswers: true },
     ));
 
-  it('ends when a message has no number, and rejects none', () =>
+  it('a connection of the FIX session ends when a message has no number, and rejects none', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       8 0 | trouble not_ours, out 4 in 3, > 5.3 58=MsgSeqNum is missing, closed, down, in 3, ended: Disconnect: MsgSeqNum is missing, note 8.0 refused
     `));
 
-  it('passes over one number where a gap fill cannot be read', () =>
+  it('a connection of the FIX session passes over one number where a gap fill cannot be read', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       4 3 123=Y 36=6 x=1 | trouble garbage, out 4 in 1, in 4: 4.3 over, > 3.3 45=3 372=4 373=99, missed, note 4.3 unreadable
       8 4 | in 5: 8.4, note 8.4 applied
     `));
 
-  it('tests again also when the last message that was missing came again', () =>
+  it('a connection of the FIX session tests again also when the last message that was missing came again', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
@@ -604,25 +555,23 @@ describe('a connection of the FIX session', () => {
       0 5 112=ready-2 | up, note 0.5 applied
     `));
 
-  it('ends when the other side closes the line before it is up', () =>
+  it('a connection of the FIX session ends when the other side closes the line before it is up', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
       close | closed, in 2, ended: Disconnect: the other side closed the connection
     `));
 
-  it('ends when the commit under way is answered, and proves that its order was not written', () =>
+  it('a connection of the FIX session ends when the commit under way is answered, and proves that its order was not written', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       hold |
       send a | out 4 in 3 a
       break | closed, down
       release | unwritten a, a unwritten, in 3, ended: Error: the line broke
     `));
 
-  it('is up when a gap fill that begins before what is missing closes it, and not before', () =>
+  it('a connection of the FIX session is up when a gap fill that begins before what is missing closes it, and not before', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
@@ -632,48 +581,40 @@ describe('a connection of the FIX session', () => {
       4 1 43=Y 123=Y 36=5 | in 5 over, up, missed, note 4.1 duplicate
     `));
 
-  it('counts a gap fill that came too early as messages that may be reports', () =>
+  it('a connection of the FIX session counts a gap fill that came too early as messages that may be reports', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       4 4 123=Y 36=6 | trouble number_too_high, out 4 in 3, > 2.3 7=3 16=0, note 4.4 gap
       8 3 43=Y | in 4: 8.3, note 8.3 applied
       4 4 43=Y 123=Y 36=5 | in 5 over, missed, note 4.4 applied
     `));
 
-  it('takes no order while it answers a Logout', () =>
+  it('a connection of the FIX session takes no order while it answers a Logout', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       hold |
       5 3 | out 4 in 4
       send b | b unrecorded
       release | > 5.3, closed, down, in 4, ended: Disconnect: the other side logged out, note 5.3 applied
     `));
 
-  it('takes no order while it logs out with a reason', () =>
+  it('a connection of the FIX session takes no order while it logs out with a reason', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       hold |
       8 1 | trouble number_too_low, out 4 in 3
       send b | b unrecorded
       release | > 5.3 58=MsgSeqNum too low, expecting 3 but received 1, closed, down, in 3, ended: Disconnect: MsgSeqNum too low, expecting 3 but received 1, note 8.1 refused
     `));
 
-  it('counts the number of a reset as passed over', () =>
+  it('a connection of the FIX session counts the number of a reset as passed over', () =>
     follows(`
-      begin | out 2 in 1, > A.1
-      A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
-      0 2 112=ready-1 | up, note 0.2 applied
+      ${up}
       4 3 36=4 | trouble numbers_reset, in 4 over, missed, note 4.3 applied
       8 4 | in 5: 8.4, note 8.4 applied
     `));
 
-  it('has stored that messages were passed over before it is up', () =>
+  it('a connection of the FIX session has stored that messages were passed over before it is up', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
@@ -682,14 +623,14 @@ describe('a connection of the FIX session', () => {
       0 6 112=ready-2 | note 0.6 applied
     `));
 
-  it('is up with what came in the same moment stored', () =>
+  it('a connection of the FIX session is up with what came in the same moment stored', () =>
     follows(`
       begin | out 2 in 1, > A.1
       A 1 | out 3 in 2, > 1.2 112=ready-1, note A.1 applied
       8 2 & 4 3 123=Y 36=6 & 0 6 112=ready-1 | in 7: 8.2 over, up, missed, note 4.3 applied, note 8.2 applied, note 0.6 applied
     `));
 
-  it('gives its credentials and its new password with the Logon', () =>
+  it('a connection of the FIX session gives its credentials and its new password with the Logon', () =>
     follows(
       `
       begin | out 2 in 1, > A.1 553=me 554=old 925=new

@@ -168,7 +168,7 @@ describe('the tries of a FIX session', () => {
     syncBuiltinESMExports();
   });
 
-  it('wait twice as long each time that nobody listens, up to a longest wait, and go through the addresses', async () => {
+  it('the tries of a FIX session wait twice as long each time that nobody listens, up to a longest wait, and go through the addresses', async () => {
     const { pass, stop, look } = begin(['away', 'away', 'away', 'away', 'away', 'away'], {}, [
       'first',
       'second',
@@ -182,7 +182,7 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('wait no longer than another longest wait after each session that came up, and stay with its address', async () => {
+  it('the tries of a FIX session wait no longer than another longest wait after each session that came up, and stay with its address', async () => {
     const { pass, stop, look } = begin(['away', 'away', 'away', 'up 500', 'up 500', 'up 500', 'away'], {}, [
       'first',
       'second',
@@ -199,7 +199,7 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('begin with the shortest wait again after a connection that lasted longer than ten seconds, and not after one of ten', async () => {
+  it('the tries of a FIX session begin with the shortest wait again after a connection that lasted longer than ten seconds, and not after one of ten', async () => {
     // The wait before it had doubled already.
     for (const [lasts, again] of [
       [10_000, '10200 first'],
@@ -214,7 +214,7 @@ describe('the tries of a FIX session', () => {
     }
   });
 
-  it('wait longer after a refused Logon, and stop after so many in a row', async () => {
+  it('the tries of a FIX session wait longer after a refused Logon, and stop after so many in a row', async () => {
     const { session, pass, stop, look } = begin(['refused', 'late', 'refused', 'up 100']);
     await pass(5_000);
     assert.deepEqual(look(), [...['0 first', '0 numbering 0', '0 logon_refused', '5000 first', '5000 logon_refused']]);
@@ -234,7 +234,7 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('go on at once when an operator says so, as often as he does', async () => {
+  it('the tries of a FIX session go on at once when an operator says so, as often as he does', async () => {
     const { session, pass, stop, look } = begin(['refused', 'refused', 'refused', 'away', 'up 1'], { logonTries: 1 });
     await pass(300);
     session.resume();
@@ -252,14 +252,14 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('count refused Logons in a row: a session that came up ends the count', async () => {
+  it('the tries of a FIX session count refused Logons in a row: a session that came up ends the count', async () => {
     const { session, pass, stop } = begin(['refused', 'refused', 'up 100', 'refused', 'refused', 'up 100000']);
     await pass(30_000);
     assert.deepEqual([session.status().state, session.status().refusals], ['up', 0]);
     await stop();
   });
 
-  it('go on with another password, and on the next day, each with a whole count', async () => {
+  it('the tries of a FIX session go on with another password, and on the next day, each with a whole count', async () => {
     let password = 'old';
     const { session, now, pass, stop, look } = begin(Array(9).fill('refused'), {
       logonTries: 2,
@@ -278,7 +278,7 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('show what the other side said to operators, and to no log', async () => {
+  it('the tries of a FIX session show what the other side said to operators, and to no log', async () => {
     const { session, pass, stop } = begin(['refused']);
     await pass(100);
     const { state, reason, logged } = session.status();
@@ -289,7 +289,7 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('show since when the session is in its state, and its numbers also while there is no connection', async () => {
+  it('the tries of a FIX session show since when the session is in its state, and its numbers also while there is no connection', async () => {
     const { session, now, pass, stop } = begin(['up 500', 'away', 'away']);
     await pass(100);
     const up = session.status();
@@ -334,7 +334,7 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('begin a numbering on each day, also where the days touch, and keep one within a day', async () => {
+  it('the tries of a FIX session begin a numbering on each day, also where the days touch, and keep one within a day', async () => {
     const { now, pass, stop, look } = begin(['up 500', 'up 100000000', 'up 100000000']);
     await pass(2_000);
     assert.deepEqual(
@@ -350,7 +350,7 @@ describe('the tries of a FIX session', () => {
     await stop();
   });
 
-  it('take no message while there is no connection, and say that the record does not have it', async () => {
+  it('the tries of a FIX session take no message while there is no connection, and say that the record does not have it', async () => {
     const { session, pass, stop } = begin(['up 500', 'away']);
     const outcomes: string[] = [];
     const send = () => session.send({ type: 'D', fields: [], settled: (outcome) => void outcomes.push(outcome) });

@@ -105,7 +105,7 @@ describe('the numbers that an operator sets', () => {
     return written.map(({ sql }) => sql).filter((sql) => sql.startsWith('UPDATE fix_orders '));
   }
 
-  it('can pass over messages about any order that lives, higher or lower or the same', async () => {
+  it('the numbers that an operator sets can pass over messages about any order that lives, higher or lower or the same', async () => {
     for (const [nextOut, nextIn] of [
       [41, 41],
       [41, 40],
@@ -126,7 +126,7 @@ describe('the numbers that an operator sets', () => {
     }
   });
 
-  it('stay as they are while an adapter has the session', async () => {
+  it('the numbers that an operator sets stay as they are while an adapter has the session', async () => {
     const { database, written } = begin({
       leases: [{ is_held: 1 }],
       fix_numbers: [storedRow(fixNumbers, numbers)],

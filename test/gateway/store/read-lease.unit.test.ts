@@ -61,7 +61,7 @@ describe('reads at a node of a Galera cluster', () => {
     assert.equal(writes.count, 2);
   });
 
-  it('wait a second and a half for a write that hangs, which no other joins until it has ended', async (t) => {
+  it('reads at a node of a Galera cluster wait a second and a half for a write that hangs, which no other joins until it has ended', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     let end = () => {};
     const { lease, clock, writes } = leaseWith(

@@ -45,7 +45,7 @@ const shown = ({ sql, values }: Statement) => {
 };
 
 describe('a statement of a table', () => {
-  it('finds rows whose fields have the given values, one of a list of values, or none', () => {
+  it('a statement of a table finds rows whose fields have the given values, one of a list of values, or none', () => {
     assert.equal(shown(things.where({ partnerId: 'par_a', aName: null })), 'partner_id = par_a AND a_name IS NULL');
     assert.equal(shown(things.where({ number: [1n, 2n], isOpen: false })), 'number IN (1, 2) AND is_open = false');
     assert.equal(shown(things.where({ at: 7 })), 'at = @7');
@@ -53,7 +53,7 @@ describe('a statement of a table', () => {
     assert.equal(shown(found), 'SELECT a_name, at FROM things WHERE partner_id = par_a AND number > 3');
   });
 
-  it('is never made without one of its values, because it would then find or change other rows', () => {
+  it('a statement of a table is never made without one of its values, because it would then find or change other rows', () => {
     for (const make of [
       () => things.where({ partnerId: undefined as never }),
       () => things.remove({ partnerId: undefined as never }),
@@ -73,7 +73,7 @@ describe('a statement of a table', () => {
     );
   });
 
-  it('saves exactly the fields that changed, of the row with the same key', () => {
+  it('a statement of a table saves exactly the fields that changed, of the row with the same key', () => {
     const others = { aName: 'b', priceKobo: 7n, steps: 3, at: null, isOpen: false, note: 'x' };
     const names = Object.keys(others) as (keyof typeof others)[];
     fc.assert(
@@ -91,7 +91,7 @@ describe('a statement of a table', () => {
     );
   });
 
-  it('tells exactly one row by all of its columns, also by those that have no value', () => {
+  it('a statement of a table tells exactly one row by all of its columns, also by those that have no value', () => {
     assert.equal(
       shown(things.isRow(row)),
       'partner_id = par_a AND number = 1 AND a_name <=> a AND price_kobo <=> null AND steps <=> 2 AND at <=> @5' +
@@ -99,7 +99,7 @@ describe('a statement of a table', () => {
     );
   });
 
-  it('inserts rows, or saves or adds to the one that is there', () => {
+  it('a statement of a table inserts rows, or saves or adds to the one that is there', () => {
     const values = [['par_a', 1n, 'a', null, 2, new Date(5), true, 'abc']];
     assert.deepEqual([things.insert(row, row).values].flat(2), [...values, ...values]);
     assert.match(
@@ -112,7 +112,7 @@ describe('a statement of a table', () => {
     assert.deepEqual(missing.values, [...(values[0] as SqlValue[]), 'par_a', 1n]);
   });
 
-  it('reads a list of keys by the primary key, and leaves the server its choice otherwise', () => {
+  it('a statement of a table reads a list of keys by the primary key, and leaves the server its choice otherwise', () => {
     for (const [where, isForced] of [
       [{ partnerId: 'a', number: [1n, 2n] }, true],
       [{ partnerId: ['a', 'b'] }, true],
@@ -128,7 +128,7 @@ describe('a statement of a table', () => {
 });
 
 describe('a row of a table', () => {
-  it('is read as it was written', () => {
+  it('a row of a table is read as it was written', () => {
     const stored = { partner_id: 'par_a', number: '9007199254740993', a_name: null, price_kobo: 7, steps: '2' };
     const read = things.all.read({ ...stored, at: new Date(5), is_open: 1, note: 'abc' });
     const values = { partnerId: 'par_a', number: 9_007_199_254_740_993n, aName: null, priceKobo: 7n, steps: 2 };
@@ -136,7 +136,7 @@ describe('a row of a table', () => {
     assert.equal(things.all.read({ ...stored, at: null, is_open: 0, note: '' }).isOpen, false);
   });
 
-  it('is JSON with exact numbers, instants in UTC, and bytes in hex', () => {
+  it('a row of a table is JSON with exact numbers, instants in UTC, and bytes in hex', () => {
     const stored = { partner_id: 'par_a', number: 9_007_199_254_740_993n, a_name: null, steps: 2, at: new Date(5) };
     assert.deepEqual(things.toJson({ ...stored, is_open: 1, note: 'abc' }), {
       ...{ partner_id: 'par_a', number: '9007199254740993', a_name: null, price_kobo: null, steps: 2 },
@@ -144,14 +144,14 @@ describe('a row of a table', () => {
     });
   });
 
-  it('has texts that are cut off at the length of their column, and days and exact texts as they are', () => {
+  it('a row of a table has texts that are cut off at the length of their column, and days and exact texts as they are', () => {
     assert.equal(shortened(3).write('abcd'), 'abc');
     assert.equal(shortened(3).write('ab'), 'ab');
     assert.deepEqual([day().read('2026-03-02'), exactText(9).read(Buffer.from('a '))], ['2026-03-02', 'a ']);
     assert.deepEqual(exactText(9).write('a '), Buffer.from('a '));
   });
 
-  it('is one of another version if it has a name that this version does not know', () => {
+  it('a row of a table is one of another version if it has a name that this version does not know', () => {
     const known = { side: 'buy', type: 'limit', timeInForce: 'day', state: 'pending' };
     assert.equal(orders.isKnown(known as never), true);
     for (const name of ['side', 'type', 'timeInForce', 'state']) {

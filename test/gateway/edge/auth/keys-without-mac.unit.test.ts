@@ -27,7 +27,7 @@ function open({ mock }: TestContext) {
 const unavailable = { code: 'service_unavailable' };
 
 describe('a key without a MAC', () => {
-  it('is believed if it is listed, and costs a read in two seconds at most if it is not', async (t) => {
+  it('a key without a MAC is believed if it is listed, and costs a read in two seconds at most if it is not', async (t) => {
     const { keys, state, clock } = open(t);
     assert.deepEqual([await keys.has('key_a'), state.reads], [true, 1]);
     assert.deepEqual([await keys.has('key_b'), await keys.has('forged'), state.reads], [true, false, 1]);
@@ -39,13 +39,13 @@ describe('a key without a MAC', () => {
     assert.deepEqual([await keys.has('key_a'), state.reads], [false, 2], 'it is revoked');
   });
 
-  it('is looked up by many callers in one read', async (t) => {
+  it('a key without a MAC is looked up by many callers in one read', async (t) => {
     const { keys, state } = open(t);
     const found = await Promise.all(['key_a', 'forged', 'key_b', 'forged'].map((id) => keys.has(id)));
     assert.deepEqual([found, state.reads], [[true, false, true, false], 1]);
   });
 
-  it('may be any key if there are more than are kept, until there are fewer again', async (t) => {
+  it('a key without a MAC may be any key if there are more than are kept, until there are fewer again', async (t) => {
     const { keys, state, clock } = open(t);
     state.ids = ['key_a', 'key_b', 'key_c'];
     assert.deepEqual([await keys.has('key_c'), await keys.has('forged')], [true, false]);
@@ -61,7 +61,7 @@ describe('a key without a MAC', () => {
     assert.deepEqual([await keys.has('forged'), await keys.has('key_a')], [false, true]);
   });
 
-  it('is judged by the last list while the database is away, and not at all without a list', async (t) => {
+  it('a key without a MAC is judged by the last list while the database is away, and not at all without a list', async (t) => {
     const { keys, state, clock } = open(t);
     state.away = new Error('away');
     await assert.rejects(keys.has('key_a'), unavailable);
@@ -75,7 +75,7 @@ describe('a key without a MAC', () => {
     }
   });
 
-  it('is judged by no list from before a secret left the ring, because more keys may be listed since', async (t) => {
+  it('a key without a MAC is judged by no list from before a secret left the ring, because more keys may be listed since', async (t) => {
     const { keys, state, macKeys } = open(t);
     macKeys.all = ring(first, second);
     assert.equal(await keys.has('forged'), false);
@@ -95,7 +95,7 @@ describe('a key without a MAC', () => {
     );
   });
 
-  it('is judged by no list whose secrets left the ring while it was read', async (t) => {
+  it('a key without a MAC is judged by no list whose secrets left the ring while it was read', async (t) => {
     const { keys, state, macKeys } = open(t);
     state.meanwhile = () => {
       macKeys.all = ring(second);

@@ -17,7 +17,7 @@ function open() {
 }
 
 describe('the body of a request', () => {
-  it('is read whole', async () => {
+  it('the body of a request is read whole', async () => {
     const { body, exchange, read } = open();
     const reading = read();
     body.write('hel');
@@ -26,7 +26,7 @@ describe('the body of a request', () => {
     assert.equal(exchange.hasUnreadBody, false);
   });
 
-  it('is given up at once if its client leaves, also before anybody reads it', async () => {
+  it('the body of a request is given up at once if its client leaves, also before anybody reads it', async () => {
     for (const isEarly of [false, true]) {
       const { body, read } = open();
       let reading = isEarly ? undefined : read();

@@ -112,7 +112,7 @@ class Archived {
 const removed = ['add archive_state 2025-01', 'remove object_steps par_a', 'remove look_ups par_a'];
 
 describe('a run of the archive', () => {
-  it('removes what a verified file has, after the database knows of the month, and once', async () => {
+  it('a run of the archive removes what a verified file has, after the database knows of the month, and once', async () => {
     const archived = new Archived().leave(...days);
     archived.before = (what) => {
       if (what === 'rows') assert.ok(!archived.has(month), 'its folder has its name when it is whole');
@@ -128,7 +128,7 @@ describe('a run of the archive', () => {
     assert.deepEqual([archived.done.length, archived.printed.length], [3, 3]);
   });
 
-  it('goes on with the files that it wrote if it died before the rows left the database', async () => {
+  it('a run of the archive goes on with the files that it wrote if it died before the rows left the database', async () => {
     const archived = new Archived().leave(...days);
     archived.before = (what) => {
       if (what === 'remove object_steps') throw new Error('killed');
@@ -141,7 +141,7 @@ describe('a run of the archive', () => {
     assert.deepEqual(archived.done, removed);
   });
 
-  it('removes nothing if a file is not what was written, and goes on with the other periods', async () => {
+  it('a run of the archive removes nothing if a file is not what was written, and goes on with the other periods', async () => {
     const archived = new Archived().leave(...days.slice(1));
     archived.before = (what) => {
       if (what === 'remove object_steps') throw new Error('killed');
@@ -156,7 +156,7 @@ describe('a run of the archive', () => {
     assert.ok(!archived.has(month, 'removed') && archived.has(days[0] ?? '', 'removed'));
   });
 
-  it('archives no month while another one is lost, unless it is accepted as lost', async () => {
+  it('a run of the archive archives no month while another one is lost, unless it is accepted as lost', async () => {
     const archived = new Archived().leave(...days.slice(1));
     archived.months = ['2024-12'];
     assert.match(await archived.run(), /2024-12/);
@@ -166,7 +166,7 @@ describe('a run of the archive', () => {
     assert.deepEqual(archived.months, [month]);
   });
 
-  it('keeps no folder and removes nothing once another run may have begun', async () => {
+  it('a run of the archive keeps no folder and removes nothing once another run may have begun', async () => {
     const archived = new Archived().leave(...days);
     archived.isHeld = false;
     assert.match(await archived.run(), /the connection that keeps other runs out was lost/);
@@ -182,7 +182,7 @@ describe('a run of the archive', () => {
     assert.deepEqual([later.has(month), later.done], [false, []]);
   });
 
-  it('leaves a day whose deliveries wait, unless the database will soon not have them', async () => {
+  it('a run of the archive leaves a day whose deliveries wait, unless the database will soon not have them', async () => {
     const archived = new Archived().leave(...days.slice(4), ...days.slice(0, 2));
     archived.isWaiting = true;
     const failures = await archived.run();
@@ -191,7 +191,7 @@ describe('a run of the archive', () => {
     assert.deepEqual(archived.done, removed, 'the month is archived all the same');
   });
 
-  it('does nothing without a partner', async () => {
+  it('a run of the archive does nothing without a partner', async () => {
     const archived = new Archived();
     archived.first = null;
     assert.equal(await archived.run(), '');
@@ -250,7 +250,7 @@ describe('the rows of an archived set', () => {
     return found;
   }
 
-  it('are read once each, of all partners, however many they are', async () => {
+  it('the rows of an archived set are read once each, of all partners, however many they are', async () => {
     for (const count of [0, 1, 500, 1_999, 2_000, 2_001, 4_000]) {
       const some = Array.from({ length: count }, (_, at) => at);
       const found = await read({ par_a: some, par_b: [7] });

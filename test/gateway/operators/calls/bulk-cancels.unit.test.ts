@@ -68,7 +68,7 @@ describe('a job that cancels open orders', () => {
     return { ...answer, written: written() };
   };
 
-  it('is stored together with its orders, due at once, and its audit entry', async () => {
+  it('a job that cancels open orders is stored together with its orders, due at once, and its audit entry', async () => {
     const found = [openOrder(), openOrder({ id: 'ord_b', keyId: 'key_a' })];
     const { changed, bulkCancel, written } = await begin({ partnerId: 'par_a', account: 'a1' }, { found });
     const { id, matched, left, state, account, giveUpAt, createdAt } = bulkCancel ?? {};
@@ -84,7 +84,7 @@ describe('a job that cancels open orders', () => {
     );
   });
 
-  it('has each of its orders in one of the statements that store them', async () => {
+  it('a job that cancels open orders has each of its orders in one of the statements that store them', async () => {
     for (const count of [1, 5_000, 5_001]) {
       const found = Array.from({ length: count }, (_, at) => openOrder({ id: `ord_${String(at).padStart(6, '0')}` }));
       const { written } = await begin({ account: 'A1', atMost: 20_000 }, { found });
@@ -101,7 +101,7 @@ describe('a job that cancels open orders', () => {
     }
   });
 
-  it('is stored if at most as many orders match as were allowed, and not if none does', async () => {
+  it('a job that cancels open orders is stored if at most as many orders match as were allowed, and not if none does', async () => {
     const found = ['ord_a', 'ord_b', 'ord_c'].map((id) => openOrder({ id }));
     await assert.rejects(
       begin({ account: 'A1', atMost: 2 }, { found }),
@@ -112,7 +112,7 @@ describe('a job that cancels open orders', () => {
     assert.deepEqual([none.changed, none.bulkCancel, none.written], [false, undefined, []]);
   });
 
-  it('has the orders that another replica stored while its clock was ahead', async () => {
+  it('a job that cancels open orders has the orders that another replica stored while its clock was ahead', async () => {
     for (const [aheadMs, isIn] of [
       [60_000, true],
       [60_001, false],
@@ -122,7 +122,7 @@ describe('a job that cancels open orders', () => {
     }
   });
 
-  it('needs a partner, an account or a symbol, and a key of the named partner', async () => {
+  it('a job that cancels open orders needs a partner, an account or a symbol, and a key of the named partner', async () => {
     for (const [request, error] of [
       [{ side: OrderSide.BUY }, /or `account` or `symbol` must be given/],
       [{ symbol: 'SIM-REST', keyId: 'key_a' }, /is required with `key_id`/],
@@ -143,7 +143,7 @@ describe('a job that cancels open orders', () => {
     }
   });
 
-  it('is refused while 20 run, or 10 of one operator, whose name has any case', async () => {
+  it('a job that cancels open orders is refused while 20 run, or 10 of one operator, whose name has any case', async () => {
     const jobs = (count: number, startedBy: string) => Array.from({ length: count }, () => ({ ...job, startedBy }));
     for (const [running, error] of [
       [jobs(19, 'bola'), undefined],
@@ -158,7 +158,7 @@ describe('a job that cancels open orders', () => {
     }
   });
 
-  it('is stopped once, and one that came to its end is not', async () => {
+  it('a job that cancels open orders is stopped once, and one that came to its end is not', async () => {
     const stop = async (stored: Partial<BulkCancel>) => {
       const { make, written } = open({ jobs: [{ ...job, ...stored }] });
       const answer = (await make('stopBulkCancel', { id: 'bcl_a' })) as {

@@ -49,7 +49,7 @@ function open({ pausedAt = null as number | null, offsetMs = 0n, simulator = asy
 const tables = (written: readonly Statement[]) => written.map(({ sql }) => /(?:INTO|UPDATE) (\w+)/.exec(sql)?.[1]);
 
 describe('a pause of trading', () => {
-  it('begins and ends once, and is known to this process and told to the others after it is committed', async () => {
+  it('a pause of trading begins and ends once, and is known to this process and told to the others after it is committed', async () => {
     for (const [name, pausedAt, changed, set] of [
       ['pauseTrading', null, true, new Date(now)],
       ['pauseTrading', 5, false, undefined],
@@ -66,7 +66,7 @@ describe('a pause of trading', () => {
 });
 
 describe("an advance of a sandbox's clock", () => {
-  it('is of 0 to 400 days, from where the clock is', async () => {
+  it("an advance of a sandbox's clock is of 0 to 400 days, from where the clock is", async () => {
     const advanced = (by: object) => open({ offsetMs: 500n }).call('advanceClock', { by });
     const longest = BigInt((400 * dayMs) / 1_000);
     for (const [by, offsetMs] of [
@@ -87,7 +87,7 @@ describe("an advance of a sandbox's clock", () => {
     assert.deepEqual(await open({ offsetMs: 500n }).call('advanceClock', { by: undefined }), { now, offsetMs: 500n });
   });
 
-  it('moves the simulator to the same time, once the gateway has moved', async () => {
+  it("an advance of a sandbox's clock moves the simulator to the same time, once the gateway has moved", async () => {
     const told: object[] = [];
     const { call: make, done } = open({ offsetMs: 500n, simulator: async (to) => void told.push(to) });
     await make('advanceClock', { by: { seconds: 1n, nanos: 0 } });

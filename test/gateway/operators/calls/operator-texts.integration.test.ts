@@ -114,7 +114,7 @@ describe('streams that operators open', () => {
   }
   const isOpen = (stream: ReturnType<typeof watch>) => eventually(() => assert.ok(stream.isOpen, String(stream.error)));
 
-  it('give their places back when their requests are refused, any number of times', async () => {
+  it('streams that operators open give their places back when their requests are refused, any number of times', async () => {
     for (let count = 0; count < 25; count += 1) {
       const refused = watch(adas[count % 2] ?? '', { partner_ids: ['none'] });
       await eventually(() => assert.equal(refused.error?.code, status.INVALID_ARGUMENT));

@@ -58,7 +58,7 @@ interface Added {
 const begun = ['stops', 'stops', 'environment', 'audit_entries'];
 
 describe('a stop', () => {
-  it('begins with its audit entry, and with a version of all stops that nobody has seen before', async () => {
+  it('a stop begins with its audit entry, and with a version of all stops that nobody has seen before', async () => {
     const { add, tables, written } = open();
     const { changed, stop, warning } = await add({ symbol: 'SIM', actions: [BUY] });
     assert.deepEqual([changed, stop.id, stop.symbol, stop.inForce, warning], [true, 'stp_new', 'SIM', true, '']);
@@ -66,7 +66,7 @@ describe('a stop', () => {
     assert.deepEqual(written()[2]?.values, [7n, 1]);
   });
 
-  it('begins once, while the same one is in force', async () => {
+  it('a stop begins once, while the same one is in force', async () => {
     const isNew = async (before: Partial<StoredStop>, request: object) => {
       const { add, tables } = open([{ ...one, ...before }]);
       const { changed, stop } = await add(request);
@@ -83,7 +83,7 @@ describe('a stop', () => {
     assert.equal(await isNew({ target: 'account' }, same), true);
   });
 
-  it('has a time in the future and at most 400 days ahead, or none', async () => {
+  it('a stop has a time in the future and at most 400 days ahead, or none', async () => {
     for (const [aheadMs, isTaken] of [
       [0, false],
       [1, true],
@@ -97,7 +97,7 @@ describe('a stop', () => {
     assert.equal((await open().add({ everything: true, actions: [BUY] })).stop.endsAt, null);
   });
 
-  it('is for one target, and for actions that the target can have', async () => {
+  it('a stop is for one target, and for actions that the target can have', async () => {
     const wrong: readonly [object, RegExp][] = [
       [{ actions: [BUY] }, /only one of them/],
       [{ actions: [BUY], everything: true, symbol: 'SIM' }, /only one of them/],
@@ -124,7 +124,7 @@ describe('a stop', () => {
     }
   });
 
-  it('begins with a warning if the broker does not list its symbol', async () => {
+  it('a stop begins with a warning if the broker does not list its symbol', async () => {
     const warning = async (listed: boolean | null, request: object) =>
       (await open([], listed).add({ actions: [BUY], ...request })).warning;
     assert.match(await warning(false, { symbol: 'SIM' }), /lists no instrument SIM/);
@@ -132,7 +132,7 @@ describe('a stop', () => {
     assert.equal(await warning(false, { account: 'A1' }), '');
   });
 
-  it('is refused above 200 in force, or above 100 of one operator, where those whose time is over do not count', async () => {
+  it('a stop is refused above 200 in force, or above 100 of one operator, where those whose time is over do not count', async () => {
     const many = (count: number, more: Partial<StoredStop> = {}) =>
       Array.from({ length: count }, (_, at) => ({ ...one, value: `S${at}`, ...more }));
     const request = { everything: true, actions: [BUY] };
@@ -150,7 +150,7 @@ describe('a stop', () => {
     }
   });
 
-  it('ends once, and one whose time is over or that somebody ended stays as it is', async () => {
+  it('a stop ends once, and one whose time is over or that somebody ended stays as it is', async () => {
     const { end, tables, written } = open([one]);
     const { changed, stop } = await end('stp_a');
     assert.deepEqual(

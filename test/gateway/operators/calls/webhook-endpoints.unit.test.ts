@@ -98,7 +98,7 @@ function changesOf(written: readonly Statement[]): Record<string, unknown> {
 const tables = (written: readonly Statement[]) => written.map(({ sql }) => /(?:INTO|UPDATE) (\w+)/.exec(sql)?.[1]);
 
 describe("a change of a partner's endpoint", () => {
-  it('is answered when the process that sends to it has confirmed it, or can use the old row no more', async (t) => {
+  it("a change of a partner's endpoint is answered when the process that sends to it has confirmed it, or can use the old row no more", async (t) => {
     const { make, done, written } = open();
     assert.equal((await make('pauseEndpoint')).changed, true);
     assert.deepEqual(done, ['commit', 'notify', 'asked']);
@@ -116,7 +116,7 @@ describe("a change of a partner's endpoint", () => {
     assert.equal((await pausing).changed, true);
   });
 
-  it('is none if the endpoint is as it is wanted', async () => {
+  it("a change of a partner's endpoint is none if the endpoint is as it is wanted", async () => {
     for (const [name, before] of [
       ['pauseEndpoint', { heldAt: 3 }],
       ['resumeEndpoint', {}],
@@ -136,7 +136,7 @@ describe("a change of a partner's endpoint", () => {
     }
   });
 
-  it('keeps the secret of an endpoint that is moved, and the former one for its time if the secret is rotated', async () => {
+  it("a change of a partner's endpoint keeps the secret of an endpoint that is moved, and the former one for its time if the secret is rotated", async () => {
     const move = open();
     const moved = (await move.make('moveEndpoint', { url: 'https://two' })) as { endpoint: { url: string } };
     assert.equal(moved.endpoint.url, 'https://two/');
@@ -152,14 +152,14 @@ describe("a change of a partner's endpoint", () => {
     assert.deepEqual([secret, old, until], [later, former, new Date(now + rotationMs)]);
   });
 
-  it('rotates no secret until the last rotation is over', async () => {
+  it("a change of a partner's endpoint rotates no secret until the last rotation is over", async () => {
     const rotate = (oldSecretUntil: number) =>
       open({ ...plain, oldSecret: later, oldSecretUntil }).make('rotateSecret');
     await assert.rejects(rotate(now + 1), /the last rotation runs until/);
     assert.equal((await rotate(now)).oldSecretUntil, now + rotationMs);
   });
 
-  it('makes a new endpoint only if the partner has none, and it begins after the last event', async () => {
+  it("a change of a partner's endpoint makes a new endpoint only if the partner has none, and it begins after the last event", async () => {
     await assert.rejects(open().make('registerEndpoint', { url: 'https://two' }), /the partner has an endpoint/);
     const { make, written } = open(null);
     const { endpoint, secret } = await make('registerEndpoint', { url: 'https://two' });
@@ -170,7 +170,7 @@ describe("a change of a partner's endpoint", () => {
     assert.ok([written()[0]?.values].flat(3).includes(later), 'its secret is stored sealed');
   });
 
-  it('needs an endpoint', async () => {
+  it("a change of a partner's endpoint needs an endpoint", async () => {
     for (const name of ['moveEndpoint', 'rotateSecret', 'pauseEndpoint', 'resumeEndpoint', 'getEndpoint', 'sendTest']) {
       const { make, done } = open(null);
       await assert.rejects(make(name, { url: 'https://two' }), /the partner has no endpoint/, name);
@@ -193,7 +193,7 @@ describe('the events of an endpoint', () => {
     return { answer, tables: tables(written()), versions: written()[0]?.values, done };
   };
 
-  it('are sent again a thousand at a time, and the answer says whether there are more', async () => {
+  it('the events of an endpoint are sent again a thousand at a time, and the answer says whether there are more', async () => {
     for (const [count, events, complete] of [
       [0, 0, true],
       [1, 1, true],
@@ -207,7 +207,7 @@ describe('the events of an endpoint', () => {
     }
   });
 
-  it('are passed over if they have become too old, and a single one is then refused', async () => {
+  it('the events of an endpoint are passed over if they have become too old, and a single one is then refused', async () => {
     const old = now - sentForMs;
     const mixed = [
       { version: 1n, occurredAt: old },
@@ -221,7 +221,7 @@ describe('the events of an endpoint', () => {
     await assert.rejects(redeliver({ eventId: 'evt_a' }, []), /no such event for this endpoint/);
   });
 
-  it('are named by an event or by both ends of a window', async () => {
+  it('the events of an endpoint are named by an event or by both ends of a window', async () => {
     for (const [request, error] of [
       [{}, /or a window, `from` and `to`, must be named/],
       [{ eventId: 'evt_a', ...window }, /or a window/],

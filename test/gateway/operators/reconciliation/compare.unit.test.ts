@@ -198,7 +198,7 @@ describe('a statement', () => {
     ...['wdr_b withdrawal_terms', 'wdr_x withdrawal_extra'],
   ];
 
-  it('shows each difference once, however often the run is interrupted', async () => {
+  it('a statement shows each difference once, however often the run is interrupted', async () => {
     for (const saves of [Number.POSITIVE_INFINITY, 1, 2]) {
       const days = new Days(items, ours);
       for (let turns = 0; !(await days.compare(compareStatement, saves)); turns += 1) assert.ok(turns < 20);
@@ -208,13 +208,13 @@ describe('a statement', () => {
     }
   });
 
-  it('is compared as far as it got, and not beyond the last object that it has all records of', async () => {
+  it('a statement is compared as far as it got, and not beyond the last object that it has all records of', async () => {
     const days = new Days(items, ours);
     assert.equal(await days.compare(compareStatement, 1), false);
     assert.equal(days.position, 'ord_a');
   });
 
-  it('shows nothing of objects that the gateway does not have, if others use the broker too', async () => {
+  it('a statement shows nothing of objects that the gateway does not have, if others use the broker too', async () => {
     const days = new Days(items, [...ours, own('orders', 'ord_c')], true);
     await days.compare(compareStatement);
     assert.deepEqual(
@@ -232,7 +232,7 @@ describe('a statement', () => {
     );
   });
 
-  it('compares the filled quantity of an order, and its exchange id if both sides have one', async () => {
+  it('a statement compares the filled quantity of an order, and its exchange id if both sides have one', async () => {
     const stated = (reference: string) => [
       item({ ...order('ord_a'), symbol: 'SIM-REST', quantity: 100n, state: 'cancelled', reference, otherKobo: 0n }),
     ];
@@ -272,7 +272,7 @@ describe("the gateway's objects", () => {
   const items = ours.filter(isStated).map(({ id }) => item({ section: 'order', objectId: id }));
   const missing = ours.filter((one, index) => !isStated(one, index)).map(({ id }) => id);
 
-  it('are found once each if the statement lacks them, of all partners and kinds, however often the run is interrupted', async () => {
+  it("the gateway's objects are found once each if the statement lacks them, of all partners and kinds, however often the run is interrupted", async () => {
     for (const saves of [Number.POSITIVE_INFINITY, 1, 2]) {
       const days = new Days(items, ours);
       for (let turns = 0; !(await days.compare(compareOurs, saves)); turns += 1) assert.ok(turns < 20);
@@ -282,7 +282,7 @@ describe("the gateway's objects", () => {
     }
   });
 
-  it('are compared with the statement if the broker reported them in the period, and were there by its end', async () => {
+  it("the gateway's objects are compared with the statement if the broker reported them in the period, and were there by its end", async () => {
     const one = { kind: 'withdrawals', partnerId: 'par_a' } as const;
     const some: Ours[] = [
       { ...one, id: 'in', reportedAt: period.from },
@@ -348,7 +348,7 @@ describe('positions and money', () => {
     ...[...account('A4', true, 300), ...account('A5', false, 0)],
   ];
 
-  it('are found once if they do not follow from the day before, however often the run is interrupted', async () => {
+  it('positions and money are found once if they do not follow from the day before, however often the run is interrupted', async () => {
     for (const saves of [Number.POSITIVE_INFINITY, 1, 2]) {
       const days = new Days(items);
       for (let turns = 0; !(await days.compare(compareHoldings, saves)); turns += 1) assert.ok(turns < 20);
@@ -356,7 +356,7 @@ describe('positions and money', () => {
     }
   });
 
-  it('are saved up to the last account that was read to its end', async () => {
+  it('positions and money are saved up to the last account that was read to its end', async () => {
     const days = new Days(items);
     assert.equal(await days.compare(compareHoldings, 1), false);
     assert.deepEqual([days.position, days.kinds], ['A1', []]);

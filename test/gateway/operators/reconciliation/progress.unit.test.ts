@@ -59,7 +59,7 @@ function progressOf({ stored = [] as readonly StoredBreak[], owners = {} as Reco
 const shown = ({ sql, values }: Statement) => [/^(?:INSERT INTO|UPDATE) (\w+)/.exec(sql)?.[1], ...values.flat(2)];
 
 describe('a piece of a run', () => {
-  it('is saved by the holder of the lease alone, and the run stays as it was saved', async () => {
+  it('a piece of a run is saved by the holder of the lease alone, and the run stays as it was saved', async () => {
     const { progress, state } = progressOf();
     await progress.save({ position: 'a' }, [statement('INSERT INTO items', 1)]);
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('a piece of a run', () => {
     assert.equal(state.written.length, 1);
   });
 
-  it('moves the position of the run with the last of its differences', async () => {
+  it('a piece of a run moves the position of the run with the last of its differences', async () => {
     for (const count of [0, 1, 99, 100, 101, 200, 250]) {
       const { progress, state } = progressOf();
       const found = Array.from({ length: count }, (_, at) => ({ ...difference, objectId: `ord_${at}` }));
@@ -95,7 +95,7 @@ describe('a piece of a run', () => {
     }
   });
 
-  it('names the partner of an account for a difference that has no object of a partner', async () => {
+  it('a piece of a run names the partner of an account for a difference that has no object of a partner', async () => {
     const { progress, state } = progressOf({ owners: { A1: 'par_one', A2: 'par_two' } });
     const found = [
       { ...difference, objectId: 'x1', partnerId: '' },
@@ -108,7 +108,7 @@ describe('a piece of a run', () => {
     assert.deepEqual(inserted, ['par_one', 'par_own', '', 'par_two']);
   });
 
-  it('finds a break again as the one that it was, and opens it if its sides changed', async () => {
+  it('a piece of a run finds a break again as the one that it was, and opens it if its sides changed', async () => {
     const id = breakId(run, difference);
     const before: StoredBreak = {
       ...{ partnerId: 'par_a', id, day, kind: 'order_state', objectId: 'ord_1', account: 'A1', symbol: 'S' },
@@ -133,7 +133,7 @@ describe('a piece of a run', () => {
     assert.deepEqual(Object.keys(same), ['run', 'last_seen_at'], 'a long side is the same as it is stored');
   });
 
-  it('saves the same difference once, also if it was found twice', async () => {
+  it('a piece of a run saves the same difference once, also if it was found twice', async () => {
     const { progress, state } = progressOf();
     await progress.saveFound({}, [difference, difference]);
     assert.equal(state.written.flat().length, 1);

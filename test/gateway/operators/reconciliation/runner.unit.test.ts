@@ -348,7 +348,7 @@ describe('the breaks of a day that a run did not find', () => {
     return days.gone;
   }
 
-  it('are gone, as far as the run compared their kind', async () => {
+  it('the breaks of a day that a run did not find are gone, as far as the run compared their kind', async () => {
     assert.deepEqual(await goneOf('gone'), ['order_state', 'position', 'cash']);
     assert.deepEqual(await goneOf('gone_without_before'), ['order_state']);
     assert.deepEqual(await goneOf('gone', 'withdrawals_left_out', 'transactions_not_offered'), kinds.slice(0, 3));
@@ -357,7 +357,7 @@ describe('the breaks of a day that a run did not find', () => {
     assert.deepEqual(await goneOf('gone', 'withdrawals_read', 'transactions_read'), [...kinds]);
   });
 
-  it('stay as they are if they were gone before, and those that it found are counted once each, page after page', async () => {
+  it('the breaks of a day that a run did not find stay as they are if they were gone before, and those that it found are counted once each, page after page', async () => {
     const days = new Days({ state: 'running', step: 'gone', breaks: 0n });
     const id = (at: number) => `brk_${String(at).padStart(3, '0')}`;
     days.breaks = Array.from({ length: 250 }, (_, at) =>

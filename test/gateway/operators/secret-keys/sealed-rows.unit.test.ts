@@ -157,7 +157,7 @@ describe('the origin of an API key', () => {
     return readKeyOrigin(database as never, { ...keyOf('key_a'), ...key });
   };
 
-  it('is the operator of its one entry in the audit, or the key that made it', async () => {
+  it('the origin of an API key is the operator of its one entry in the audit, or the key that made it', async () => {
     const other = [{ by_key_id: 'key_b' }];
     for (const [entries, changes, madeBy] of [
       [[], [], undefined],
@@ -171,7 +171,7 @@ describe('the origin of an API key', () => {
     }
   });
 
-  it('differs if an entry has other scopes or addresses than its row', async () => {
+  it('the origin of an API key differs if an entry has other scopes or addresses than its row', async () => {
     for (const [became, key, differs] of [
       [{ scopes: ['trade'], addresses: [] }, {}, false],
       [{ scopes: ['trade'] }, {}, false],
@@ -193,7 +193,7 @@ describe('the origin of an API key', () => {
 });
 
 describe('API keys', () => {
-  it('are sealed if an entry says who made them or they are named, and never if their row differs or its seal is wrong', async () => {
+  it('API keys are sealed if an entry says who made them or they are named, and never if their row differs or its seal is wrong', async () => {
     for (const acceptsUnsealed of [true, false]) {
       const rows = new Rows();
       const ids = ['key_done', 'key_entry', 'key_named', 'key_none', 'key_other', 'key_wrong'];
@@ -219,7 +219,7 @@ describe('API keys', () => {
     assert.equal(await sealKeys(all.options, []), true);
   });
 
-  it('are not sealed if they were changed meanwhile', async () => {
+  it('API keys are not sealed if they were changed meanwhile', async () => {
     const rows = new Rows();
     rows.key(keyOf('key_a'), null);
     rows.meanwhile = () => Object.assign(rows.tables.api_keys?.[0] ?? {}, { scopes: 'trade,read' });
@@ -266,7 +266,7 @@ function mixed(): Rows {
 }
 
 describe('a change of the current secret', () => {
-  it('seals again what a former one sealed, and leaves what no secret of the ring did', async () => {
+  it('a change of the current secret seals again what a former one sealed, and leaves what no secret of the ring did', async () => {
     const rows = mixed();
     await reseal(rows.options);
     const counts = (again: number, wrong: number) =>
@@ -296,7 +296,7 @@ describe('a change of the current secret', () => {
     assert.match(rows.line('webhook secrets') ?? '', /: 0 sealed again, 6 were current/);
   });
 
-  it('leaves what somebody else sealed meanwhile', async () => {
+  it('a change of the current secret leaves what somebody else sealed meanwhile', async () => {
     const rows = mixed();
     rows.meanwhile = () => {
       for (const row of rows.tables.wallets ?? []) row.seal = Buffer.alloc(48, 9);
@@ -311,7 +311,7 @@ describe('a change of the current secret', () => {
     assert.ok(rows.tables.wallets?.every(({ seal }) => (seal as Buffer).every((byte) => byte === 9)));
   });
 
-  it('is counted by the secret of each seal, with those that are wrong and what is not sealed to its end', async () => {
+  it('a change of the current secret is counted by the secret of each seal, with those that are wrong and what is not sealed to its end', async () => {
     const rows = mixed();
     const shown = ({ bySecret, ...more }: Awaited<ReturnType<typeof countKeySeals>>) => {
       return { ...more, current: bySecret.get(current[0].id), former: bySecret.get(former[0].id), all: bySecret.size };
@@ -333,7 +333,7 @@ describe('a change of the current secret', () => {
     });
   });
 
-  it('lists the API keys whose MAC another secret made, or one that is not known if there ever was another', async () => {
+  it('a change of the current secret lists the API keys whose MAC another secret made, or one that is not known if there ever was another', async () => {
     for (const [by, uses, listed] of [
       [ring, [], ['key_former', 'key_unknown']],
       [current, [], ['key_former']],

@@ -27,7 +27,7 @@ function open(parts: Partial<Record<keyof Parts, object | number>> = {}) {
 }
 
 describe('the calendar of the exchange, in pages', () => {
-  it('has each day of the range once, and none behind the last one that the broker knows', async () => {
+  it('the calendar of the exchange, in pages, has each day of the range once, and none behind the last one that the broker knows', async () => {
     const asked = {
       range: fc.record({ days: fc.integer({ min: 1, max: 9 }), limit: fc.integer({ min: 1, max: 4 }) }),
       known: fc.integer({ min: 0, max: 12 }),
@@ -62,7 +62,7 @@ describe('the calendar of the exchange, in pages', () => {
     );
   });
 
-  it('goes on only for the partner and the range for which a page was made', async () => {
+  it('the calendar of the exchange, in pages, goes on only for the partner and the range for which a page was made', async () => {
     const marketDays = async (first: string) => [create(MarketDaySchema, { date: first, kind: 1 })];
     const { listMarketDays } = open({ records: { marketDays } });
     const range = { from: '2026-03-02', to: '2026-03-09', limit: 1 };
@@ -75,7 +75,7 @@ describe('the calendar of the exchange, in pages', () => {
     }
   });
 
-  it('begins in a default range with today in Lagos, and a page goes on in it on the day after', async () => {
+  it('the calendar of the exchange, in pages, begins in a default range with today in Lagos, and a page goes on in it on the day after', async () => {
     const clock = { ms: now, now: () => clock.ms, realNow: () => clock.ms };
     const marketDays = async (first: string, last: string) =>
       [first, last].map((date) => create(MarketDaySchema, { date, kind: 1 }));
@@ -95,7 +95,7 @@ describe('the calendar of the exchange, in pages', () => {
 });
 
 describe('the session of the exchange', () => {
-  it('is read once for callers at the same time, and again after it was read or could not be', async () => {
+  it('the session of the exchange is read once for callers at the same time, and again after it was read or could not be', async () => {
     const asked: { resolve(answer: object): void; reject(error: Error): void }[] = [];
     const market = () => new Promise((resolve, reject) => asked.push({ resolve, reject }));
     const environment = { paused: false };
@@ -126,7 +126,7 @@ describe('the instruments of a partner', () => {
   }));
   const instruments = { list: async () => list };
 
-  it('are each on one page, by all filters together, whatever the size of pages is', async () => {
+  it('the instruments of a partner are each on one page, by all filters together, whatever the size of pages is', async () => {
     const { listInstruments } = open({ instruments });
     const filters = [{}, { kind: 0 }, { board: 2 }, { symbolPrefix: 'U' }, { kind: 1, symbolPrefix: 'U' }, { kind: 7 }];
     for (const filter of filters) {
@@ -148,7 +148,7 @@ describe('the instruments of a partner', () => {
     }
   });
 
-  it('are found by their whole symbol', async () => {
+  it('the instruments of a partner are found by their whole symbol', async () => {
     const { getInstrument } = open({ instruments });
     assert.equal((await getInstrument({ symbol: 'UBA' } as never, context)).symbol, 'UBA');
     for (const symbol of ['UB', 'UBAETFS', '']) {

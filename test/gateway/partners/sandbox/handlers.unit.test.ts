@@ -72,7 +72,7 @@ describe('what a partner makes the sandbox do', () => {
   const ask = (handlers: Handlers, name: keyof Handlers, request: object) =>
     (handlers[name] as (request: object, call: never) => unknown)({ forbids: [], ...request }, call);
 
-  it('concerns its own accounts and objects alone, each of the right kind', async () => {
+  it('what a partner makes the sandbox do concerns its own accounts and objects alone, each of the right kind', async () => {
     const { told, handlers } = open();
     for (const name of ofAccounts) {
       assert.equal(await refusedWith(ask(handlers, name, { account: 'A2' })), 'unknown_account account', name);
@@ -106,7 +106,7 @@ describe('what a partner makes the sandbox do', () => {
     );
   });
 
-  it('may be a fault of calls for an account or an object of its own, and for no call that has none of these', async () => {
+  it('what a partner makes the sandbox do may be a fault of calls for an account or an object of its own, and for no call that has none of these', async () => {
     const { told, handlers } = open();
     const inject = (request: object) =>
       handlers.injectFault({ fault: SandboxFault.LOSE_ANSWER, ...request } as never, call);
@@ -131,7 +131,7 @@ describe('what a partner makes the sandbox do', () => {
     assert.deepEqual(told.at(-1), ['injectFault', ofDocument]);
   });
 
-  it('may restrict an account: all activities unless some are named, each once, and none of an account that is not', async () => {
+  it('what a partner makes the sandbox do may restrict an account: all activities unless some are named, each once, and none of an account that is not', async () => {
     const { told, handlers } = open();
     const set = (request: object) =>
       handlers.setAccountState({ account: 'A1', forbids: [], ...request } as never, call);
@@ -153,7 +153,7 @@ describe('what a partner makes the sandbox do', () => {
     assert.deepEqual(forbidden, [[4], [1], []]);
   });
 
-  it('is refused by an error of the catalogue if the simulator refuses it, or does not answer', async () => {
+  it('what a partner makes the sandbox do is refused by an error of the catalogue if the simulator refuses it, or does not answer', async () => {
     const refusedBy = (code: status) => {
       const { handlers } = open(() => {
         throw Object.assign(new Error('no'), { code, details: 'a sentence' });
@@ -178,7 +178,7 @@ describe('what a partner makes the sandbox do', () => {
     }
   });
 
-  it('shows the quantity and the price of a report that is a trade', async () => {
+  it('what a partner makes the sandbox do shows the quantity and the price of a report that is a trade', async () => {
     for (const [kind, shown] of [
       [ReportKind.TRADE, [7n, 90n]],
       [ReportKind.EXPIRED, [undefined, undefined]],

@@ -87,15 +87,15 @@ async function send(at: Partial<Record<Step, string>> = {}, delivered = false) {
 describe('a document that is sent', () => {
   const before: readonly Step[] = ['room', 'file', 'permission', 'second room', 'headers', 'digest', 'found'];
 
-  it('is checked by what costs least first, decoded and sent', async () => {
+  it('a document that is sent is checked by what costs least first, decoded and sent', async () => {
     assert.deepEqual(await send(), { done: [...before, 'decode', 'send'], refused: undefined });
   });
 
-  it('is not decoded or sent again if the broker has it', async () => {
+  it('a document that is sent is not decoded or sent again if the broker has it', async () => {
     assert.deepEqual(await send({}, true), { done: [...before], refused: undefined });
   });
 
-  it('is refused at each of these steps, and nothing behind it is done', async () => {
+  it('a document that is sent is refused at each of these steps, and nothing behind it is done', async () => {
     for (const name of [...before, 'decode', 'send'] as const) {
       const { done, refused } = await send({ [name]: 'rate_limited' });
       assert.equal(refused, 'rate_limited', name);
@@ -104,7 +104,7 @@ describe('a document that is sent', () => {
     }
   });
 
-  it('is not received for an application that takes no documents', async () => {
+  it('a document that is sent is not received for an application that takes no documents', async () => {
     for (const state of ['uncertain', 'opened', 'rejected', 'refused', 'unplaced']) {
       assert.deepEqual(await send({ state }), { done: [], refused: 'application_not_accepting_documents' }, state);
     }
@@ -113,7 +113,7 @@ describe('a document that is sent', () => {
 });
 
 describe('a date of birth', () => {
-  it('may be today in Lagos, and no later day', async () => {
+  it('a date of birth may be today in Lagos, and no later day', async () => {
     const made: unknown[] = [];
     const { createApplication } = applicationHandlers({
       ...{ kind: applicationKind, clock: { now: () => now, realNow: () => now }, cursors: {}, digestKeys: keys },

@@ -180,7 +180,7 @@ describe('the check of images', () => {
     }, 30_000);
   });
 
-  it('keeps its decoder for the next file, however much memory the gateway itself has', async () => {
+  it('the check of images keeps its decoder for the next file, however much memory the gateway itself has', async () => {
     const much = Buffer.alloc(400_000_000, 1);
     const roomy = new ImageChecker({ log, workers: 1 });
     const others = new Set(decoders());

@@ -77,7 +77,7 @@ describe('an estimate', () => {
     return { answer, asked };
   }
 
-  it('is asked of the broker for an order that the exchange may take, and its total is rounded against the partner', async () => {
+  it('an estimate is asked of the broker for an order that the exchange may take, and its total is rounded against the partner', async () => {
     const buy = await estimate({});
     assert.deepEqual(buy.asked, ['account par_a,A1', 'context A1', 'list', 'broker']);
     const { totalKobo, amountKobo, fees, symbol } = buy.answer as unknown as Record<string, unknown>;
@@ -90,7 +90,7 @@ describe('an estimate', () => {
     assert.equal((sell.answer as { totalKobo?: bigint }).totalKobo, 12n);
   });
 
-  it('is refused, and nothing is asked behind it, at the first reason that there is', async () => {
+  it('an estimate is refused, and nothing is asked behind it, at the first reason that there is', async () => {
     const off = { priceKobo: 89n, quantity: 11n };
     assert.deepEqual(await estimate(off, { hasAccount: false }), {
       ...{ answer: 'unknown_account account', asked: ['account par_a,A1'] },
@@ -103,7 +103,7 @@ describe('an estimate', () => {
     assert.equal((await estimate({ quantity: 11n })).answer, 'order_rejected quantity_off_lot');
   });
 
-  it('goes on without the list of instruments, and without the instrument in it', async () => {
+  it('an estimate goes on without the list of instruments, and without the instrument in it', async () => {
     for (const listed of [null, [], [list[0] as object]]) {
       const { asked } = await estimate({ priceKobo: 101n, quantity: 11n }, { listed });
       assert.equal(asked.at(-1), 'broker');
@@ -132,7 +132,7 @@ describe('a request for an order', () => {
     return { digest: given.digest.current, id: answer.id, replayed: call.reply.replayed };
   }
 
-  it('is the same as another one if all its fields are, and says whether it came again', async () => {
+  it('a request for an order is the same as another one if all its fields are, and says whether it came again', async () => {
     const first = await submitted({ priceKobo: 100n });
     assert.deepEqual([first.id, first.replayed], ['ord_a', false]);
     const again = await submitted({ priceKobo: 100n }, true);
@@ -164,7 +164,7 @@ describe('the list of orders', () => {
     return { list, values };
   }
 
-  it('shows each order once over pages, newest first, and filters by the values that are given', async () => {
+  it('the list of orders shows each order once over pages, newest first, and filters by the values that are given', async () => {
     const { list, values } = listed();
     const filters = { state: OrderState.PENDING, symbol: 'MTNN', account: 'A1', clientReference: 'mine' };
     const seen: (string | undefined)[] = [];
@@ -180,7 +180,7 @@ describe('the list of orders', () => {
     assert.deepEqual(values.at(-1), ['par_a']);
   });
 
-  it('goes on only for the partner and the filters for which a page was made', async () => {
+  it('the list of orders goes on only for the partner and the filters for which a page was made', async () => {
     const { list } = listed();
     const { nextCursor: cursor } = await list({ symbol: 'MTNN', limit: 1 } as never);
     assert.equal((await list({ symbol: 'MTNN', limit: 2, cursor } as never)).data?.[0]?.id, 'ord_3', 'another limit');
@@ -196,7 +196,7 @@ describe('the list of orders', () => {
 });
 
 describe('an order that is asked for', () => {
-  it('is found for its partner alone, to be shown and to be cancelled', async () => {
+  it('an order that is asked for is found for its partner alone, to be shown and to be cancelled', async () => {
     const row = storedRow(orders, { ...plainOrder, id: 'ord_a', partnerId: 'par_a' });
     const answer = ({ values }: Statement) => {
       const given = values.flat(3);

@@ -52,7 +52,7 @@ describe('a withdrawal that waited for its release in a restored database', () =
     return new Change(withdrawalKind, withdrawal, now).reports([create(WithdrawalReportSchema, report)]).after;
   };
 
-  it('waits no more once the broker says what it made of it', () => {
+  it('a withdrawal that waited for its release in a restored database waits no more once the broker says what it made of it', () => {
     for (const [kind, state] of [
       [WithdrawalReportKind.PAID, 'completed'],
       [WithdrawalReportKind.REJECTED, 'rejected'],

@@ -39,17 +39,17 @@ describe('the positions of reports that are set back by `restored`', () => {
     return rewound?.to;
   }
 
-  it('go back to where the oldest of eight days began', async () => {
+  it('the positions of reports that are set back by `restored` go back to where the oldest of eight days began', async () => {
     assert.equal(await rewind('900', ['500', '600', '700', '800', '100', '200', '300', '400']), 100n);
   });
 
-  it('go back to the beginning if the days before are not known, however few are missing', async () => {
+  it('the positions of reports that are set back by `restored` go back to the beginning if the days before are not known, however few are missing', async () => {
     assert.equal(await rewind('900', ['500', '600', '700', '800', '200', '300', '400']), 0n);
     assert.equal(await rewind('900', ['500']), 0n);
     assert.equal(await rewind('900', []), 0n);
   });
 
-  it('stay at the beginning', async () => {
+  it('the positions of reports that are set back by `restored` stay at the beginning', async () => {
     assert.equal(await rewind('0', []), undefined);
   });
 });

@@ -207,16 +207,16 @@ describe("the addresses of an endpoint's host", () => {
     }
   }
 
-  it('are those of both families, also if one of them is answered a moment later', async () => {
+  it("the addresses of an endpoint's host are those of both families, also if one of them is answered a moment later", async () => {
     const other = '2606:2800:220:1::1';
     assert.deepEqual(await lookUp([publicAddress], [other]), [null, [other, publicAddress]]);
   });
 
-  it('are all blocked by a private one, also if it is answered a moment later', async () => {
+  it("the addresses of an endpoint's host are all blocked by a private one, also if it is answered a moment later", async () => {
     assert.deepEqual(await lookUp([publicAddress], [privateAddress]), ['blocked_address', []]);
   });
 
-  it('are those of one family if the other one is never answered', async () => {
+  it("the addresses of an endpoint's host are those of one family if the other one is never answered", async () => {
     assert.deepEqual(await lookUp([publicAddress], 'silence'), [null, [publicAddress]]);
   });
 });

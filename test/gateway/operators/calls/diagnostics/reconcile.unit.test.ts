@@ -107,7 +107,7 @@ function open({
 }
 
 describe('an object that is reconciled', () => {
-  it('is settled, unclear, or being sent, by what the look-up showed', async () => {
+  it('an object that is reconciled is settled, unclear, or being sent, by what the look-up showed', async () => {
     for (const [found, outcome, lookUp] of [
       [{}, STILL_UNCLEAR, 'absent'],
       [{ asked: false }, BEING_SENT, ''],
@@ -126,7 +126,7 @@ describe('an object that is reconciled', () => {
     }
   });
 
-  it('shows the cancel of an order if there is one, or if it could not be looked up', async () => {
+  it('an object that is reconciled shows the cancel of an order if there is one, or if it could not be looked up', async () => {
     for (const [cancel, shown] of [
       [[null, null, undefined], undefined],
       [
@@ -151,7 +151,7 @@ describe('an object that is reconciled', () => {
     }
   });
 
-  it('is named, or its partner is, and not both', async () => {
+  it('an object that is reconciled is named, or its partner is, and not both', async () => {
     for (const request of [{}, { objectId: id('ord'), partnerId: 'par_a' }, { objectId: id('ord'), cursor: 'c' }]) {
       const { make, state } = open();
       await assert.rejects(make(request), /object_id|partner_id|cursor/);
@@ -159,7 +159,7 @@ describe('an object that is reconciled', () => {
     }
   });
 
-  it('is of one call at a time, and the next may begin when the one before has ended, however it did', async () => {
+  it('an object that is reconciled is of one call at a time, and the next may begin when the one before has ended, however it did', async () => {
     const { make, state } = open();
     let goOn = () => {};
     const held = new Promise<void>((resolve) => {
@@ -180,7 +180,7 @@ describe('an object that is reconciled', () => {
 describe("a partner's objects that are reconciled", () => {
   const page = (number: number, count = 16) => Array.from({ length: count }, (_, at) => `ord_${number}_${at}`);
 
-  it('are each asked about once, in their order, at most eight at once and about a hundred in a call', async () => {
+  it("a partner's objects that are reconciled are each asked about once, in their order, at most eight at once and about a hundred in a call", async () => {
     const pages = Array.from({ length: 9 }, (_, number) => page(number));
     const { make, state } = open({ pages });
     state.afterAsk = () => new Promise(setImmediate);
@@ -194,7 +194,7 @@ describe("a partner's objects that are reconciled", () => {
     );
   });
 
-  it('are asked about for twenty seconds, and one page of them however long the broker takes', async (t) => {
+  it("a partner's objects that are reconciled are asked about for twenty seconds, and one page of them however long the broker takes", async (t) => {
     let at = 0;
     t.mock.method(performance, 'now', () => at);
     const { make, state } = open({ pages: [page(0, 1), page(1, 1), page(2, 1)] });
@@ -234,7 +234,7 @@ describe('an acknowledgement of an unsettled object', () => {
     return { answer, written };
   };
 
-  it('holds for some hours of real time from now on, and is taken back once', async () => {
+  it('an acknowledgement of an unsettled object holds for some hours of real time from now on, and is taken back once', async () => {
     assert.deepEqual(await acknowledge(2), {
       answer: { changed: true, endsAt: realNow + 7_200_000 },
       written: ['INSERT', 'INSERT'],
@@ -246,7 +246,7 @@ describe('an acknowledgement of an unsettled object', () => {
     assert.deepEqual((await acknowledge(0)).answer, { changed: false, endsAt: undefined });
   });
 
-  it('is refused if the outcome is known, and may be taken back then', async () => {
+  it('an acknowledgement of an unsettled object is refused if the outcome is known, and may be taken back then', async () => {
     await assert.rejects(acknowledge(1, { checkAt: null }), /its outcome is known: it is sending/);
     assert.equal((await acknowledge(0, { checkAt: null, before: true })).answer.changed, true);
     await assert.rejects(acknowledge(1, { isThere: false }), /no such object/);

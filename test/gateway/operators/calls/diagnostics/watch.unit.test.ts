@@ -101,7 +101,7 @@ const theCursors = new Cursors({ all: [key] } as never);
 const fromStart = { since: timestampFromMs(0) };
 
 describe('the stream of events for operators', () => {
-  it("shows each partner's events once and in their order, also if it goes on after any message", async () => {
+  it("the stream of events for operators shows each partner's events once and in their order, also if it goes on after any message", async () => {
     const feed = fc.tuple(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 0, max: 120 }));
     await fc.assert(
       fc.asyncProperty(fc.array(feed, { minLength: 1, maxLength: 4 }), fc.nat({ max: 3 }), async (sizes, place) => {
@@ -129,7 +129,7 @@ describe('the stream of events for operators', () => {
     );
   });
 
-  it('begins with what is new, or with the first event of an instant, and shows the named partners alone', async () => {
+  it('the stream of events for operators begins with what is new, or with the first event of an instant, and shows the named partners alone', async () => {
     const feeds = new Feeds({ a: [1, 9], b: [5, 8] });
     const since = (ms: number) => ({ since: timestampFromMs(ms) });
     assert.deepEqual((await feeds.read({}, 0)).seen, []);
@@ -146,7 +146,7 @@ describe('the stream of events for operators', () => {
     assert.deepEqual(feeds.watched, [], 'nobody hears of changes for a stream that ended');
   });
 
-  it('lets partners with many events take turns', async () => {
+  it('the stream of events for operators lets partners with many events take turns', async () => {
     const feeds = new Feeds({ a: [1, 500], b: [1, 3], c: [1, 3] });
     const { seen } = await feeds.read(fromStart, 1);
     assert.deepEqual(
@@ -155,7 +155,7 @@ describe('the stream of events for operators', () => {
     );
   });
 
-  it('ends if it would pass over removed events, and begins after them where it has shown none', async () => {
+  it('the stream of events for operators ends if it would pass over removed events, and begins after them where it has shown none', async () => {
     const feeds = new Feeds({ a: [1, 9], b: [1, 2] });
     const { cursors } = await feeds.read(fromStart, 11);
     const cursor = cursors.at(-1);
@@ -167,7 +167,7 @@ describe('the stream of events for operators', () => {
     await assert.rejects(feeds.read({ cursor }, 5), /stands before events of par_a that are no longer held/);
   });
 
-  it('is asked for with a cursor of the same partners, or an instant, and not with both', async () => {
+  it('the stream of events for operators is asked for with a cursor of the same partners, or an instant, and not with both', async () => {
     const feeds = new Feeds({ a: [1, 2], b: [1, 2] });
     const { cursors } = await feeds.read(fromStart, 4);
     const [cursor] = cursors;
@@ -176,7 +176,7 @@ describe('the stream of events for operators', () => {
     await assert.rejects(feeds.read({ partnerIds: ['par_a', 'par_x'] }, 1), /no such partner/);
   });
 
-  it('is of at most 500 partners', async () => {
+  it('the stream of events for operators is of at most 500 partners', async () => {
     const many = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [String(at).padStart(3, '0'), [1, 0] as const]));
     assert.deepEqual((await new Feeds(many(500)).read({}, 0)).seen, []);
@@ -185,7 +185,7 @@ describe('the stream of events for operators', () => {
     assert.deepEqual((await new Feeds(many(501)).read(named, 0)).seen, []);
   });
 
-  it('takes up a new partner within seconds, from its first event on, unless it is of named ones', async (t) => {
+  it('the stream of events for operators takes up a new partner within seconds, from its first event on, unless it is of named ones', async (t) => {
     let now = 0;
     t.mock.method(performance, 'now', () => now);
     for (const [request, isSeen] of [
@@ -203,7 +203,7 @@ describe('the stream of events for operators', () => {
     }
   });
 
-  it('sends a message every ten seconds, also without an event', async (t) => {
+  it('the stream of events for operators sends a message every ten seconds, also without an event', async (t) => {
     let now = 0;
     t.mock.method(performance, 'now', () => now);
     t.mock.timers.enable({ apis: ['setTimeout'] });

@@ -115,7 +115,7 @@ function decisionOf(written: readonly Statement[]) {
 }
 
 describe('the approval of a proposal', () => {
-  it('stores who approved it together with what it changed', async () => {
+  it('the approval of a proposal stores who approved it together with what it changed', async () => {
     const { approve, state } = open({});
     const { proposal, changed, objectState } = await approve();
     assert.deepEqual([proposal.state, changed, objectState, state.applied], ['applied', true, 'open', 1]);
@@ -140,7 +140,7 @@ describe('the approval of a proposal', () => {
     assert.deepEqual(state.roles, [stored.action], 'the role is that of the call that proposed it');
   });
 
-  it('is by another operator than its proposer, and by the row that it has under the lock', async () => {
+  it('the approval of a proposal is by another operator than its proposer, and by the row that it has under the lock', async () => {
     await assert.rejects(open({}).approve('bola'), /another operator than its proposer must approve it/);
     assert.equal((await open({}, { mayApproveOwn: true }).approve('bola')).changed, true);
     for (const [underLock, error] of [
@@ -154,7 +154,7 @@ describe('the approval of a proposal', () => {
     }
   });
 
-  it('changes nothing if it was applied before, also by its proposer and after its time', async () => {
+  it('the approval of a proposal changes nothing if it was applied before, also by its proposer and after its time', async () => {
     for (const operator of ['ada', 'bola']) {
       const { approve, state } = open({ state: 'applied', expiresAt: now - 1 });
       assert.equal((await approve(operator)).changed, false);
@@ -165,7 +165,7 @@ describe('the approval of a proposal', () => {
     assert.deepEqual(meanwhile.state.written, []);
   });
 
-  it('needs a role for the call, a proposal, and a version that knows the call', async () => {
+  it('the approval of a proposal needs a role for the call, a proposal, and a version that knows the call', async () => {
     const refused = open({});
     refused.state.refuses = true;
     await assert.rejects(refused.approve(), /the role is missing/);
@@ -177,7 +177,7 @@ describe('the approval of a proposal', () => {
 });
 
 describe('a proposal that is declined', () => {
-  it('is so once, also by its proposer, and with its audit entry', async () => {
+  it('a proposal that is declined is so once, also by its proposer, and with its audit entry', async () => {
     const { decline, state } = open({});
     const { proposal, changed } = await decline();
     assert.deepEqual([proposal.state, changed], ['declined', true]);
@@ -190,7 +190,7 @@ describe('a proposal that is declined', () => {
     assert.deepEqual([(await again.decline()).changed, again.state.written], [false, []]);
   });
 
-  it('was open until then, by the row under the lock', async () => {
+  it('a proposal that is declined was open until then, by the row under the lock', async () => {
     for (const [underLock, error] of [
       [{ state: 'applied' }, /the proposal is applied/],
       [{ expiresAt: now }, /the proposal is expired/],
@@ -207,7 +207,7 @@ describe('a list of proposals', () => {
       nextCursor: string | undefined;
     }>;
 
-  it('has the proposal of an id if its state and its object are the wanted ones', async () => {
+  it('a list of proposals has the proposal of an id if its state and its object are the wanted ones', async () => {
     for (const [row, request, isThere] of [
       [{}, {}, true],
       [{}, { state: ProposalState.OPEN }, true],
@@ -221,7 +221,7 @@ describe('a list of proposals', () => {
     }
   });
 
-  it('goes on after its last one with a cursor of the same list, and there is none of an object that does not exist', async () => {
+  it('a list of proposals goes on after its last one with a cursor of the same list, and there is none of an object that does not exist', async () => {
     const calls = open({});
     calls.state.listed = ['prp_c', 'prp_b', 'prp_a'].map((id) => storedRow(proposals, { ...stored, id }));
     const { proposals: found, nextCursor } = await list(calls, { limit: 2 });

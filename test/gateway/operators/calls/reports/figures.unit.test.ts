@@ -276,7 +276,7 @@ const world = fc.record({
 });
 
 describe('the figures of a partner', () => {
-  it('count each order, trade, allocation and entry of the days once, and each day begins as the one before ends', async () => {
+  it('the figures of a partner count each order, trade, allocation and entry of the days once, and each day begins as the one before ends', async () => {
     await fc.assert(
       fc.asyncProperty(world, async ({ orders, allocations, ledger }) => {
         // No trade is before the day of its order.
@@ -339,7 +339,7 @@ describe('the figures of a partner', () => {
     assert.equal((await new Partner({}).figures(ReportPeriod.DAY, 3)).length, 0);
   });
 
-  it('are whole, also if a day has more objects than are read together', async () => {
+  it('the figures of a partner are whole, also if a day has more objects than are read together', async () => {
     const orders = (count: number, day: number, on: number): Order[] =>
       Array.from({ length: count }, () => ({ day, trades: [{ day: on, quantity: 1, kobo: 2 }] }));
     for (const [placed, carried] of [
@@ -370,7 +370,7 @@ describe('the entries of a ledger', () => {
   const many = (count: number): Entry[] =>
     Array.from({ length: count }, (_, at) => ({ ms: at, type: at % 3 === 2 ? 'reserve' : 'credit', kobo: 3n }));
 
-  it('are added up once each, and a report ends if one of them is missing', async () => {
+  it('the entries of a ledger are added up once each, and a report ends if one of them is missing', async () => {
     for (const count of [0, 1, 2_000, 2_001]) {
       const partner = new Partner({ ledger: many(count) });
       const part = { first: 1n, end: BigInt(count) + 1n };
@@ -384,7 +384,7 @@ describe('the entries of a ledger', () => {
     }
   });
 
-  it('are listed once each between the sums before and after, also if a day has none', async () => {
+  it('the entries of a ledger are listed once each between the sums before and after, also if a day has none', async () => {
     const partner = new Partner({
       ledger: [
         ...[{ ms: -1, type: 'credit', kobo: 100n } as const, { ms: 0, type: 'credit', kobo: 10n } as const],

@@ -28,7 +28,7 @@ function meaningOf(of: keyof typeof settled | 'ordinary', reference: string | un
 }
 
 describe("the broker's record of an allocation that an operator has settled", () => {
-  it('agrees if it has the same outcome, and of a booking the same reference', () => {
+  it("the broker's record of an allocation that an operator has settled agrees if it has the same outcome, and of a booking the same reference", () => {
     assert.equal(meaningOf('booked', 'B1'), 'nothing');
     assert.equal(meaningOf('booked', 'B2'), 'contradicts');
     assert.equal(meaningOf('booked', undefined), 'contradicts');
@@ -36,12 +36,12 @@ describe("the broker's record of an allocation that an operator has settled", ()
     assert.equal(meaningOf('rejected', 'B1'), 'contradicts');
   });
 
-  it('corrects what its partner was told if it was settled as refused, and the broker has booked it', () => {
+  it("the broker's record of an allocation that an operator has settled corrects what its partner was told if it was settled as refused, and the broker has booked it", () => {
     assert.equal(meaningOf('refused', 'B1'), 'contradicts changes');
     assert.equal(meaningOf('refused', undefined), 'nothing');
   });
 
-  it('may have another reference if nobody has settled it', () => {
+  it("the broker's record of an allocation that an operator has settled may have another reference if nobody has settled it", () => {
     assert.equal(meaningOf('ordinary', 'B2'), 'nothing');
   });
 });

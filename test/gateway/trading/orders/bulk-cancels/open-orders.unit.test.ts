@@ -59,7 +59,7 @@ const order = (at: number, more: Partial<StoredOrder> = {}): StoredOrder => ({
 });
 
 describe('the open orders that a job cancels', () => {
-  it('are in each open state, and of the ones that were there when it began', async () => {
+  it('the open orders that a job cancels are in each open state, and of the ones that were there when it began', async () => {
     const states = [
       'sending',
       'uncertain',
@@ -79,7 +79,7 @@ describe('the open orders that a job cancels', () => {
     }
   });
 
-  it('match the account, the symbol, the side and the key that are named, all together', async () => {
+  it('the open orders that a job cancels match the account, the symbol, the side and the key that are named, all together', async () => {
     const fields = {
       account: ['A1', 'A2'],
       symbol: ['S1', 'S2'],
@@ -104,7 +104,7 @@ describe('the open orders that a job cancels', () => {
     }
   });
 
-  it('are all found over pages of each state, whatever state they go on to meanwhile', async () => {
+  it('the open orders that a job cancels are all found over pages of each state, whatever state they go on to meanwhile', async () => {
     for (const count of [999, 1_000, 1_001, 2_000, 2_001]) {
       const rows = Array.from({ length: count }, (_, at) => order(at, { state: 'sending' }));
       const { table, find } = over(rows, (statements) => {
@@ -119,7 +119,7 @@ describe('the open orders that a job cancels', () => {
     }
   });
 
-  it('are all found if many go on to a state of which a page was read already', async () => {
+  it('the open orders that a job cancels are all found if many go on to a state of which a page was read already', async () => {
     const sending = Array.from({ length: 1_500 }, (_, at) => order(at, { state: 'sending' }));
     const pending = Array.from({ length: 1_000 }, (_, at) => order(5_000 + at));
     const { table, find } = over([...sending, ...pending], (statements) => {
@@ -129,12 +129,12 @@ describe('the open orders that a job cancels', () => {
     assert.equal((await find()).length, 2_500);
   });
 
-  it('are of every partner if none is named, also of more than are read at a time', async () => {
+  it('the open orders that a job cancels are of every partner if none is named, also of more than are read at a time', async () => {
     const rows = Array.from({ length: 1_001 }, (_, at) => order(at, { partnerId: `par_${idOf(at)}`, symbol: 'S' }));
     assert.equal((await over(rows).find({ ...any, partnerId: null, symbol: 'S' })).length, 1_001);
   });
 
-  it('are no longer read once there are more than may be', async () => {
+  it('the open orders that a job cancels are no longer read once there are more than may be', async () => {
     const rows = Array.from({ length: 6_000 }, (_, at) => order(at));
     const found = await over(rows).find(any, 1_500);
     assert.ok(found.length > 1_500 && found.length <= 3_000, `${found.length}`);
