@@ -341,7 +341,7 @@ export class FixConnection<Message extends Outgoing> {
       case messageTypes.Reject:
         return this.#handleReject(message);
       default:
-        if (!isApplied(type) && !this.options.settings.moreTypes?.includes(type)) this.#rejectType(message);
+        if (!isApplied(type, this.options.settings.moreTypes)) this.#rejectType(message);
         this.#give(message);
     }
   }

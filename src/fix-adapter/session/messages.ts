@@ -28,9 +28,9 @@ export function isAdministrative(type: string): boolean {
   return /^[0-5A]$/.test(type) && type !== messageTypes.Reject;
 }
 
-/** Whether the record can apply a message of this type. */
-export function isApplied(type: string): boolean {
-  return appliedTypes.includes(type);
+/** Whether the record can apply a message of this type. `moreTypes` are types besides those of an order session. */
+export function isApplied(type: string, moreTypes: readonly string[] = []): boolean {
+  return appliedTypes.includes(type) || moreTypes.includes(type);
 }
 
 /** The fault of a message's header: the session cannot go on. `reject` is the reason of a Reject before the Logout. */

@@ -8,10 +8,10 @@ export class Noting {
   #outcome: MessageOutcome | undefined;
   readonly #places = new WeakMap<FixMessage, MessagePlace>();
 
-  /** `moreTypes`: MsgTypes that the record applies besides those of an order session. */
+  /** `moreTypes`: as in `isApplied`. */
   constructor(
     private readonly tap: MessageTap | undefined,
-    private readonly moreTypes: readonly string[] = [],
+    private readonly moreTypes?: readonly string[],
   ) {}
 
   /** A message is handled now. It counts as applied unless something else is said. */
@@ -45,8 +45,7 @@ export class Noting {
   /** The record has these. */
   stored(messages: readonly FixMessage[]): void {
     for (const message of messages) {
-      const { type } = message;
-      const applied = isApplied(type) || this.moreTypes.includes(type) ? 'applied' : 'refused';
+      const applied = isApplied(message.type, this.moreTypes) ? 'applied' : 'refused';
       this.#note(message, message.isWhole ? applied : 'unreadable');
     }
   }
