@@ -38,6 +38,11 @@ const enoughResidentBytes = 250_000_000;
 /** A decoder is replaced after so much processor time, well before the kernel ends it. */
 const enoughCpuMs = 240_000;
 
+/** Whether a decoder is replaced that has held so much memory at once and worked so long. */
+export function isUsedUp(heldBytes: number, cpuMs: number): boolean {
+  return heldBytes > enoughResidentBytes || cpuMs > enoughCpuMs;
+}
+
 /** A decoding process. It starts with the first file, and again after it has ended. */
 export class Decoder {
   #process: ChildProcess | undefined;
@@ -55,7 +60,7 @@ export class Decoder {
       if (this.#isEnded) throw new Error('the decoder was ended');
       const { isWhole, mostResidentBytes, cpuMs } = await this.#ask(program, check);
       const held = mostHeldBytes(this.#process?.pid) ?? mostResidentBytes;
-      if (held > enoughResidentBytes || cpuMs > enoughCpuMs) this.#kill();
+      if (isUsedUp(held, cpuMs)) this.#kill();
       return isWhole;
     } catch (error) {
       this.#kill();

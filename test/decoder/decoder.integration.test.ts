@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { describe, it } from 'node:test';
-import { Decoder, DecoderFailure } from '../../src/decoder/decoder.ts';
+import { Decoder, DecoderFailure, isUsedUp } from '../../src/decoder/decoder.ts';
 import { patient } from '../support/patience.ts';
 
 /** Programs that a file has taken over, by what they write once they have it. */
@@ -34,8 +34,8 @@ describe('a decoder that a file has taken over', () => {
 });
 
 /**
- * A decoder whose program is told by each file what to do: `RESIDENT CPU` are its answer's numbers, `end` ends it, with `work` it
- * works for ever, and with anything else it never answers. It finds the first file whole and all others damaged, so that a test knows a process that is new.
+ * A decoder whose program is told by each file what to do: `RESIDENT CPU` are its answer's numbers, with `large` it
+ * holds 300 MB and says nothing of them, `end` ends it, with `work` it works for ever, and with anything else it never answers. It finds the first file whole and all others damaged, so that a test knows a process that is new.
  */
 function toldDecoder(decodeMs: number) {
   const code = `let count = 0; process.stdout.write('ready\\n'); let got = '';
@@ -43,8 +43,9 @@ function toldDecoder(decodeMs: number) {
       got += bytes.toString('latin1');
       const at = got.indexOf('image/png');
       if (at < 0 || !got.endsWith(';')) return;
-      const told = got.slice(at + 9, -1);
+      let told = got.slice(at + 9, -1);
       got = '';
+      if (told === 'large') told = Buffer.alloc(300_000_000, 1).subarray(0, 1)[0] + ' 1';
       if (told === 'end') process.exit(3);
       while (told === 'work');
       count += 1;
@@ -63,14 +64,26 @@ function toldDecoder(decodeMs: number) {
 }
 
 describe('a decoder from file to file', () => {
-  it('a decoder is one process for many files, until one has shown that it holds over 250 MB or has worked over 240 s', async (t) => {
+  it('a decoder is replaced once it has held over 250 MB or has worked over 240 s, and not at these bounds', () => {
+    for (const [heldBytes, cpuMs, expected] of [
+      [1, 1, false],
+      [250_000_000, 240_000, false],
+      [250_000_001, 1, true],
+      [1, 240_001, true],
+    ] as const) {
+      assert.equal(isUsedUp(heldBytes, cpuMs), expected, `${heldBytes} bytes, ${cpuMs} ms`);
+    }
+  });
+
+  it('a decoder is one process for many files, until it has held too much, whatever it says of that, or says that it has worked too long', async (t) => {
     const { decoder, check } = toldDecoder(patient(5_000));
     t.after(() => decoder.end());
     const isNew: boolean[] = [];
-    for (const told of ['1 1', '250000000 240000', '250000001 1', '1 1', '1 240001', '1 1', '1 1']) {
+    // Its own figure may be that of the process that started it.
+    for (const told of ['1 1', '250000000 240000', '250000001 1', 'large', '1 1', '1 240001', '1 1', '1 1']) {
       isNew.push(await check(told));
     }
-    assert.deepEqual(isNew, [true, false, false, true, false, true, false]);
+    assert.deepEqual(isNew, [true, false, false, false, true, false, true, false]);
     const warnings: Error[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);
