@@ -6,11 +6,12 @@ import { eventually } from '../eventually.ts';
 import { callTimeout } from '../gateway.ts';
 import { fc } from '../properties.ts';
 import { callGuarded } from './four-eyes.ts';
+import type { PartnerModel } from './partner-model.ts';
 import { settlePurchases } from './sells.ts';
 import { ask, boundMs, type Command, operate, untilGauge, type Whole } from './surroundings.ts';
 import { untilDelivered } from './webhooks.ts';
 
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
 
 /** Pauses trading for everybody, or ends the pause. */
 export async function setPause(whole: Whole, isPaused: boolean): Promise<void> {
@@ -51,26 +52,31 @@ export async function advanceClock(whole: Whole, bySeconds: number): Promise<voi
   }, boundMs);
 }
 
-/** Lets a midnight in Lagos pass: the limits are fresh, and all that is open stays so. */
+/** Whether days may pass: more than a month would remove events from the feed. */
+export const mayPassDays = ({ day, isEndpointPaused }: Readonly<PartnerModel>) => day < 3 && !isEndpointPaused;
+
+/** Lets one midnight in Lagos pass or several: the limits are fresh, and all that is open stays so. */
+export async function passDays(model: PartnerModel, whole: Whole, untilOf: (now: number) => number): Promise<void> {
+  // An event that waits for longer than a day is given up.
+  await untilDelivered(model, whole);
+  const now = await timeOf(whole, 0);
+  const until = untilOf(now);
+  await advanceClock(whole, Math.ceil((until - now) / 1_000) + 1);
+  // The replicas follow within half a second.
+  for (const replica of whole.replicas.keys()) {
+    await eventually(async () => assert.ok((await timeOf(whole, replica)) >= until), boundMs);
+  }
+  await settlePurchases(model, whole);
+  // Without a clear answer the clock is advanced again.
+  model.day += (Date.parse(lagosDay(await timeOf(whole, 0))) - Date.parse(lagosDay(now))) / dayMs;
+}
+
+/** Lets a midnight in Lagos pass. */
 function passMidnight(): Command {
   return {
     toString: () => 'pass midnight',
-    // More than a month would remove events from the feed.
-    check: ({ day, isEndpointPaused }) => day < 3 && !isEndpointPaused,
-    run: async (model, whole) => {
-      // An event that waits for longer than a day is given up.
-      await untilDelivered(model, whole);
-      const now = await timeOf(whole, 0);
-      const midnight = nextLagosMidnight(now);
-      await advanceClock(whole, Math.ceil((midnight - now) / 1_000) + 1);
-      // The replicas follow within half a second.
-      for (const replica of whole.replicas.keys()) {
-        await eventually(async () => assert.ok((await timeOf(whole, replica)) >= midnight), boundMs);
-      }
-      await settlePurchases(model, whole);
-      // Without a clear answer the clock is advanced again.
-      model.day += (Date.parse(lagosDay(await timeOf(whole, 0))) - Date.parse(lagosDay(now))) / dayMs;
-    },
+    check: mayPassDays,
+    run: (model, whole) => passDays(model, whole, nextLagosMidnight),
   };
 }
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { fc } from '../properties.ts';
+import { dayMs, mayPassDays, passDays } from './environment.ts';
 import { callGuarded } from './four-eyes.ts';
 import type { ModelWithdrawal, PartnerModel } from './partner-model.ts';
-import { type Choice, type Command, operate } from './surroundings.ts';
+import { boundMs, type Choice, type Command, operate } from './surroundings.ts';
 import { magicEndOf, untilWithdrawalIs } from './withdrawals.ts';
 
 /** The withdrawals that wait for their release. */
@@ -68,6 +69,26 @@ function refuse([at = 0]: Choice): Command {
   };
 }
 
+/** How long a withdrawal waits for its release. */
+const longestHoldMs = 7 * dayMs;
+/** How long the gateway may take to refuse those that have waited for so long: it looks once a minute. */
+const refusedWithinMs = 60_000 + boundMs;
+
+/** Nobody releases the withdrawals that wait, and their time is over: they are never sent. */
+function letRunOut(): Command {
+  return {
+    toString: () => 'let the time of the withdrawals that wait run out',
+    check: (model) => held(model).length > 0 && mayPassDays(model),
+    run: async (model, whole) => {
+      const waiting = held(model);
+      await passDays(model, whole, (now) => now + longestHoldMs);
+      for (const withdrawal of waiting) {
+        withdrawal.state = await untilWithdrawalIs(whole, withdrawal, ['refused'], refusedWithinMs);
+      }
+    },
+  };
+}
+
 const pick = fc.array(fc.nat(1_000), { minLength: 1, maxLength: 1 });
 
 /** The commands about withdrawals that wait for their release. */
@@ -78,5 +99,6 @@ export const releaseCommands = [
       .map(([aboveKobo, isDeclined]) => setReleaseAmount(aboveKobo, isDeclined)),
   ),
   ...[pick, pick].map((each) => each.map(release)),
-  pick.map(refuse),
+  // It takes up to a minute, and so it is tried less often.
+  pick.map((each) => ((each[0] ?? 0) % 3 === 0 ? letRunOut() : refuse(each))),
 ];

@@ -149,12 +149,17 @@ export function magicEndOf(model: PartnerModel, body: Body): End {
 }
 
 /** Waits until the withdrawal is in one of some states, and returns it. */
-export function untilWithdrawalIs(whole: Whole, { id }: ModelWithdrawal, states: readonly string[]): Promise<string> {
+export function untilWithdrawalIs(
+  whole: Whole,
+  { id }: ModelWithdrawal,
+  states: readonly string[],
+  withinMs = boundMs,
+): Promise<string> {
   return eventually(async () => {
     const { body } = await ask(whole, 1, 'GET', `/v1/withdrawals/${id}`);
     assert.ok(states.includes(body.state), `${id} is ${body.state}, and none of ${states}`);
     return body.state;
-  }, boundMs);
+  }, withinMs);
 }
 
 /** Waits until the withdrawal is as the model has it. */
