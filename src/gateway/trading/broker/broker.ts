@@ -81,8 +81,8 @@ export interface BrokerOrders {
   estimateOrder(order: OrderToEstimate, origin: Origin): Promise<EstimateOrderResponse>;
   /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
   submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent<Report>>;
-  /** Sends a cancel once. Does not throw. */
-  cancelOrder(orderId: string, origin: Origin): Promise<Cancelled>;
+  /** Sends a cancel once, and not after `notAfterMs`, in real time. Its answer is not waited for longer. Does not throw. */
+  cancelOrder(orderId: string, notAfterMs: number, origin: Origin): Promise<Cancelled>;
   /** All its reports above a number. Throws if the broker gives no answer that makes sense. */
   lookUpOrder(orderId: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly Report[]>>;
   /** Batches of reports above a number, in order. An empty batch is a heartbeat. Throws if the stream breaks. */

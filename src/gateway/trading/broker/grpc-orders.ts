@@ -18,7 +18,14 @@ import { isKoboDecimal } from '../../../kit/money.ts';
 import { ApiError } from '../../edge/errors.ts';
 import type { Origin } from '../../edge/origin.ts';
 import type { BrokerOrders, Cancelled, LookedUp, OrderToEstimate } from './broker.ts';
-import { BrokerConnection, type BrokerOptions, type Closable, closeAll, evidenceOf } from './grpc-connection.ts';
+import {
+  BrokerConnection,
+  type BrokerOptions,
+  type CallAbout,
+  type Closable,
+  closeAll,
+  evidenceOf,
+} from './grpc-connection.ts';
 import { isPrice, isReportNumber, isUpstreamId, reportsOf } from './rules.ts';
 
 /** How many pages of reports a query reads, of at most 1,000 each. */
@@ -66,7 +73,10 @@ export function grpcOrders(options: BrokerOptions): BrokerOrders & Closable {
         return answers && isReport(report, id) ? report : undefined;
       });
     },
-    cancelOrder: (orderId, origin) => cancelOrder(orders, options.submitTimeoutMs, orderId, origin),
+    cancelOrder: (orderId, notAfterMs, origin) => {
+      const timeoutMs = Math.min(options.submitTimeoutMs, notAfterMs - Date.now());
+      return cancelOrder(orders, orderId, { timeoutMs, origin, objectId: orderId });
+    },
     lookUpOrder: (orderId, afterNumber, origin) => lookUpOrder(reads, orderId, afterNumber, origin),
     streamReports: (afterNumber, signal) =>
       reads.follow(
@@ -80,12 +90,11 @@ export function grpcOrders(options: BrokerOptions): BrokerOrders & Closable {
 
 async function cancelOrder(
   orders: BrokerConnection<typeof Orders>,
-  timeoutMs: number,
   orderId: string,
-  origin: Origin,
+  about: CallAbout & { readonly timeoutMs: number },
 ): Promise<Cancelled> {
+  if (about.timeoutMs <= 0) return { outcome: 'unclear', evidence: 'its time had run out before it was sent' };
   try {
-    const about = { timeoutMs, origin, objectId: orderId };
     const { outcome, report } = await orders.call('cancelOrder', { clientOrderId: orderId }, about);
     if (outcome === CancelOutcome.TOO_LATE) return { outcome: 'too-late' };
     if (outcome === CancelOutcome.CANCELLED && report?.kind === ReportKind.CANCELLED && isReport(report, orderId)) {

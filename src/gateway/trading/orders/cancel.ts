@@ -117,9 +117,9 @@ export class Canceller {
    * Sends the cancel, and reads the reports about the order until then: trades from before its end may still
    * come by the stream, and reports are applied in the order of their numbers.
    */
-  async #send({ id, lastReport }: StoredOrder, origin: Origin): Promise<Ended> {
+  async #send({ id, cancelUntil, lastReport }: StoredOrder, origin: Origin): Promise<Ended> {
     const { broker } = this.parts;
-    const answer = await broker.cancelOrder(id, origin);
+    const answer = await broker.cancelOrder(id, cancelUntil ?? 0, origin);
     if (answer.outcome === 'unclear') return answer;
     try {
       const record = await broker.lookUpOrder(id, lastReport, origin);

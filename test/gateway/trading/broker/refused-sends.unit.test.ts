@@ -24,6 +24,32 @@ const sends = {
   ],
 } as const;
 
+describe('a cancel that is about to be sent', () => {
+  let asked = 0;
+  let raw: Awaited<ReturnType<typeof startRawBroker>>;
+  before(async () => {
+    // It never answers.
+    raw = await startRawBroker(() => {
+      asked += 1;
+    });
+  });
+  after(() => raw.stop());
+
+  it('a cancel is not sent when its time is over, and is not waited for beyond it', async () => {
+    const broker = grpcOrders(raw.options);
+    try {
+      const late = await broker.cancelOrder('ord_a', Date.now(), origin);
+      assert.deepEqual(late, { outcome: 'unclear', evidence: 'its time had run out before it was sent' });
+      assert.equal(asked, 0);
+      const began = performance.now();
+      assert.equal((await broker.cancelOrder('ord_a', Date.now() + 100, origin)).outcome, 'unclear');
+      assert.ok(performance.now() - began < raw.options.submitTimeoutMs, 'it is not the time of all submissions');
+    } finally {
+      broker.close();
+    }
+  });
+});
+
 describe('a status that the broker refuses something with', () => {
   let refusedWith: number = status.UNKNOWN;
   let raw: Awaited<ReturnType<typeof startRawBroker>>;

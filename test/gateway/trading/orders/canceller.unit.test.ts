@@ -36,6 +36,8 @@ function open(...orders: StoredOrder[]) {
   const said: string[] = [];
   const state = {
     sends: 0,
+    /** The last instant at which a cancel that was sent may be under way. */
+    notAfter: [] as number[],
     looks: 0,
     /** Fails each transaction from now on. */
     failure: undefined as Error | undefined,
@@ -58,8 +60,9 @@ function open(...orders: StoredOrder[]) {
     ...{ submitTimeoutMs, clockSkewMs, clock, kind: new OrderKind({} as never, {} as never, clock) },
     clocks: { agreement: async () => state.agreement },
     broker: {
-      cancelOrder: () => {
+      cancelOrder: (_id, notAfterMs) => {
         state.sends += 1;
+        state.notAfter.push(notAfterMs);
         return state.cancel();
       },
       lookUpOrder: () => {
@@ -187,6 +190,7 @@ describe('the end of a cancel', () => {
       };
       assert.equal(await cancel(), shown);
       assert.deepEqual([state.sends, order().cancelUntil], [1, cancelUntil]);
+      assert.deepEqual(state.notAfter, [now + submitTimeoutMs], 'it has the time that was stored');
       assert.ok(said.at(-1)?.includes(step), said.at(-1));
       assert.equal(order().lastReport, shown === 'cancelled' ? 2n : (meanwhile.lastReport ?? 1n));
     });

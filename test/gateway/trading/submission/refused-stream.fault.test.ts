@@ -53,7 +53,7 @@ describe('an exchange that takes an order and refuses its stream', () => {
   it('sees one cancel from the gateway, which calls the outcome unclear', async () => {
     taken = 0;
     const broker = grpcOrders({ address, submitTimeoutMs: 2_000, readTimeoutMs: 2_000 });
-    assert.equal((await broker.cancelOrder(order.id, order.origin)).outcome, 'unclear');
+    assert.equal((await broker.cancelOrder(order.id, Date.now() + 2_000, order.origin)).outcome, 'unclear');
     assert.equal(taken, 1);
     broker.close();
   });
