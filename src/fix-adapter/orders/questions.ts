@@ -256,12 +256,12 @@ export class Questions {
    * without an answer are asked about on the next connection.
    */
   async askAboutPassedOver(): Promise<void> {
-    const { store, session, messagesPerSecond } = this.options;
+    const { session, messagesPerSecond } = this.options;
     if (this.#isAskingPassedOver) return;
     this.#isAskingPassedOver = true;
     try {
       let unanswered = 0;
-      for (const order of await store.mustAsk(maxAtOnce)) {
+      for await (const order of this.#passedOver()) {
         if (!session.isUp || unanswered >= maxUnanswered) return;
         if (this.#unanswered.has(order.id) || this.#isForEnded(order)) continue;
         const answer = await this.#askOnce(order);
@@ -270,6 +270,16 @@ export class Questions {
       }
     } finally {
       this.#isAskingPassedOver = false;
+    }
+  }
+
+  /** The orders of which a report may have been passed over, page by page: those that are not asked about hide no others. */
+  async *#passedOver(): AsyncIterable<FixOrder> {
+    for (let last: FixOrder | undefined; ; ) {
+      const page = await this.options.store.mustAsk(maxAtOnce, last);
+      yield* page;
+      last = page.at(-1);
+      if (page.length < maxAtOnce) return;
     }
   }
 

@@ -82,9 +82,16 @@ export class FixReads {
     return rows.map((row) => fixOrders.all.read(row));
   }
 
-  /** Orders about which the exchange must be asked, because a message about them may have been passed over, oldest first. */
-  async mustAsk(limit: number): Promise<FixOrder[]> {
-    const tail = statement(`ORDER BY received_at LIMIT ${limit}`);
+  /**
+   * Orders about which the exchange must be asked, because a message about them may have been passed over, oldest first: all, or
+   * those after one of them.
+   */
+  async mustAsk(limit: number, after?: Pick<FixOrder, 'receivedAt' | 'id'>): Promise<FixOrder[]> {
+    const since = new Date(after?.receivedAt ?? 0);
+    const tail = statement(
+      `AND received_at >= ? AND (received_at > ? OR id > ?) ORDER BY received_at, id LIMIT ${limit}`,
+      ...[since, since, after?.id ?? ''],
+    );
     const rows = await this.database.read(
       fixOrders.find(
         { mustAsk: true, settled: false, state: ['sending', 'open'] },

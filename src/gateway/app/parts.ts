@@ -157,6 +157,6 @@ function maintenanceWorkers(base: Base, { allKinds, kinds, recorder, clocks, gat
     unclaimedRetention(database, timeOf, holder, clock),
     bulkCancelRetention(database, timeOf, holder),
     proposalExpiry(database, timeOf, holder, log),
-    releaseExpiry({ database, clock, recorder, kind: kinds.withdrawal }, timeOf, holder),
+    releaseExpiry({ database, clock, log, recorder, kind: kinds.withdrawal }, timeOf, holder),
   ];
 }

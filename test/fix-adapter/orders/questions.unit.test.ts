@@ -38,7 +38,10 @@ class Desk {
     };
     const store = {
       inDoubt: list(({ state }) => state === 'sending'),
-      mustAsk: list(({ mustAsk }) => mustAsk),
+      mustAsk: async (limit: number, after?: FixOrder) => {
+        const all = await list(({ mustAsk }) => mustAsk)();
+        return all.slice(after === undefined ? 0 : all.indexOf(after) + 1).slice(0, limit);
+      },
       notEnded: list(({ state }) => state === 'open'),
       numbers: async () => ({ startedAt: 7, restored: false }),
       order: async (id: string) => {
@@ -532,6 +535,19 @@ describe('a question about an order', () => {
       await desk.questions.askAboutPassedOver();
       assert.equal(desk.asked.length, asked, `${answered}`);
     }
+  });
+
+  it('a thousand orders that are not asked about hide no newer one that is', async () => {
+    const desk = new Desk({ answerTimeoutMs: 5 });
+    for (let nth = 1; nth <= 1_000; nth += 1) {
+      desk.add(`ord_${nth}`, { state: 'open', mustAsk: true, receivedAt: 499_999 });
+    }
+    desk.add('ord_newer', { state: 'open', mustAsk: true, receivedAt: 600_000 });
+    await desk.questions.askAboutPassedOver();
+    assert.deepEqual(
+      desk.asked.map(({ orderId }) => orderId),
+      ['ord_newer'],
+    );
   });
 
   it('an order whose day is over is left to the round about those, once a day, and not asked about as one with a lost report', async () => {

@@ -296,6 +296,11 @@ describe("the record of an adapter's session", () => {
       [doubted, live, settled].map(({ id }) => asked.includes(id)),
       [true, true, false],
     );
+    const paged: string[] = [];
+    for (let page = await store.mustAsk(2); page.length > 0; page = await store.mustAsk(2, page.at(-1))) {
+      paged.push(...page.map(({ id }) => id));
+    }
+    assert.deepEqual(paged, asked, 'pages have the same orders, each once');
   });
 
   it('asks no more about an order that an operator has settled, and settles its findings', async () => {

@@ -1,8 +1,8 @@
 import type { RemovalTime } from '../../../../kit/clock.ts';
-import { groupBy } from '../../../../kit/group.ts';
 import type { Logger } from '../../../../kit/log.ts';
 import type { Worker } from '../../../../kit/worker.ts';
 import type { Database } from '../../../store/database.ts';
+import { eachPartner } from '../../../store/each-partner.ts';
 import { removalWorker } from '../../../store/removal.ts';
 import { audit } from '../audit.ts';
 import {
@@ -25,16 +25,23 @@ const by = { operator: 'marina', action: 'gateway.ExpireProposal' };
  * same moment, it is applied, and is stored as applied.
  */
 export function proposalExpiry(database: Database, timeOf: RemovalTime, holder: string, log: Logger): Worker {
-  return removalWorker({ database, holder, timeOf, name: overdueProposals.name, restMs }, async (now, most) => {
-    const overdue = (await database.read(findOverdueProposals(now, most))).map(proposalKey.read);
-    for (const [partnerId, own] of groupBy(overdue, (one) => one.partnerId)) {
-      const ids = own.map(({ id }) => id);
-      for (const { id, action, proposedBy } of await expire(database, partnerId, ids, now)) {
-        log.warn({ partnerId, proposal: id, action, proposedBy }, 'a proposal expired, because nobody decided it');
-      }
-    }
-    return overdue.length;
-  });
+  return removalWorker({ database, holder, timeOf, name: overdueProposals.name, restMs }, (now, most) =>
+    eachPartner({
+      find: async (without) => {
+        const [rows = []] = await database.readAll([findOverdueProposals(now, without, most)]);
+        return rows.map(proposalKey.read);
+      },
+      change: async (partnerId, own) => {
+        const ids = own.map(({ id }) => id);
+        for (const { id, action, proposedBy } of await expire(database, partnerId, ids, now)) {
+          log.warn({ partnerId, proposal: id, action, proposedBy }, 'a proposal expired, because nobody decided it');
+        }
+      },
+      failed: (partnerId, [first], error) => {
+        log.warn({ err: error, partnerId, proposal: first?.id }, 'proposals whose time is over cannot be changed now');
+      },
+    }),
+  );
 }
 
 /** Stores that proposals of a partner have expired. Returns those that nobody has decided since. */

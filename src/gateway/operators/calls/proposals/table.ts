@@ -138,12 +138,14 @@ export const overdueProposals: RemovedRows = {
 
 export const proposalKey = proposals.only('partnerId', 'id');
 
-/** Finds proposals that are stored as open and whose time is over, oldest first. `now` is business time. */
-export function findOverdueProposals(now: number, most: number): Statement {
+/**
+ * Finds proposals that are stored as open and whose time is over, oldest first. Some partners are left out. `now` is business time.
+ */
+export function findOverdueProposals(now: number, without: readonly string[], most: number): Statement {
   return statement(
     `SELECT ${proposalKey.list} FROM proposals FORCE INDEX (proposals_state) WHERE state = 'open' AND expires_at <= ?
-      ORDER BY id LIMIT ${most}`,
-    new Date(now),
+      AND partner_id NOT IN (?) ORDER BY id LIMIT ${most}`,
+    ...[new Date(now), ['', ...without]],
   );
 }
 

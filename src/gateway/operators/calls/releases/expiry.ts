@@ -1,6 +1,8 @@
 import type { Clock, RemovalTime } from '../../../../kit/clock.ts';
+import type { Logger } from '../../../../kit/log.ts';
 import type { Worker } from '../../../../kit/worker.ts';
 import type { Database } from '../../../store/database.ts';
+import { eachPartner } from '../../../store/each-partner.ts';
 import { removalWorker } from '../../../store/removal.ts';
 import { applyNotReleased } from '../../../trading/submission/change.ts';
 import type { Recorder } from '../../../trading/submission/record.ts';
@@ -16,22 +18,35 @@ interface ExpiryParts {
   readonly recorder: Pick<Recorder, 'change'>;
   readonly kind: WithdrawalKind;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** Refuses withdrawals that nobody released in time. */
 export function releaseExpiry(
-  { database, recorder, kind, clock }: ExpiryParts,
+  { database, recorder, kind, clock, log }: ExpiryParts,
   timeOf: RemovalTime,
   holder: string,
 ): Worker {
   const name = 'release-expiry';
-  return removalWorker({ database, holder, timeOf, name, restMs }, async (now, most) => {
-    const overdue = (await database.read(findOverdueHeld(now, most))).map(heldKey.read);
-    for (const { partnerId, id } of overdue) {
-      await recorder.change(kind, partnerId, id, (row) => applyExpiry(kind, row, now, clock.now()));
-    }
-    return overdue.length;
-  });
+  return removalWorker({ database, holder, timeOf, name, restMs }, (now, most) =>
+    eachPartner({
+      find: async (without) => {
+        const [rows = []] = await database.readAll([findOverdueHeld(now, without, most)]);
+        return rows.map(heldKey.read);
+      },
+      change: async (partnerId, overdue) => {
+        for (const { id } of overdue) {
+          await recorder.change(kind, partnerId, id, (row) => applyExpiry(kind, row, now, clock.now()));
+        }
+      },
+      failed: (partnerId, [first], error) => {
+        log.warn(
+          { err: error, partnerId, objectId: first?.id },
+          'withdrawals whose time is over cannot be refused now',
+        );
+      },
+    }),
+  );
 }
 
 /**

@@ -21,10 +21,11 @@ export function countHeld(most: number): Statement {
 
 export const heldKey = withdrawals.only('partnerId', 'id');
 
-/** Finds those whose time is over. `now` is business time. */
-export function findOverdueHeld(now: number, most: number): Statement {
+/** Finds those whose time is over. Some partners are left out. `now` is business time. */
+export function findOverdueHeld(now: number, without: readonly string[], most: number): Statement {
   return statement(
-    `SELECT ${heldKey.list} ${held} WHERE held_until <= ? ORDER BY held_until, id LIMIT ${most}`,
-    new Date(now),
+    `SELECT ${heldKey.list} ${held} WHERE held_until <= ? AND partner_id NOT IN (?)
+      ORDER BY held_until, id LIMIT ${most}`,
+    ...[new Date(now), ['', ...without]],
   );
 }

@@ -96,7 +96,8 @@ export class BulkCancelWorker {
   }
 
   async #readJobs(): Promise<BulkCancel[]> {
-    const rows = await this.parts.database.read(listBulkCancels(false, '', maxRunning));
+    // Jobs that begin at the same moment can be more than may run. None of them is left alone.
+    const rows = await this.parts.database.read(listBulkCancels(false, '', 2 * maxRunning));
     return rows.map(bulkCancels.all.read);
   }
 
