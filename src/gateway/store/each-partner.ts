@@ -4,7 +4,7 @@ interface OfPartner {
   readonly partnerId: string;
 }
 
-/** What is done for each partner. */
+/** The work for each partner. */
 export interface EachPartner<Row extends OfPartner> {
   /** Finds the first rows of all partners but these. */
   readonly find: (without: readonly string[]) => Promise<readonly Row[]>;

@@ -59,7 +59,7 @@ export function releases(parts: ReleaseParts) {
 
     async refuseWithdrawal({ withdrawalId, reason }, call) {
       const { partnerId } = await find(parts, withdrawalId);
-      let changed = false;
+      let changed: boolean | undefined;
       await recorder.change(kind, partnerId, withdrawalId, (row) => {
         changed = isHeld(row);
         if (!changed && row.state === 'refused' && row.releasedAt === null && row.heldUntil === null) return undefined;
@@ -74,6 +74,7 @@ export function releases(parts: ReleaseParts) {
         };
         return change.write(audit(call, clock.now(), entry));
       });
+      if (changed === undefined) throw unknownToThisVersion();
       return { changed };
     },
   });
@@ -201,7 +202,7 @@ async function release(parts: ReleaseParts, { proposal, mayApply, record }: Appr
     }),
   });
   const released = await recorder.change(kind, partnerId, objectId, decide, { fact, touches: [id] });
-  if (decided === undefined) throw new AdminError(status.FAILED_PRECONDITION, 'another version stored its state');
+  if (decided === undefined) throw unknownToThisVersion();
   if (decided !== 'sent') return { changed: decided === 'found', objectState: released.state };
   const after = await submitter.sendReleased(kind, released, undefined as never, log);
   return { changed: true, objectState: after.state };
@@ -248,6 +249,11 @@ function seen({ state, account, amountKobo, destination }: StoredWithdrawal): Se
 
 function noSuchWithdrawal(): AdminError {
   return new AdminError(status.NOT_FOUND, 'there is no such withdrawal');
+}
+
+/** Nothing was decided about the withdrawal. */
+function unknownToThisVersion(): AdminError {
+  return new AdminError(status.FAILED_PRECONDITION, 'another version stored its state');
 }
 
 function waitsNot({ state }: StoredWithdrawal): AdminError {
