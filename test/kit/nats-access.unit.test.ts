@@ -33,7 +33,7 @@ function put(name: string, text: string): string {
 function loginOf(access: NatsAccess): Record<string, unknown> {
   const { authenticator } = connectionOptions(() => access);
   assert.ok(typeof authenticator === 'function');
-  return authenticator('nonce') as Record<string, unknown>;
+  return authenticator('nonce') as unknown as Record<string, unknown>;
 }
 
 function open(url: string, files: { url?: string; credentials?: string; nkey?: string } = {}) {
