@@ -43,6 +43,8 @@ describe("a link's URL", () => {
       [`nats://one?${'a'.repeat(41)}=1`, new RegExp(`^has an unknown parameter ${'a'.repeat(41)}$`)],
       [`nats://one?${'a'.repeat(42)}=1`, /^has an unknown parameter; in a name/],
       ['nats://ada:1?canary@one', /^has an unknown parameter; in a name|^must be/],
+      ['nats://ada:1?canary=2@one', /^has an unknown parameter; in a name|^must be/],
+      ['nats://ada?canary=2@one', /^has an unknown parameter; in a name/],
       ['nats://ada?canary@one', /^has an unknown parameter; in a name/],
       ['nats://one#canary', /^has an unknown part after #; in a name/],
       ['nats://canary%zz@one', /^has a % that begins no code; in a name/],

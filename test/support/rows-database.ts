@@ -139,13 +139,14 @@ class Condition {
       this.#need('NULL');
       return (row) => ((row[column] ?? null) === null) === isWanted;
     }
+    const isWanted = !this.#has('NOT');
     if (this.#has('IN')) {
       this.#need('(');
       const all: unknown[] = [];
       do all.push(...[this.#value()].flat());
       while (this.#has(','));
       this.#need(')');
-      return (row) => all.some((value) => isEqual(row[column], value));
+      return (row) => all.some((value) => isEqual(row[column], value)) === isWanted;
     }
     const holds = comparisons[this.#next()];
     if (holds === undefined) throw new Error(`a comparison that is not known: ${this.text}`);
