@@ -19,6 +19,10 @@ export class RowsDatabase {
     return this.other(query) ?? this.#answer(query);
   }
 
+  async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => { readonly result: T }): Promise<T> {
+    return decide(await this.readAll(reads)).result;
+  }
+
   readAll(queries: readonly Statement[]): Promise<SqlRow[][]> {
     return Promise.all(queries.map((query) => this.read(query)));
   }
@@ -128,6 +132,10 @@ class Condition {
   }
 
   #one(): Test {
+    if (this.#has('NOT')) {
+      const test = this.#one();
+      return (row) => !test(row);
+    }
     if (this.#has('(')) {
       const test = this.#any();
       this.#need(')');
