@@ -1,4 +1,4 @@
-/** What a link needs to connect, and secrets, from files that change. */
+/** Access of a link, and secrets, from files that change. */
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What operators are told of each secret of the ring, over rows that the test holds. */
+/** The state of each secret of the ring, as operators see it, over rows that the test holds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { newEndpoint } from '../../../../src/gateway/delivery/webhooks/plan/endpoint-store.ts';
