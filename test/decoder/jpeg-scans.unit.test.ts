@@ -113,6 +113,8 @@ describe('the scans of a JPEG', () => {
     assert.deepEqual(dataOf(segment(0xdd, [0, 5])), data);
     assert.deepEqual(dataOf(), [1, 2, 0xff, 0]);
     assert.deepEqual(dataOf(segment(0xdd, [0, 0])), [1, 2, 0xff, 0]);
+    assert.deepEqual(dataOf(segment(0xdd, [0, 5, 0])), [1, 2, 0xff, 0]);
+    assert.deepEqual(dataOf(segment(0xc4, [0, 5])), [1, 2, 0xff, 0]);
     assert.deepEqual(dataOf(segment(0xdd, [0, 5]), segment(0xdd, [0, 0])), [1, 2, 0xff, 0]);
   });
 

@@ -22,6 +22,8 @@ describe('the synthetic order flow', () => {
       [10_000, 9_990, 11_000, Side.BUY, 0, 9_990],
       [10_000, 9_991, 11_000, Side.BUY, 0, undefined],
       [100, 0, 200, Side.BUY, 0, 99],
+      [100_000, 90_000, 110_000, Side.SELL, 1, 100_050],
+      [100_000, 90_000, 110_000, Side.BUY, 0, 99_950],
       [1, 0, 200, Side.BUY, 0, undefined],
     ] as const) {
       const price = makerPrice({ symbol: 'OWN', quoteKobo: quote, lowerKobo: lower, upperKobo: upper }, side, level);
@@ -41,6 +43,12 @@ describe('the synthetic order flow', () => {
         }
       }
     }
+  });
+
+  it('the maker leaves out the prices that lie outside the band', () => {
+    const orders = new OrderFlow(7, { ...quoted, lowerKobo: 9_980, upperKobo: 10_010 }, 1).maker(0, 0);
+    assert.deepEqual(prices(orders, Side.SELL), [10_000, 10_010]);
+    assert.deepEqual(prices(orders, Side.BUY), [9_990, 9_980]);
   });
 
   it('an order is worth ₦50,000 to ₦3,000,000, and never less than one share', () => {
