@@ -49,6 +49,25 @@ describe('the site', () => {
     );
   });
 
+  it('a page that could not be made once is made when it is asked for again', async () => {
+    let isAway = false;
+    const operations = gatewayOperations.map((operation) => {
+      const get = (of: object, name: string | symbol) => {
+        if (isAway) throw new Error('no file can be opened');
+        return Reflect.get(of, name);
+      };
+      return new Proxy(operation, { get });
+    });
+    const site = new Site({ ...options, operations, environment: 'live' });
+    await site.find('/docs');
+    isAway = true;
+    for (let times = 0; times < 2; times += 1) await assert.rejects(site.find('/docs/reference/orders'), /no file/);
+    isAway = false;
+    const page = await site.find('/docs/reference/orders');
+    assert.ok(String(page?.body).includes('/v1/orders'));
+    assert.equal(await site.find('/docs/reference/orders'), page, 'and is kept from then on');
+  });
+
   it('the site of a gateway with TLS shows programs for gRPC how to use it', async () => {
     const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/grpc'))?.body);
     const shown = text.replaceAll(/<[^>]*>/g, '');
