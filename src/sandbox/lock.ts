@@ -27,7 +27,7 @@ export function lockFolder(folder: string, use: string): FolderLock {
         'Stop it first, or give this one a folder of its own: MARINA_DATA_DIR=.local-2, with ports of its own.',
       );
     }
-    discard(path, holder);
+    discardLock(path, holder);
   }
   throw new Advice(`${use} in ${folder} is being started by another process.`, 'Try again.');
 }
@@ -60,7 +60,7 @@ function create(path: string, content: string): boolean {
 }
 
 /** Takes a dead lock away; one that another process put in its place meanwhile is put back. */
-function discard(path: string, dead: string): void {
+export function discardLock(path: string, dead: string): void {
   const aside = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     renameSync(path, aside);

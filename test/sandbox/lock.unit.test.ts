@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
-import { isRunning, lockFolder } from '../../src/sandbox/lock.ts';
+import { discardLock, isRunning, lockFolder } from '../../src/sandbox/lock.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 describe('a locked folder', () => {
@@ -32,6 +32,18 @@ describe('a locked folder', () => {
     lockFolder(folder, 'A test').release();
     writeFileSync(path, `${process.pid} 1\n`);
     lockFolder(folder, 'A test').release();
+  });
+
+  it('a dead lock is taken away, and one that another process has put in its place meanwhile is not', () => {
+    lockFolder(folder, 'A test').release();
+    writeFileSync(path, '1 7\n');
+    discardLock(path, '1 7\n');
+    assert.deepEqual(readdirSync(folder), []);
+    const faster = lockFolder(folder, 'A test');
+    discardLock(path, '1 7\n');
+    assert.deepEqual(readdirSync(folder), ['lock']);
+    assert.throws(() => lockFolder(folder, 'A test'), /already running/);
+    faster.release();
   });
 
   it('is not released by one that no longer holds it', () => {

@@ -56,7 +56,7 @@ describe('the site', () => {
         if (isAway) throw new Error('no file can be opened');
         return Reflect.get(of, name);
       };
-      return new Proxy(operation, { get });
+      return new Proxy<typeof operation>(operation, { get });
     });
     const site = new Site({ ...options, operations, environment: 'live' });
     await site.find('/docs');

@@ -11,7 +11,13 @@ import {
 import { saidNothing } from '../../../src/fix-adapter/orders/reject-reasons.ts';
 import { parseDays } from '../../../src/fix-adapter/session/schedule.ts';
 import { LeaseLost } from '../../../src/fix-adapter/store/store.ts';
-import { type FixReport, fixOrders, fixReports } from '../../../src/fix-adapter/store/table.ts';
+import {
+  type FixReport,
+  type FixTradeChange,
+  fixOrders,
+  fixReports,
+  fixTradeChanges,
+} from '../../../src/fix-adapter/store/table.ts';
 import type { Database } from '../../../src/gateway/store/database.ts';
 import type { SqlRow, Statement } from '../../../src/gateway/store/statement.ts';
 import { fixOrder } from '../../support/fix-order.ts';
@@ -39,6 +45,7 @@ describe('the record of the drop copy', () => {
   let numbers: DropCopyNumbers;
   let copies: DropCopyTrade[];
   let reports: FixReport[];
+  let changes: FixTradeChange[];
   let written: Statement[];
   let store: DropCopyStore;
   /** A process that has compared nothing yet. */
@@ -50,7 +57,7 @@ describe('the record of the drop copy', () => {
   /** Called when reports are read. */
   let whileReading: () => void;
 
-  const rowsOf = ({ sql }: Statement): SqlRow[] => {
+  const rowsOf = ({ sql, values }: Statement): SqlRow[] => {
     if (sql.includes('WHERE id = 0')) return [];
     if (sql.includes('FROM fix_drop_copy_numbers')) return [storedRow(dropCopyNumbers, numbers)];
     if (sql.includes('FROM fix_numbers')) return [{ last_report: String(lastReport) }];
@@ -58,6 +65,13 @@ describe('the record of the drop copy', () => {
     if (sql.includes('FROM fix_reports')) {
       whileReading();
       return reports.map((row) => storedRow(fixReports, row));
+    }
+    if (sql.includes('FROM fix_trade_changes')) {
+      return changes.map((row, at) => storedRow(fixTradeChanges, { ...row, id: BigInt(at + 1) }));
+    }
+    if (/ WHERE .*exec_ref_id/s.test(sql)) {
+      const named = values.map(String);
+      return copies.filter(({ execRefId }) => named.includes(execRefId)).map((row) => storedRow(dropCopyTrades, row));
     }
     return sql.includes('FROM fix_drop_copy') ? copies.map((row) => storedRow(dropCopyTrades, row)) : [];
   };
@@ -73,7 +87,7 @@ describe('the record of the drop copy', () => {
       changedTo: 0n,
       passedOverTo: 0n,
     };
-    [copies, reports, written, seen, whileReading] = [[], [], [], [], () => {}];
+    [copies, reports, changes, written, seen, whileReading] = [[], [], [], [], [], () => {}];
     locks = 0;
     const database: Partial<Database> = {
       transaction: async (reads, decide) => {
@@ -173,6 +187,31 @@ describe('the record of the drop copy', () => {
     copies = [copy({ named: 'ord_b' }), copy({ named: 'ord_a', execId: 'e2' })];
     assert.deepEqual(await faults(), ['ord_a e1']);
   });
+
+  for (const [name, execRefId, execId, lacks] of [
+    ['by its own ExecID', 'e1', 'd2', 0],
+    ['by the ExecID of its first correction', 'c1', 'd2', 0],
+    ['by that of its last one', 'c2', 'd2', 0],
+    ['by that of another trade', 'e9', 'd2', 1],
+  ] as const) {
+    it(`a trade that was corrected twice may be named on the drop copy ${name}: ${lacks} corrections are missing`, async () => {
+      const corrected = { orderId: 'ord_a', kind: 'corrected', counted: 0n, at: 0, priceKobo: 250n } as const;
+      changes = [
+        { ...corrected, execId: 'c1', execRefId: 'e1', quantity: 40n },
+        { ...corrected, execId: 'c2', execRefId: 'c1', quantity: 30n },
+      ];
+      reports = [booked({})];
+      const onCopy = { kind: 'corrected', symbol: 'MTNN.LG', side: '1', tradedAt: now } as const;
+      copies = [
+        copy({ ...onCopy, named: 'ord_a', id: 1n, execId: 'd1', execRefId: 'e1', quantity: 40n }),
+        copy({ ...onCopy, named: 'ord_a', id: 2n, execId, execRefId, quantity: 30n }),
+      ];
+      const found = await store.compareChanged(2n, now);
+      assert.equal(found.length, lacks, found.map(({ detail }) => detail).join());
+      assert.equal(changed().changed_to, 2n);
+      assert.deepEqual(await store.compareChanged(2n, now), [], 'once each');
+    });
+  }
 
   it('does not go back if more was compared meanwhile', async () => {
     reports = [booked({})];
