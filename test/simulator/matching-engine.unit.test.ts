@@ -192,9 +192,23 @@ class TestEngine {
   }
 
   place(fields: Partial<Order>, nowMs: number): Order {
+    const order = this.#orderOf(fields, nowMs);
+    this.#now = nowMs;
+    this.#engine.place(order, nowMs, this.#events);
+    return order;
+  }
+
+  /** Restores an order that waited before a restart. */
+  restore(fields: Partial<Order>, nowMs: number): Order {
+    const order = this.#orderOf(fields, nowMs);
+    this.#engine.restore(order, nowMs);
+    return order;
+  }
+
+  #orderOf(fields: Partial<Order>, nowMs: number): Order {
     this.#made += 1;
     const timeInForce = fields.timeInForce ?? TimeInForce.DAY;
-    const order: Order = {
+    return {
       clientOrderId: `ord_${this.#made}`,
       account: 'ACC1',
       symbol: 'ZENITHBANK',
@@ -215,9 +229,6 @@ class TestEngine {
       tradedKobo: 0n,
       ...fields,
     };
-    this.#now = nowMs;
-    this.#engine.place(order, nowMs, this.#events);
-    return order;
   }
 
   hasRoom(order: Pick<Order, 'symbol' | 'account' | 'partner'>): boolean {
@@ -300,6 +311,15 @@ describe('the matching engine', () => {
     for (let beat = 1; beat <= 600 && order.filled < order.quantity; beat += 1) engine.pulse(eleven + beat * 1_000);
     assert.ok(order.filled > 0, 'the market comes to it');
     assert.ok(engine.tradesOf(order).every(({ priceKobo }) => priceKobo <= quoteKobo - 5));
+  });
+
+  it('trades no more of an order that waited before a restart than was left of it', () => {
+    const engine = new TestEngine(1, false);
+    const { upperKobo } = engine.price('ZENITHBANK', eleven);
+    const order = engine.restore({ quantity: 100, filled: 60, priceKobo: upperKobo }, eleven);
+    for (let beat = 1; beat <= 60; beat += 1) engine.pulse(eleven + beat * 1_000);
+    const traded = engine.tradesOf(order).reduce((sum, { quantity }) => sum + quantity, 0);
+    assert.deepEqual([traded, order.filled, order.inBook], [40, 100, false]);
   });
 
   it('gives the same day for the same seed', () => {
