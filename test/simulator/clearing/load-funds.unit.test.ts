@@ -9,7 +9,7 @@ import { MemoryDatabase } from '../../support/memory-database.ts';
 const [yesterday, today, tomorrow] = ['2026-03-02', '2026-03-03', '2026-03-04'];
 const settings = { startCashKobo: 1_000n, sharesElsewhere: 100n };
 
-/** What accounts have after a restart, by the rows that the simulator stored before. */
+/** The funds of accounts after a restart, by the rows that the simulator stored before. */
 async function loaded(rows: readonly string[], withSettings = true): Promise<AccountFunds> {
   const database = new MemoryDatabase();
   database.run(rows);
