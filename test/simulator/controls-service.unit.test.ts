@@ -348,6 +348,8 @@ describe('the controls of accounts, stocks and capabilities', () => {
       [{ account: '' }, 'account'],
       [{ cashKobo: bound + 1n }, 'cash_kobo'],
       [{ cashKobo: -bound - 1n }, 'cash_kobo'],
+      [{ account: 'x'.repeat(65) }, 'account'],
+      [{ account: 'A3', cashKobo: bound }, undefined],
       [{ sharesElsewhere: -1n }, 'shares_elsewhere'],
       [{ account: 'A2', cashKobo: -bound, sharesElsewhere: 7n }, undefined],
     ]);
@@ -361,6 +363,12 @@ describe('the controls of accounts, stocks and capabilities', () => {
       [{ restrictions: [] }, 'restrictions'],
     ]);
     assert.deepEqual(world.states.get('A1')?.restrictions[0]?.sinceMs, wednesday);
+    const set = world.states.get('A1');
+    assert.ok(set);
+    for (let at = world.states.size; at < maxAccounts; at += 1) world.states.set(`N${at}`, set);
+    const state = { state: AccountState.CLOSED, restrictions: [] };
+    assert.equal(await wrong('setAccountState', { ...state, account: 'A9' }), 'account');
+    assert.equal(await wrong('setAccountState', { ...state, account: 'A1' }), undefined);
   });
 
   it('trades are added one after the other, within a bound of their worth', async () => {

@@ -197,11 +197,11 @@ describe('the documents that the simulated broker receives', () => {
   });
 
   it('a file that hangs is counted and not delivered', async () => {
-    const { apply, send, files, inject } = await start();
+    const { apply, send, files, inject, messages } = await start();
     await apply();
     inject(Call.SEND_DOCUMENT, WireFault.HANG);
     assert.equal(await send(), unanswered);
-    assert.deepEqual(files(), [[1, 0]]);
+    assert.deepEqual([files(), messages().at(-1)], [[[1, 0]], 'SEND_DOCUMENT 0']);
     inject(Call.SEND_DOCUMENT, WireFault.HANG);
     assert.equal(await send({ content: Buffer.alloc(0) }), unanswered);
     assert.deepEqual(files(), [[1, 0]]);

@@ -203,6 +203,33 @@ describe('the order service of the simulated broker', () => {
     assert.equal(messages().at(-1), 'LOOK_UP_ORDER A1 0');
   });
 
+  it('each call meets only the faults of its order and its account, and may have an answer of nonsense', async () => {
+    const { submit, cancel, lookUp, directives } = await start();
+    await submit();
+    const { UNAVAILABLE_BEFORE, NONSENSE } = WireFault;
+    const fault = { wire: UNAVAILABLE_BEFORE, delayMs: 0 };
+    const second = () => submit({ clientOrderId: 'ord_2' });
+    for (const [call, ask, id] of [
+      [Call.SUBMIT_ORDER, second, 'ord_2'],
+      [Call.CANCEL_ORDER, () => cancel(), 'ord_1'],
+      [Call.LOOK_UP_ORDER, () => lookUp(), 'ord_1'],
+    ] as const) {
+      for (const about of [
+        { account: '', clientId: id },
+        { account: 'A1', clientId: '' },
+      ]) {
+        directives.addFault({ ...fault, call, account: 'A2', clientId: '' }, 1);
+        directives.addFault({ ...fault, call, account: '', clientId: 'ord_9' }, 1);
+        directives.addFault({ ...fault, call, ...about }, 1);
+        assert.equal((await refusalOf(ask))?.code, status.UNAVAILABLE, Call[call]);
+        directives.clear();
+      }
+    }
+    directives.addFault({ wire: NONSENSE, delayMs: 0, call: Call.LOOK_UP_ORDER, account: '', clientId: '' }, 1);
+    assert.notEqual((await lookUp('ord_9')).found, false);
+    assert.equal((await lookUp('ord_9')).found, false);
+  });
+
   it('the trading context and the capabilities are the broker’s own', async () => {
     const { service, world, broker } = await start();
     const context = (account: string, symbol: string) =>

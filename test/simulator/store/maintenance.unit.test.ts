@@ -125,6 +125,25 @@ describe('the simulator’s work of the business clock', () => {
     assert.equal(broker.world.cash.get('A1'), -Number(sale?.consideration_kobo));
   });
 
+  it('sweeps come at once and every half second until the end', async (context) => {
+    context.mock.timers.enable({ apis: ['setInterval'] });
+    const { broker, maintenance } = await start();
+    const sweeps = () => broker.database.statements.filter((each) => each.includes('return_at_ms <=')).length;
+    const settled = async () => {
+      for (let times = 0; times < 5; times += 1) await broker.change({}, () => {});
+      return sweeps();
+    };
+    maintenance.start();
+    assert.equal(await settled(), 1);
+    context.mock.timers.tick(499);
+    assert.equal(await settled(), 1);
+    context.mock.timers.tick(1);
+    assert.equal(await settled(), 2);
+    await maintenance.close();
+    context.mock.timers.tick(5_000);
+    assert.equal(await settled(), 2);
+  });
+
   it('a sweep that fails is tried again by the next, and one that is closed does nothing', async () => {
     const { broker, maintenance } = await start();
     const { read } = broker.database;
