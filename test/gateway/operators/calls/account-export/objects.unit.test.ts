@@ -206,4 +206,29 @@ describe("the objects in an account's export", () => {
       ['alc_1', '2', 'wtr_2', new Date(from).toISOString(), 'reserve', '5'],
     );
   });
+
+  it('each object comes with what is its own, and once, however many steps it has', async () => {
+    const entry = (sequence: number, objectId: string) =>
+      rowOf(transfers, {
+        ...{ partnerId: 'par_a', sequence: BigInt(sequence), id: `wtr_${sequence}`, type: 'reserve', amountKobo: 5n },
+        ...{ allocationId: objectId, createdAt: from },
+      });
+    const stepOf = (objectId: string, sequence: number) =>
+      rowOf(objectSteps, { partnerId: 'par_a', objectId, sequence, at: from });
+    const ids = ['alc_1', 'alc_2', 'alc_3'];
+    const lines = await exported({
+      allocations: ids.map((id) => rowOf(allocations, { ...own, id, createdAt: from, updatedAt: from })),
+      wallet_transfers: ids.map((id, at) => entry(at + 1, id)),
+      object_steps: [
+        stepOf('alc_1', 1),
+        ...Array.from({ length: 101 }, (_, at) => stepOf('alc_2', at + 1)),
+        stepOf('alc_3', 1),
+      ],
+    });
+    const steps = Array.from({ length: 101 }, (_, at) => `step alc_2 ${at + 1}`);
+    assert.deepEqual(named(lines), [
+      ...['object alc_1', 'ledger alc_1 1', 'step alc_1 1', 'object alc_2', 'ledger alc_2 2', ...steps],
+      ...['object alc_3', 'ledger alc_3 3', 'step alc_3 1'],
+    ]);
+  });
 });

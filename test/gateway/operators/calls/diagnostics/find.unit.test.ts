@@ -218,7 +218,7 @@ describe('objects that operators look for', () => {
     const row = (table: object, id: string) => rowOf(table, { partnerId: 'par_a', id, state: 'settled' });
     const { make } = open({
       allocations: [row(allocations, 'alc_1'), row(allocations, 'alc_2')],
-      withdrawals: [row(withdrawals, 'wdr_1')],
+      withdrawals: [row(withdrawals, 'wdr_1'), row(withdrawals, 'wdr_2')],
       wallet_transfers: [
         entry(2, 'alc_1', 'release'),
         entry(1, 'alc_1', 'reserve'),
@@ -232,7 +232,7 @@ describe('objects that operators look for', () => {
       [],
       ['wtr_1 1 1', 'wtr_2 2 2'],
     ]);
-    assert.deepEqual(transfersOf(await make('findWithdrawals', { partnerId: 'par_a' })), [['wtr_3 3 3']]);
+    assert.deepEqual(transfersOf(await make('findWithdrawals', { partnerId: 'par_a' })), [[], ['wtr_3 3 3']]);
     assert.deepEqual((await make('findAllocations', { partnerId: 'par_a', state: AllocationState.SENDING })).ids, []);
   });
 });
