@@ -19,9 +19,18 @@ interface Setting {
   readonly isFourEyes?: boolean;
   readonly environment?: 'sandbox' | 'live';
   readonly stored?: readonly ReturnType<typeof owned>[];
+  /** The partner that gets the account while the broker is asked. */
+  readonly meanwhile?: string;
 }
 
-function open({ atBroker = 'found', isFourEyes = false, environment = 'live', stored = [] }: Setting = {}) {
+function open({
+  atBroker = 'found',
+  isFourEyes = false,
+  environment = 'live',
+  stored: first = [],
+  meanwhile,
+}: Setting = {}) {
+  const stored = [...first];
   const rows = ['par_a', 'par_b'].map((id) => anyRow(partners, { id, name: `name of ${id}`, state: 'active' }));
   const database = new WrittenDatabase({ partners: rows, accounts: stored, proposals: [] }, ({ sql }) =>
     sql.includes('COUNT(*)') ? [{ count: 0 }] : undefined,
@@ -38,6 +47,7 @@ function open({ atBroker = 'found', isFourEyes = false, environment = 'live', st
   const broker = {
     ask: async (account: string) => {
       asked.push(account);
+      if (meanwhile !== undefined) stored.push(owned(meanwhile, account));
       return { answer: atBroker, holderInitials: 'canary' };
     },
   };
@@ -109,6 +119,14 @@ describe('an account that an operator links', () => {
     await assert.rejects(make('linkAccount'), { status: status.ALREADY_EXISTS });
     database.failure = Object.assign(new Error('gone'), { errno: 2006 });
     await assert.rejects(make('linkAccount'), /gone/);
+  });
+
+  it('a link that was made while the broker was asked is found in the transaction', async () => {
+    const own = open({ meanwhile: 'par_a' });
+    assert.equal((await own.make('linkAccount')).changed, false);
+    const others = open({ meanwhile: 'par_b' });
+    await assert.rejects(others.make('linkAccount'), { status: status.ALREADY_EXISTS });
+    assert.deepEqual([own.database.written, others.database.written], [[], []]);
   });
 
   it('a link is made by approving its proposal too', async () => {
