@@ -8,7 +8,7 @@ interface Work<Value, T> {
   decide(value: Value, partner: unknown): Decision<T>;
 }
 
-/** What a test asks TypeORM for: rows with these values, or after one of them. */
+/** Conditions for TypeORM: rows with these values, or after one of them. */
 type Found = Readonly<Record<string, unknown>>;
 
 /** Rows in memory, and the statements that calls of operators write. They change no row. */
