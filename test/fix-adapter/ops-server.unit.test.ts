@@ -51,8 +51,12 @@ describe('the operations port of the FIX adapter', () => {
 
   it('metrics are set anew for each scrape, before they are read', async () => {
     let count = 0;
+    const counted = async () => {
+      await new Promise(setImmediate);
+      count += 1;
+    };
     const metrics = { registry: { metrics: async () => `figures ${count}`, contentType: 'text/plain; version=1' } };
-    await serve({ metrics, refresh: async () => void count++ }, async (ask) => {
+    await serve({ metrics, refresh: counted }, async (ask) => {
       for (const expected of [1, 2]) {
         const [code, text, headers] = await ask('/metrics');
         assert.deepEqual(
@@ -69,7 +73,7 @@ describe('the operations port of the FIX adapter', () => {
     const fail = () => {
       throw new Error('away');
     };
-    await serve({ refresh: fail, reasons: fail }, async (ask) => {
+    await serve({ refresh: async () => fail(), reasons: fail }, async (ask) => {
       for (const path of ['/metrics', '/readyz'])
         assert.deepEqual((await ask(path)).slice(0, 2), [500, '{"status":"error"}']);
       assert.equal((await ask('/livez'))[0], 200);

@@ -11,6 +11,31 @@ describe('the names of FIX for people', () => {
     ]);
   });
 
+  it('types and fields of the exchange’s own messages have their names too', () => {
+    const types = 'AE AR B BE BF G e f g h'.split(' ').map(typeName);
+    assert.deepEqual(types, [
+      ...['TradeCaptureReport', 'TradeCaptureReportAck', 'News', 'UserRequest', 'UserResponse'],
+      ...['OrderCancelReplaceRequest', 'SecurityStatusRequest', 'SecurityStatus'],
+      ...['TradingSessionStatusRequest', 'TradingSessionStatus'],
+    ]);
+    const tags = [20, 43, 76, 97, 378, 380, 447, 448, 452, 453, 528, 581, 789, 880];
+    assert.deepEqual(
+      tags.map((tag) => fieldText(`${tag}=x`).slice(0, -2)),
+      [
+        ...[
+          'ExecTransType',
+          'PossDupFlag',
+          'ExecBroker',
+          'PossResend',
+          'ExecRestatementReason',
+          'BusinessRejectReason',
+        ],
+        ...['PartyIDSource', 'PartyID', 'PartyRole', 'NoPartyIDs', 'OrderCapacity', 'AccountType'],
+        ...['NextExpectedMsgSeqNum', 'TrdMatchID'],
+      ],
+    );
+  });
+
   it('a type is found by its text, which distinguishes cases, or by its name, which does not', () => {
     for (const [text, expected] of [
       ['D', 'D'],

@@ -107,6 +107,7 @@ describe('the samples in each language', () => {
   it('Python gives the values by name, and words of its own as it writes them', () => {
     const text = write('Python', create);
     assert.match(text, /marina = Marina\("https:\/\/marina\.example", os\.environ\["MARINA_KEY"\]\)/);
+    assert.doesNotMatch(text, /pathlib/);
     assert.match(text, /answer = marina\.create_order\(\n {4}account="O'1",\n/);
     assert.match(text, / {4}price_kobo=1000,\n {4}idempotency_key="a'b",\n\)\nprint\(answer\)$/);
     assert.match(
