@@ -4,7 +4,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { AllocationOutcome, AllocationRejectReason } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { account, cashOf, fails, messagesOf, newAllocation, soon, startTestSimulator } from './fixture.ts';
+import { account, cashOf, deadlineFor, fails, messagesOf, newAllocation, soon, startTestSimulator } from './fixture.ts';
 
 const simulator = await startTestSimulator();
 const { allocations, controls } = simulator;
@@ -82,9 +82,9 @@ describe('an allocation', () => {
     ];
     for (const [fault, amount, code, taken] of cases) {
       const [magic, injected] = [newAllocation(amount), newAllocation()];
-      await assert.rejects(allocations.submitAllocation(magic, brief), fails(code));
+      await assert.rejects(allocations.submitAllocation(magic, deadlineFor(code)), fails(code));
       await controls.injectFault({ call: Call.SUBMIT_ALLOCATION, fault, account, delayMs: 60_000 }, soon);
-      await assert.rejects(allocations.submitAllocation(injected, brief), fails(code));
+      await assert.rejects(allocations.submitAllocation(injected, deadlineFor(code)), fails(code));
       for (const { clientAllocationId: id } of [magic, injected]) {
         const [message] = await messagesOf(simulator, id);
         assert.deepEqual([message?.call, message?.taken], [Call.SUBMIT_ALLOCATION, taken], WireFault[fault]);

@@ -19,7 +19,17 @@ import { Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { ApplicationOutcome, Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { account, cashOf, customer, fails, messagesOf, newAllocation, soon, startTestSimulator } from './fixture.ts';
+import {
+  account,
+  cashOf,
+  customer,
+  deadlineFor,
+  fails,
+  messagesOf,
+  newAllocation,
+  soon,
+  startTestSimulator,
+} from './fixture.ts';
 
 const simulator = await startTestSimulator();
 const { applications, allocations, controls, orders } = simulator;
@@ -225,10 +235,10 @@ describe('an application', () => {
     ];
     for (const [fault, lastName, code, taken] of cases) {
       const [magic, injected] = [newApplication({ lastName }), newApplication()];
-      await assert.rejects(applications.submitApplication(magic, brief), fails(code));
+      await assert.rejects(applications.submitApplication(magic, deadlineFor(code)), fails(code));
       const { clientApplicationId: clientId } = injected;
       await controls.injectFault({ call: Call.SUBMIT_APPLICATION, fault, clientId, delayMs: 60_000 }, soon);
-      await assert.rejects(applications.submitApplication(injected, brief), fails(code));
+      await assert.rejects(applications.submitApplication(injected, deadlineFor(code)), fails(code));
       for (const { clientApplicationId: id } of [magic, injected]) {
         assert.deepEqual(
           (await messagesOf(simulator, id)).map((message) => [message.call, message.taken]),

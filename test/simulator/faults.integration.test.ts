@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import {
   account,
   connect,
+  deadlineFor,
   exchangeOrder,
   fails,
   messagesOf,
@@ -45,10 +46,10 @@ describe('a fault on the wire of a submission', () => {
     it(`${WireFault[fault]}: the call fails, and the record says that it was ${taken ? '' : 'not '}taken`, async () => {
       const injected = newOrder();
       await inject(Call.SUBMIT_ORDER, fault, 60_000);
-      await assert.rejects(orders.submitOrder(injected, brief), fails(code));
+      await assert.rejects(orders.submitOrder(injected, deadlineFor(code)), fails(code));
       assert.deepEqual(await takenAndHeld(injected), [taken, taken]);
       const symbol = newOrder({ symbol: magic });
-      await assert.rejects(orders.submitOrder(symbol, brief), fails(code));
+      await assert.rejects(orders.submitOrder(symbol, deadlineFor(code)), fails(code));
       assert.deepEqual(await takenAndHeld(symbol), [taken, taken]);
       assert.equal((await orders.submitOrder(newOrder(), soon)).report?.kind, ReportKind.ACCEPTED);
     });

@@ -21,6 +21,8 @@ import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/servers.ts';
 
 export const soon = { timeoutMs: 10_000 };
+/** The deadline of a call that ends with a status: short if no answer comes, and otherwise enough for a busy machine. */
+export const deadlineFor = (code: status) => (code === status.DEADLINE_EXCEEDED ? { timeoutMs: 300 } : soon);
 export const account = 'ACC1';
 
 /** The fields of an application that the broker takes. */

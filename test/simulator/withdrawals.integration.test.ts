@@ -29,7 +29,16 @@ import { createGrpcClient } from '../../src/kit/grpc-client.ts';
 import { magicWithdrawals } from '../../src/simulator/back-office/withdrawal-magic.ts';
 import { MarketCalendar, readHolidays, usualHolidays } from '../../src/simulator/market/calendar.ts';
 import { eventually } from '../support/eventually.ts';
-import { cashOf, fails, messagesOf, newOrder, newWithdrawal, soon, startTestSimulator } from './fixture.ts';
+import {
+  cashOf,
+  deadlineFor,
+  fails,
+  messagesOf,
+  newOrder,
+  newWithdrawal,
+  soon,
+  startTestSimulator,
+} from './fixture.ts';
 
 const simulator = await startTestSimulator(undefined, { startCashKobo: 0n, sharesElsewhere: 1_000_000n });
 const { orders } = simulator;
@@ -42,7 +51,6 @@ after(() => {
   accounts.close();
   statements.close();
 });
-const brief = { timeoutMs: 300 };
 const dayMs = 86_400_000;
 const { ACCEPTED, PAID, REJECTED, RETURNED } = WithdrawalReportKind;
 const { WALLET, BANK_ACCOUNT } = WithdrawalDestination;
@@ -335,7 +343,8 @@ describe('a magic amount of a withdrawal', () => {
         const withdrawal = newWithdrawal(amountKobo, destination, owner);
         const { clientWithdrawalId: id } = withdrawal;
         const end = wire === undefined ? undefined : ends[wire];
-        if (end !== undefined) await assert.rejects(withdrawals.submitWithdrawal(withdrawal, brief), fails(end[0]));
+        if (end !== undefined)
+          await assert.rejects(withdrawals.submitWithdrawal(withdrawal, deadlineFor(end[0])), fails(end[0]));
         else if (wire === WireFault.NONSENSE) {
           const { report } = await withdrawals.submitWithdrawal(withdrawal, soon);
           assert.notEqual(report?.clientWithdrawalId, id);
