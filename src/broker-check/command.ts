@@ -2,15 +2,13 @@ import { spawn } from 'node:child_process';
 import { checks } from './checks.ts';
 import { checkList, countsTable, exitCodeOf, resultJson, resultLines } from './output.ts';
 import { runChecks } from './run.ts';
-import { type CommandLine, exitCodes, readCommandLine, UsageError, usage, usualWaits } from './settings.ts';
+import { type CommandLine, exitCodes, readCommandLine, UsageError, usage } from './settings.ts';
 
 /** Runs `broker-check …`. Answers the exit code. */
 export async function brokerCheckCommand(args: readonly string[]): Promise<number> {
-  let hookMs = usualWaits.hookMs;
   let line: CommandLine;
   try {
-    line = readCommandLine(args, (command) => () => runHook(command, hookMs));
-    hookMs = line.settings.waits.hookMs;
+    line = readCommandLine(args, (command, boundMs) => () => runHook(command, boundMs));
     const unknown = line.settings.only?.find((id) => !checks.some((check) => check.id === id));
     if (unknown !== undefined) throw new UsageError(`there is no check ${unknown}`);
   } catch (error) {

@@ -133,8 +133,11 @@ export interface CommandLine {
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
 
-/** Reads the command line. Throws `UsageError`. `hook` makes a hook of a command. */
-export function readCommandLine(args: readonly string[], hook: (command: string) => () => Promise<void>): CommandLine {
+/** Reads the command line. Throws `UsageError`. `hook` makes a hook of a command and of how long it may take. */
+export function readCommandLine(
+  args: readonly string[],
+  hook: (command: string, boundMs: number) => () => Promise<void>,
+): CommandLine {
   const { positionals, values } = parse(args);
   const [address = '', ...more] = positionals;
   if (!values.list && !values.help && !/^.+:\d{1,5}$/.test(address)) throw new UsageError('HOST:PORT is missing');
@@ -148,7 +151,15 @@ export function readCommandLine(args: readonly string[], hook: (command: string)
   if (!values['cut-command'] !== !values['mend-command']) {
     throw new UsageError('--cut-command and --mend-command belong together');
   }
-  const command = (given: string | undefined) => (given ? hook(given) : undefined);
+  const waits: Waits = {
+    ...usualWaits,
+    submitMs: time('submit-timeout-ms', values, usualWaits.submitMs),
+    readMs: time('read-timeout-ms', values, usualWaits.readMs),
+    settleMs: time('settle-ms', values, usualWaits.settleMs),
+    hookMs: time('hook-ms', values, usualWaits.hookMs),
+    skewMs: time('clock-skew-ms', values, usualWaits.skewMs),
+  };
+  const command = (given: string | undefined) => (given ? hook(given, waits.hookMs) : undefined);
   const settings: Settings = {
     address,
     tls: readTls(values),
@@ -172,14 +183,7 @@ export function readCommandLine(args: readonly string[], hook: (command: string)
       mend: command(values['mend-command']),
     },
     only: values.only ? values.only.split(',') : undefined,
-    waits: {
-      ...usualWaits,
-      submitMs: time('submit-timeout-ms', values, usualWaits.submitMs),
-      readMs: time('read-timeout-ms', values, usualWaits.readMs),
-      settleMs: time('settle-ms', values, usualWaits.settleMs),
-      hookMs: time('hook-ms', values, usualWaits.hookMs),
-      skewMs: time('clock-skew-ms', values, usualWaits.skewMs),
-    },
+    waits,
   };
   return { help: values.help, list: values.list, json: values.json, settings };
 }

@@ -26,6 +26,22 @@ describe('the command line of broker-check', () => {
     assert.deepEqual([waits.settleMs, waits.readMs, only], [900, 5_000, ['once', 'fills-whole']]);
   });
 
+  it('each hook may take as long as is asked for, and a minute otherwise', () => {
+    const made: [string, number][] = [];
+    const hook = (command: string, boundMs: number) => {
+      made.push([command, boundMs]);
+      return async () => {};
+    };
+    const commands = ['--cut-command', 'cut', '--mend-command', 'mend', '--restart-command', 'restart'];
+    const { hooks, waits } = readCommandLine(['a:1', ...commands, '--hook-ms', '120000'], hook).settings;
+    const named = ['cut', 'mend', 'restart'].map((command) => [command, 120_000]);
+    assert.deepEqual([made.toSorted(), waits.hookMs], [named, 120_000]);
+    assert.ok(hooks.cut !== undefined && hooks.mend !== undefined && hooks.restart !== undefined);
+    made.length = 0;
+    readCommandLine(['a:1', '--restart-command', 'restart'], hook);
+    assert.deepEqual(made, [['restart', 60_000]]);
+  });
+
   it('reads the fields of applications from a file, by the names of the protocol', () => {
     const path = join(temporaryFolder(), 'application.json');
     writeFileSync(path, JSON.stringify({ first_name: 'Ada', email: 'check-{n}@example.com' }));

@@ -99,6 +99,11 @@ describe('the command broker-check', () => {
     );
     assert.match(stdout, /the hook ended with 3: exit 3/);
     assert.equal(code, exitCodes.notRun);
+    const slow = await command(
+      ...[address, '--account', account, '--rest', 'SIM-REST', '--only', 'restart-comes-back'],
+      ...['--restart-command', 'sleep 30', '--hook-ms', '100'],
+    );
+    assert.match(slow.stdout, /the hook ended with SIGKILL: sleep 30/);
   });
 
   it('ends with 1 when the adapter cannot be reached', async () => {
