@@ -85,7 +85,7 @@ export function otlpTracer(
       };
     },
     close: async () => {
-      // `loggingFailures` logs it.
+      // `loggingFailures` logs a failure within this time.
       const closed = provider.shutdown().catch(() => undefined);
       await atMost(closeWithinMs, closed);
     },

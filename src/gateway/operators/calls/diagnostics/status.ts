@@ -166,7 +166,7 @@ export function statusCalls(parts: StatusParts) {
 }
 
 function tokenFigures(tokens: readonly OperatorToken[], realNow: number) {
-  const operators = new Set(tokens.map(({ name }) => name)).size;
+  const operators = new Set(tokens.map(({ name }) => name.toLowerCase())).size;
   return { operators, withoutEnd: operatorsWithoutEnd(tokens), holders: roleHolders(tokens, realNow) };
 }
 

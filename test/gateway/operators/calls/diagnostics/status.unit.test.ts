@@ -187,7 +187,7 @@ describe('the state of the gateway', () => {
     assert.deepEqual([queueOf(status, 'stream webhooks'), status.schemaVersion], [undefined, 'Last1']);
   });
 
-  it('operators are counted by their tokens', async () => {
+  it('operators are counted by their tokens, and names that differ in capitals only are one person', async () => {
     const token = (name: string, roles: readonly string[], expiresAt: number | undefined) => ({
       name,
       roles,
@@ -195,7 +195,7 @@ describe('the state of the gateway', () => {
     });
     const current = [
       token('ada', ['admin'], undefined),
-      token('ada', ['read'], realNow + 1),
+      token('Ada', ['read'], realNow + 1),
       token('bola', ['treasury'], realNow + 1),
       token('chi', ['treasury'], realNow),
     ];
