@@ -56,6 +56,8 @@ const sayings: Readonly<Record<StatusAnswer, string>> = {
 };
 
 const maxAtOnce = 1_000;
+/** Orders in doubt that are looked at together at most: more than an exchange takes in a minute. */
+const maxInDoubt = 20_000;
 /** How many questions are under way at most when many orders are asked about: answers that do not come hold up few others. */
 const maxAskers = 64;
 /** How many questions without an answer are known of an order. */
@@ -159,7 +161,7 @@ export class Questions {
 
   /** Asks about all that was sent before this connection, because no report may come of it. */
   async connected(): Promise<void> {
-    const { store, asksMassStatus } = this.options;
+    const { asksMassStatus } = this.options;
     this.#writtenAt.clear();
     this.#open.clear();
     this.#unanswered.clear();
@@ -167,7 +169,7 @@ export class Questions {
     this.#lateMs.clear();
     this.#isRefused = false;
     this.#boundaryAt = this.#monotonicNow();
-    const inDoubt = await store.inDoubt(maxAtOnce);
+    const inDoubt = await this.#inDoubt();
     if (asksMassStatus) await this.#askAboutAll();
     await this.#askEach(inDoubt);
     await this.askAboutPassedOver();
@@ -192,7 +194,7 @@ export class Questions {
    */
   async gapFilled(from: number, to: number, wasUp: boolean): Promise<void> {
     const { store } = this.options;
-    const [{ startedAt }, doubts] = await Promise.all([store.numbers(), store.inDoubt(maxAtOnce)]);
+    const [{ startedAt }, doubts] = await Promise.all([store.numbers(), this.#inDoubt()]);
     for (const order of ordersInGap(doubts, { startedAt, from, to })) {
       if (wasUp) void this.#quietly(order, () => this.ask(order));
       else this.#neverRead.add(order.id);
@@ -201,10 +203,10 @@ export class Questions {
 
   /** Asks again about orders without a report for some time, and about all if a message was passed over. */
   async askAboutDoubts(): Promise<void> {
-    const { store, session, asksMassStatus } = this.options;
+    const { session, asksMassStatus } = this.options;
     if (!session.isUp) return;
     if (this.#hasMissed && asksMassStatus) await this.#askAboutAll();
-    const inDoubt = await store.inDoubt(maxAtOnce);
+    const inDoubt = await this.#inDoubt();
     if (this.#isAskingDoubts) return;
     this.#isAskingDoubts = true;
     try {
@@ -273,14 +275,18 @@ export class Questions {
     }
   }
 
-  /** The orders of which a report may have been passed over, page by page: those that are not asked about hide no others. */
-  async *#passedOver(): AsyncIterable<FixOrder> {
-    for (let last: FixOrder | undefined; ; ) {
-      const page = await this.options.store.mustAsk(maxAtOnce, last);
-      yield* page;
-      last = page.at(-1);
-      if (page.length < maxAtOnce) return;
+  /** The orders of which a report may have been passed over: those that are not asked about hide no others. */
+  #passedOver(): AsyncIterable<FixOrder> {
+    return pageByPage((last) => this.options.store.mustAsk(maxAtOnce, last));
+  }
+
+  /** The orders of which nothing is known, as many as can be kept in mind. */
+  async #inDoubt(): Promise<FixOrder[]> {
+    const orders: FixOrder[] = [];
+    for await (const order of pageByPage((last) => this.options.store.inDoubt(maxAtOnce, last))) {
+      if (orders.push(order) === maxInDoubt) break;
     }
+    return orders;
   }
 
   /** Whether `askAboutEnded` asks about an order, as it does once in a session day. */
@@ -429,6 +435,18 @@ export class Questions {
     await ask(order).catch((error: unknown) => {
       this.options.log.warn({ err: error, orderId: order.id }, 'an order could not be asked about');
     });
+  }
+}
+
+/** All orders of a list that is read in pages of `maxAtOnce`. */
+async function* pageByPage(
+  read: (last: FixOrder | undefined) => Promise<readonly FixOrder[]>,
+): AsyncIterable<FixOrder> {
+  for (let last: FixOrder | undefined; ; ) {
+    const page = await read(last);
+    yield* page;
+    last = page.at(-1);
+    if (page.length < maxAtOnce) return;
   }
 }
 

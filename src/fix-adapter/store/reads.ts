@@ -1,5 +1,5 @@
 import type { Database } from '../../gateway/store/database.ts';
-import { type SqlRow, statement } from '../../gateway/store/statement.ts';
+import { type SqlRow, type Statement, statement } from '../../gateway/store/statement.ts';
 import {
   type FixCancel,
   type FixNumbers,
@@ -55,12 +55,12 @@ export class FixReads {
     return (await this.database.read(fixCancels.find({ orderId }))).map((row) => fixCancels.all.read(row));
   }
 
-  /** Orders of which nothing is known, oldest first. */
-  async inDoubt(limit: number): Promise<FixOrder[]> {
-    const tail = statement(`ORDER BY received_at LIMIT ${limit}`);
-    return (await this.database.read(fixOrders.find({ state: 'sending', settled: false }, fixOrders.all, tail))).map(
-      (row) => fixOrders.all.read(row),
+  /** Orders of which nothing is known, oldest first: all, or those after one of them. */
+  async inDoubt(limit: number, after?: OrderPlace): Promise<FixOrder[]> {
+    const rows = await this.database.read(
+      fixOrders.find({ state: 'sending', settled: false }, fixOrders.all, oldestFirst(limit, after)),
     );
+    return rows.map((row) => fixOrders.all.read(row));
   }
 
   /**
@@ -86,17 +86,12 @@ export class FixReads {
    * Orders about which the exchange must be asked, because a message about them may have been passed over, oldest first: all, or
    * those after one of them.
    */
-  async mustAsk(limit: number, after?: Pick<FixOrder, 'receivedAt' | 'id'>): Promise<FixOrder[]> {
-    const since = new Date(after?.receivedAt ?? 0);
-    const tail = statement(
-      `AND received_at >= ? AND (received_at > ? OR id > ?) ORDER BY received_at, id LIMIT ${limit}`,
-      ...[since, since, after?.id ?? ''],
-    );
+  async mustAsk(limit: number, after?: OrderPlace): Promise<FixOrder[]> {
     const rows = await this.database.read(
       fixOrders.find(
         { mustAsk: true, settled: false, state: ['sending', 'open'] },
         fixOrders.all,
-        tail,
+        oldestFirst(limit, after),
         'fix_orders_must_ask',
       ),
     );
@@ -170,6 +165,18 @@ export class FixReads {
       findings: Number(findings?.findings ?? 0),
     };
   }
+}
+
+/** The place of an order among those that are listed oldest first. */
+type OrderPlace = Pick<FixOrder, 'receivedAt' | 'id'>;
+
+/** The first orders, or the first ones after one of them. */
+function oldestFirst(limit: number, after: OrderPlace | undefined): Statement {
+  const since = new Date(after?.receivedAt ?? 0);
+  return statement(
+    `AND received_at >= ? AND (received_at > ? OR id > ?) ORDER BY received_at, id LIMIT ${limit}`,
+    ...[since, since, after?.id ?? ''],
+  );
 }
 
 /** The numbers in a row. Throws if there is none. */

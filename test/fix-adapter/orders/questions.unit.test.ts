@@ -36,12 +36,13 @@ class Desk {
       if (this.isRecordAway) throw new Error('the record is away');
       return [...this.orders.values()].filter(holds);
     };
+    const page = (holds: (order: FixOrder) => boolean) => async (limit: number, after?: FixOrder) => {
+      const all = await list(holds)();
+      return all.slice(after === undefined ? 0 : all.indexOf(after) + 1).slice(0, limit);
+    };
     const store = {
-      inDoubt: list(({ state }) => state === 'sending'),
-      mustAsk: async (limit: number, after?: FixOrder) => {
-        const all = await list(({ mustAsk }) => mustAsk)();
-        return all.slice(after === undefined ? 0 : all.indexOf(after) + 1).slice(0, limit);
-      },
+      inDoubt: page(({ state }) => state === 'sending'),
+      mustAsk: page(({ mustAsk }) => mustAsk),
       notEnded: list(({ state }) => state === 'open'),
       numbers: async () => ({ startedAt: 7, restored: false }),
       order: async (id: string) => {
@@ -535,6 +536,17 @@ describe('a question about an order', () => {
       await desk.questions.askAboutPassedOver();
       assert.equal(desk.asked.length, asked, `${answered}`);
     }
+  });
+
+  it('a new connection asks about each order in doubt, also behind a thousand older ones', async () => {
+    const desk = new Desk({ answerTimeoutMs: 5, messagesPerSecond: 1_000_000 });
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'known');
+    for (let nth = 1; nth <= 1_001; nth += 1) desk.add(`ord_${nth}`);
+    await desk.questions.connected();
+    assert.deepEqual(
+      desk.asked.map(({ orderId }) => orderId),
+      [...desk.orders.keys()],
+    );
   });
 
   it('a thousand orders that are not asked about hide no newer one that is', async () => {
