@@ -30,7 +30,7 @@ const from = Date.UTC(2026, 2, 4, 5, 6, 7);
 const fromText = utc('260304050607Z');
 
 describe('the dates of a revocation list', () => {
-  it('are those after its issuer, with a version or without, and the end is optional', () => {
+  it('the dates of a list are those after its issuer, with a version or without, and the end is optional', () => {
     const until = Date.UTC(2026, 3, 4, 5, 6, 7);
     const untilText = utc('260404050607Z');
     for (const [list, dates] of [
@@ -44,7 +44,7 @@ describe('the dates of a revocation list', () => {
     }
   });
 
-  it('have years from 1950 to 2049 if they have two digits, and any year if they have four', () => {
+  it('dates of a list have years from 1950 to 2049 if they have two digits, and any year if they have four', () => {
     for (const [text, at] of [
       [utc('500101000000Z'), Date.UTC(1950, 0, 1)],
       [utc('991231235959Z'), Date.UTC(1999, 11, 31, 23, 59, 59)],
@@ -57,7 +57,7 @@ describe('the dates of a revocation list', () => {
     }
   });
 
-  it('are found in a list of any length', () => {
+  it('the dates of a list are found whatever its length', () => {
     for (const bytes of [100, 127, 128, 200, 255, 256, 5_000]) {
       const name = sequence(element(0x0c, 'a'.repeat(bytes)));
       assert.equal(datesOfList(listOf(version, algorithm, name, fromText, entries)).from, from, `${bytes}`);
@@ -66,7 +66,7 @@ describe('the dates of a revocation list', () => {
 });
 
 describe('a text that is no revocation list', () => {
-  it('is refused, whatever it is instead', () => {
+  it('what is no list of revoked certificates is refused, whatever it is instead', () => {
     const whole = sequence(sequence(version, algorithm, issuer, fromText, entries), algorithm);
     for (const [name, list] of [
       ['nothing', ''],

@@ -10,7 +10,7 @@ export interface EachPartner<Row extends OfPartner> {
   readonly find: (without: readonly string[]) => Promise<readonly Row[]>;
   /** Changes the rows of one partner. */
   readonly change: (partnerId: string, rows: readonly Row[]) => Promise<void>;
-  /** Told of a partner whose rows could not be changed. */
+  /** Is told of a partner whose rows could not be changed. */
   readonly failed: (partnerId: string, rows: readonly Row[], error: unknown) => void;
 }
 
