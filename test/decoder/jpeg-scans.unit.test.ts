@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { leastZeros, readScans, type Scan, toJpeg, withoutLast, withoutZeros } from '../../src/decoder/jpeg-scans.ts';
-import { InvalidImage } from '../../src/decoder/jpeg-segments.ts';
+import { isInvalidImage } from '../support/invalid-image.ts';
 
 const [baseline, progressive] = [0xc0, 0xc2];
 const frameOf = (code: number, ids: readonly number[] = [1, 2, 3]) =>
@@ -23,13 +23,7 @@ const jpeg = (...parts: readonly Buffer[]) =>
 const scanOf = (...data: readonly number[]): Scan => ({ head: Buffer.from([9]), data: Buffer.from(data) });
 
 function isRefused(...parts: readonly Buffer[]): boolean {
-  try {
-    readScans(jpeg(...parts));
-    return false;
-  } catch (error) {
-    assert.ok(error instanceof InvalidImage, String(error));
-    return true;
-  }
+  return isInvalidImage(() => readScans(jpeg(...parts)));
 }
 
 describe('the scans of a JPEG', () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readJpeg } from '../../src/decoder/jpeg.ts';
 import { checkShape, InvalidImage, readFrame, readSegments } from '../../src/decoder/jpeg-segments.ts';
+import { isInvalidImage } from '../support/invalid-image.ts';
 
 const start = Buffer.from([0xff, 0xd8]);
 const end = Buffer.from([0xff, 0xd9]);
@@ -29,13 +30,7 @@ const jpeg = (...parts: readonly Buffer[]) => Buffer.concat([start, ...parts, en
 const scans = (count: number) => Array.from({ length: count }, () => scan());
 
 const isRefused = (file: Buffer) => {
-  try {
-    readJpeg(file);
-    return false;
-  } catch (error) {
-    assert.ok(error instanceof InvalidImage, String(error));
-    return true;
-  }
+  return isInvalidImage(() => readJpeg(file));
 };
 
 describe('a JPEG file', () => {
