@@ -156,19 +156,20 @@ export async function startFixAdapter(
     const own = new FixStore(database, lease);
     await own.take();
     store = own;
-    const part = await activate(config, {
-      ...{ store: own, database, lease, metrics, log, now, identity, view },
-      sessionTls: () => sessionLink.current.tls,
-      backOfficeTls: backOfficeLink.current.tls,
-      ...{ password, newPassword, dropCopyPassword },
-      lookups: () => lookupFile?.current ?? noLookups,
-    });
-    view.isActive = true;
-    activeSession = part;
-    activated(part.port);
+    const upstream = openBackOffice(config.backOfficeAddress, backOfficeLink.current.tls);
     try {
+      const part = await activate(config, {
+        ...{ store: own, database, lease, metrics, log, now, identity, view, upstream },
+        sessionTls: () => sessionLink.current.tls,
+        ...{ password, newPassword, dropCopyPassword },
+        lookups: () => lookupFile?.current ?? noLookups,
+      });
+      view.isActive = true;
+      activeSession = part;
+      activated(part.port);
       await part.run();
     } finally {
+      upstream.close();
       Object.assign(view, { isActive: false, isUp: false, isLoggedOut: false });
       store = undefined;
       activeSession = undefined;
@@ -237,7 +238,7 @@ interface ActiveParts {
   readonly identity: Awaited<ReturnType<typeof openIdentity>>;
   readonly view: { isUp: boolean; isInHours: boolean; isLoggedOut: boolean; reason: string };
   readonly sessionTls: () => LinkTls | undefined;
-  readonly backOfficeTls: LinkTls | undefined;
+  readonly upstream: BackOffice;
   readonly password: Live<string | undefined>;
   readonly newPassword: Live<string | undefined>;
   readonly dropCopyPassword: Live<string | undefined>;
@@ -245,19 +246,30 @@ interface ActiveParts {
   readonly lookups: () => Lookups;
 }
 
+type BackOffice = ReturnType<typeof openBackOffice>;
+
+/** The clients of the back office. */
+function openBackOffice(address: string, tls: LinkTls | undefined) {
+  const { options, credentials } = channelTls(tls);
+  const backOffice = new Client(address, credentials, {
+    'grpc.enable_retries': 0,
+    'grpc.enable_http_proxy': 0,
+    ...options,
+  });
+  const orders = createGrpcClient(Orders, address, options, credentials);
+  const submissions = createGrpcClient(Submissions, address, options, credentials);
+  const close = () => {
+    for (const client of [orders, submissions, backOffice]) client.close();
+  };
+  return { backOffice, orders, submissions, close };
+}
+
 /** Begins the work of the process that has the session. */
 async function activate(config: FixConfig, parts: ActiveParts) {
   const { store, lease, metrics, log, now, identity, view } = parts;
   const unit = config.priceUnit;
   const symbolOf = (symbol: string) => config.symbols.get(symbol) ?? symbol;
-  const { options, credentials } = channelTls(parts.backOfficeTls);
-  const backOffice = new Client(config.backOfficeAddress, credentials, {
-    'grpc.enable_retries': 0,
-    'grpc.enable_http_proxy': 0,
-    ...options,
-  });
-  const orders = createGrpcClient(Orders, config.backOfficeAddress, options, credentials);
-  const submissions = createGrpcClient(Submissions, config.backOfficeAddress, options, credentials);
+  const { backOffice, orders, submissions } = parts.upstream;
 
   const { password, newPassword } = parts;
   const passwords = new PasswordChange({ database: parts.database, lease, password, newPassword, now, log });
@@ -421,25 +433,28 @@ async function activate(config: FixConfig, parts: ActiveParts) {
     logged: (timeoutMs: number) => messages.written(timeoutMs),
     /** Works until the lease ends. */
     run: async () => {
-      const doubts = periodic('doubts', doubtsEveryMs, () => trading.questions.askAboutDoubts()).run(lease.signal);
-      const ended = periodic('ended days', doubtsEveryMs, () => trading.questions.askAboutEnded()).run(lease.signal);
-      const passedOver = periodic('passed over', doubtsEveryMs, () => trading.questions.askAboutPassedOver()).run(
-        lease.signal,
-      );
-      const hours = periodic('hours', 1_000, async () => {
-        view.isInHours = session.isInHours;
-        view.isLoggedOut = control.isLoggedOut;
-        view.reason = session.status().logged;
-      }).run(lease.signal);
+      const { questions } = trading;
       const helpers = new Supervisor(log);
-      const workers = [control.worker, ...messages.workers, ...(dropCopy === undefined ? [] : [dropCopy])];
+      // A read of the database that fails in one of these ends neither the session nor another one.
+      const workers = [
+        periodic('doubts', doubtsEveryMs, () => questions.askAboutDoubts()),
+        periodic('ended days', doubtsEveryMs, () => questions.askAboutEnded()),
+        periodic('passed over', doubtsEveryMs, () => questions.askAboutPassedOver()),
+        periodic('hours', 1_000, async () => {
+          view.isInHours = session.isInHours;
+          view.isLoggedOut = control.isLoggedOut;
+          view.reason = session.status().logged;
+        }),
+        control.worker,
+        ...messages.workers,
+        ...(dropCopy === undefined ? [] : [dropCopy]),
+      ];
       for (const worker of workers) helpers.start(worker);
       try {
-        await Promise.all([control.run(lease.signal), doubts, ended, passedOver, hours]);
+        await control.run(lease.signal);
       } finally {
         await close(server);
         await helpers.stop(graceMs);
-        for (const client of [orders, submissions, backOffice]) client.close();
       }
     },
   };

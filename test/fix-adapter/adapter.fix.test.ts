@@ -2,16 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { messageTypes, tags } from '../../src/fix-adapter/wire/tags.ts';
+import { connect } from '../../src/gateway/store/data-source.ts';
+import { Database } from '../../src/gateway/store/database.ts';
+import { statement } from '../../src/gateway/store/statement.ts';
 import { CancelOutcome, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import { createFixDatabase, order, soon, TestAdapter } from '../support/fix/adapter.ts';
 import { Exchange } from '../support/fix/exchange.ts';
-import type { TestDatabase } from '../support/servers.ts';
 
 const hasCode = (code: status) => (error: { code?: number }) => error.code === code;
 
 describe('the FIX adapter', () => {
-  let database: TestDatabase;
+  let database: Awaited<ReturnType<typeof createFixDatabase>>;
   let exchange: Exchange;
   let fix: TestAdapter;
   const isUp = () => eventually(() => assert.ok(fix.adapter.isUp), 20_000);
@@ -329,6 +331,22 @@ describe('the FIX adapter', () => {
     exchange.answersLogon = true;
     exchange.cut();
     await isUp();
+  });
+
+  it('keeps its session, and asks again later, while the database cannot say which orders are in doubt', async () => {
+    const owner = new Database(await connect({ url: database.ownerUrl, poolSize: 1 }), 'live', 1);
+    const before = fix.logged.length;
+    const later = () => fix.logged.slice(before).join('');
+    try {
+      await owner.write(statement('RENAME TABLE fix_orders TO fix_orders_away'));
+      await eventually(() => assert.match(later(), /"worker":"doubts"/), 20_000);
+    } finally {
+      await owner.write(statement('RENAME TABLE fix_orders_away TO fix_orders'));
+      await owner.close();
+    }
+    assert.equal((await fix.orders.submitOrder(order(), soon)).report?.kind, ReportKind.ACCEPTED);
+    assert.ok(fix.adapter.isUp);
+    assert.doesNotMatch(later(), /the session with the exchange ended|this process has the session no more/);
   });
 
   it('lists what was taken, with its note', async () => {

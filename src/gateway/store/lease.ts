@@ -19,7 +19,7 @@ export interface Lease {
   readonly name: string;
   /** Grows with every holder. */
   readonly fence: bigint;
-  /** Aborted when the lease was lost, could not be renewed in time, or the process stops. */
+  /** Aborted when the lease was lost, could not be renewed in time, the work under it has ended or failed, or the process stops. */
   readonly signal: AbortSignal;
   /**
    * Whether no other can hold it yet, by a clock that goes on while the process is frozen. It stays true while the process
@@ -76,7 +76,7 @@ async function runHolding(
 ): Promise<void> {
   const lost = new AbortController();
   const done = new AbortController();
-  const signal = AbortSignal.any([stopping, lost.signal]);
+  const signal = AbortSignal.any([stopping, lost.signal, done.signal]);
   let until = heldUntil;
   const renewing = keepRenewing(database, held, until, done.signal, {
     renewed: (next) => {

@@ -116,10 +116,13 @@ describe('a lease', { concurrency: true }, () => {
       transaction: async () => 7n,
       write: async ({ values }: Statement) => writes.push(String(values)),
     };
-    const worker = underLease(database as unknown as Database, 'job', 'holder', () =>
-      Promise.reject(new Error('broken')),
-    );
+    const held: Lease[] = [];
+    const worker = underLease(database as unknown as Database, 'job', 'holder', async (lease) => {
+      held.push(lease);
+      throw new Error('broken');
+    });
     await assert.rejects(worker.run(new AbortController().signal), /broken/);
     assert.deepEqual(writes, ['job,7']);
+    assert.equal(held[0]?.signal.aborted, true, 'nothing that the work began goes on');
   });
 });
