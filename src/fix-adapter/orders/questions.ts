@@ -243,9 +243,11 @@ export class Questions {
     const perSecond = messagesPerSecond / partOfThrottle;
     // Those of the first moment, too, are their part of a second at most.
     const askersAtOnce = Math.min(Math.max(1, Math.floor(perSecond)), maxAskers);
+    // On the next connection others ask.
+    const boundaryAt = this.#boundaryAt;
     const askers = Array.from({ length: Math.min(askersAtOnce, orders.length) }, async () => {
       for (const order of queue) {
-        if (!session.isUp) return;
+        if (!session.isUp || this.#boundaryAt !== boundaryAt) return;
         await this.#quietly(order, ask);
         await pause((askersAtOnce * 1_000) / perSecond, throttle.stopping);
       }

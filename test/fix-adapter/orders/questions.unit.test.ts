@@ -374,6 +374,22 @@ describe('a question about an order', () => {
     assert.equal(await desk.questions.ask(order), 'known');
   });
 
+  it('a new connection ends the questions that are left of the one before, so that both together do not hold up new orders', async () => {
+    // Two at once, and the next ones a second later.
+    const desk = new Desk({ messagesPerSecond: 8 });
+    for (const id of ['ord_a', 'ord_b', 'ord_c']) desk.add(id);
+    desk.onAsked = (orderId, requestId) => desk.answer(orderId, requestId, 'known');
+    const first = desk.questions.connected();
+    await desk.askedTimes(2);
+    desk.questions.disconnected();
+    const second = desk.questions.connected();
+    await Promise.all([first, second]);
+    assert.deepEqual(
+      desk.asked.map(({ orderId }) => orderId),
+      ['ord_a', 'ord_b', 'ord_a', 'ord_b', 'ord_c'],
+    );
+  });
+
   it('a question of an earlier connection is not open any more over the next one', async () => {
     const desk = new Desk({ answerTimeoutMs: 5 });
     const order = desk.add('ord_a', { state: 'open' });
