@@ -126,6 +126,8 @@ describe('the money of an account, as broker-check sees it', () => {
       return limit > 2 ? page : { ...page, transactions: page.transactions.filter((each) => each.id !== id) };
     };
 
+  const many = booked(...Array.from({ length: 402 }, (_, at): [number, bigint] => [noon - 600_000 + 1_000 * at, 1n]));
+
   const cases: [check: string, expected: string, why: string, adapter?: Adapter][] = [
     ['account-transactions-stated', 'kept', 'it states them'],
     ['account-transactions-stated', 'not offered', 'it does not', { capabilities: { accountTransactions: false } }],
@@ -167,6 +169,18 @@ describe('the money of an account, as broker-check sees it', () => {
       {
         page: (page, { limit }) =>
           limit > 2 ? { ...page, inRange: 6, transactions: [...booked([noon - 500, 1n]), ...page.transactions] } : page,
+      },
+    ],
+    [
+      'transactions-pages',
+      'kept',
+      'one was booked before the large pages, and there are more than are read',
+      {
+        list: many,
+        page: (page, { limit }, nth) => {
+          if (limit === 2 && nth === 200) many.unshift(...booked([noon - 500, 1n]));
+          return page;
+        },
       },
     ],
     ['transactions-of-type', 'kept', 'each type by itself'],

@@ -46,18 +46,8 @@ export const accountChecks = checks({
     'Trades come newest first, with exact numbers and true counts, and small pages have the same as large ones',
     async (session) => {
       const small = await trades(session, smallPage);
-      const large = await trades(session, largePage);
-      // A trade may come between the two: the old ones are compared.
-      const newest = small.records[0];
-      const ids = (list: readonly Trade[]) => list.map(({ id }) => id).join();
-      const since = large.records.findIndex(({ id }) => id === newest?.id);
-      const same = large.records.slice(Math.max(0, since), Math.max(0, since) + small.records.length);
-      expect(
-        ids(same) === ids(small.records),
-        'the pages have different trades',
-        ...small.exchanges,
-        ...large.exchanges,
-      );
+      const idOf = ({ id }: Trade) => id;
+      haveSame(...inCommon(small, await trades(session, largePage), idOf), idOf);
     },
   ),
   'trades-of-orders': needing('Accounts', 'account', 'fill').should(
@@ -78,8 +68,9 @@ export const accountChecks = checks({
   'contract-notes-pages': reading.must(
     'Contract notes come newest first, in whole kobo and with true counts, and small pages have the same as large ones',
     async (session) => {
-      const [small, large] = [await contractNotes(session, smallPage), await contractNotes(session, largePage)];
-      haveSame(small, large, ({ ticket }) => ticket);
+      const small = await contractNotes(session, smallPage);
+      const ticketOf = ({ ticket }: ContractNote) => ticket;
+      haveSame(...inCommon(small, await contractNotes(session, largePage), ticketOf), ticketOf);
     },
   ),
   'unknown-account-no-records': needing('Accounts').must(
@@ -149,6 +140,25 @@ export function haveSame<Item>(
   const ids = ({ records }: Read<Item, unknown>) => records.map(idOf).join();
   const what = `small pages have ${small.records.length}, large ones ${large.records.length}, or others`;
   expect(ids(small) === ids(large), what, ...small.exchanges, ...large.exchanges);
+}
+
+/**
+ * The parts of two reads, one after the other and newest first, that must be the same: from the newest record of the earlier one on,
+ * because others may have come meanwhile, and not beyond the most that is read.
+ */
+export function inCommon<Item, Earlier extends Read<Item, unknown>, Later extends Read<Item, unknown>>(
+  earlier: Earlier,
+  later: Later,
+  idOf: (item: Item) => string,
+): [Earlier, Later] {
+  const [newest] = earlier.records;
+  const newer = newest === undefined ? 0 : later.records.findIndex((record) => idOf(record) === idOf(newest));
+  const from = Math.max(0, newer);
+  const count = Math.min(earlier.records.length, maxRecords - from);
+  return [
+    { ...earlier, records: earlier.records.slice(0, count) },
+    { ...later, records: later.records.slice(from, from + count) },
+  ];
 }
 
 function positions(session: CheckSession, limit: number) {

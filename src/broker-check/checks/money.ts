@@ -11,7 +11,7 @@ import type { GetCapabilitiesResponse } from '../../gen/marina/broker/v1/orders_
 import { lagosDay } from '../../kit/clock.ts';
 import { answered, checks, expect, NotOffered, NotRun, needing } from '../check.ts';
 import type { CheckSession } from '../session.ts';
-import { countIsTrue, haveSame, largePage, pages, recently, smallPage } from './accounts.ts';
+import { countIsTrue, haveSame, inCommon, largePage, pages, recently, smallPage } from './accounts.ts';
 
 const reading = needing('Accounts', 'account');
 
@@ -73,7 +73,7 @@ export const moneyChecks = checks({
     'Transactions come newest first and with true counts, and small pages have the same as large ones',
     async (session) => {
       const small = await transactions(session, smallPage);
-      haveSame(small, since(await transactions(session, largePage), small), ({ id }) => id);
+      haveSame(...inCommon(small, await transactions(session, largePage), idOf), idOf);
     },
   ),
   'transactions-of-type': reading.must(
@@ -82,8 +82,8 @@ export const moneyChecks = checks({
       const all = await transactions(session, largePage);
       for (const type of new Set(all.records.map((each) => each.type))) {
         const ofType = { ...all, records: all.records.filter((each) => each.type === type) };
-        const small = await transactions(session, smallPage, type);
-        haveSame(since(small, ofType), ofType, ({ id }) => id);
+        const [large, small] = inCommon(ofType, await transactions(session, smallPage, type), idOf);
+        haveSame(small, large, idOf);
       }
     },
   ),
@@ -159,8 +159,4 @@ async function transactions(session: CheckSession, limit: number, type = Transac
   return read;
 }
 
-/** The records from the newest one of an earlier or a shorter read on. Others may have been booked meanwhile. */
-function since<Read extends { readonly records: readonly Transaction[] }>(read: Read, earlier: Read): Read {
-  const at = read.records.findIndex(({ id }) => id === earlier.records[0]?.id);
-  return { ...read, records: read.records.slice(Math.max(0, at), Math.max(0, at) + earlier.records.length) };
-}
+const idOf = ({ id }: Transaction) => id;

@@ -79,7 +79,9 @@ export const statementChecks: readonly Check[] = [
     run: async (session) => {
       const { id } = await filled(session);
       const reports = session.streamed(id).filter(({ kind }) => kind === ReportKind.TRADE);
-      const day = lagosDay(Date.now());
+      // It may have been filled before midnight.
+      const filledAt = reports[0]?.at;
+      const day = lagosDay(filledAt === undefined ? Date.now() : timestampMs(filledAt));
       let exchanges: readonly RecordedCall[] = [];
       const isThere = await poll(session.settings.waits.settleMs, async () => {
         const orders = await readSection(session, day, StatementSection.ORDERS, largePage);

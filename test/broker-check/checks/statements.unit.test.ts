@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { withdrawalStatementChecks } from '../../../src/broker-check/checks/statements.ts';
+import { statementChecks, withdrawalStatementChecks } from '../../../src/broker-check/checks/statements.ts';
 import type { CheckSession } from '../../../src/broker-check/session.ts';
+import { ReportKind, ReportSchema, Side } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import {
   GetStatementResponseSchema,
+  StatementOrderSchema,
+  StatementOrderState,
+  StatementSection,
+  StatementTradeSchema,
   type StatementWithdrawal,
   StatementWithdrawalSchema,
   StatementWithdrawalState,
@@ -35,6 +40,14 @@ const right = create(StatementWithdrawalSchema, {
   ...{ destination: WithdrawalDestination.BANK_ACCOUNT, state: StatementWithdrawalState.PAID },
 });
 
+/** The statement of a day with these records. */
+function statementOf(day: string, records: MessageInitShape<typeof GetStatementResponseSchema>) {
+  const from = lagosMidnight(Date.parse(`${day}T12:00:00Z`));
+  const to = timestampFromMs(from + 86_400_000);
+  const times = { from: timestampFromMs(from), to, brokerTime: timestampFromMs(Date.now()) };
+  return create(GetStatementResponseSchema, { day, ...times, ...records });
+}
+
 /** The result of both checks, with an adapter whose statement has other withdrawals at each look; the last one stays. */
 async function checked(...looks: readonly (readonly StatementWithdrawal[])[]): Promise<(string | undefined)[]> {
   return Promise.all(
@@ -49,10 +62,7 @@ async function checked(...looks: readonly (readonly StatementWithdrawal[])[]): P
         call: async (_service: string, _name: string, asked: { day: string }) => {
           const withdrawals = [...(looks[Math.min(count, looks.length - 1)] ?? [])];
           count += 1;
-          const from = lagosMidnight(Date.parse(`${asked.day}T12:00:00Z`));
-          const to = timestampFromMs(from + 86_400_000);
-          const day = { day: asked.day, from: timestampFromMs(from), to, brokerTime: timestampFromMs(Date.now()) };
-          const answer = create(GetStatementResponseSchema, { ...day, withdrawals });
+          const answer = statementOf(asked.day, { withdrawals });
           return { answer, exchange: { call: 'Statements.GetStatement', request: asked, status: 'OK', tookMs: 1 } };
         },
       };
@@ -99,4 +109,33 @@ describe('the withdrawals of a statement', () => {
       }
     });
   }
+});
+
+describe('the orders of a statement', () => {
+  it('orders in a statement are looked for on the day on which they were filled, also if a run goes on after its midnight', async () => {
+    const filledAt = timestampFromMs(lagosMidnight(now) - 1);
+    const day = lagosDay(lagosMidnight(now) - 1);
+    const placed = { clientOrderId: 'chk_a', account: 'ACC1', symbol: 'MTNN', side: Side.BUY, quantity: 100n };
+    const trade = { quantity: 100n, priceKobo: 2_500n };
+    const order = create(StatementOrderSchema, { ...placed, state: StatementOrderState.FILLED, filledQuantity: 100n });
+    const stated = create(StatementTradeSchema, { ...placed, ...trade, id: 'T1', executedAt: filledAt });
+    const report = { ...trade, kind: ReportKind.TRADE, clientOrderId: 'chk_a', at: filledAt };
+    const session = {
+      settings: { waits: { settleMs: 1 } },
+      once: async () => ({ id: 'chk_a' }),
+      streamed: () => [create(ReportSchema, report)],
+      follower: { shown: () => ({}) },
+      call: async (_service: string, _name: string, asked: { day: string; section: StatementSection }) => {
+        const has = (section: StatementSection) => asked.day === day && asked.section === section;
+        const answer = statementOf(asked.day, {
+          orders: has(StatementSection.ORDERS) ? [order] : [],
+          trades: has(StatementSection.TRADES) ? [stated] : [],
+        });
+        return { answer, exchange: { call: 'Statements.GetStatement', request: asked, status: 'OK', tookMs: 1 } };
+      },
+    };
+    const check = statementChecks.find(({ id }) => id === 'statement-of-orders');
+    await check?.run(session as unknown as CheckSession);
+    assert.ok(check);
+  });
 });
