@@ -6,7 +6,7 @@
  *
  * NATS_URL, ADMIN_URL and OPERATOR_TOKEN (role `read`) come from the environment, or else from the running sandbox.
  */
-import { existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import { existsSync, fsyncSync, ftruncateSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
@@ -38,7 +38,8 @@ else throw new Error('follow FILE, or orders DAY');
 
 async function follow(records: ReturnType<typeof openRecords>): Promise<never> {
   const { host, username, password } = new URL(natsUrl);
-  const login = username === '' ? {} : { user: username, pass: password };
+  // In a URL they are percent-encoded.
+  const login = username === '' ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
   const always = { maxReconnectAttempts: -1, waitOnFirstConnect: true };
   const connection = await connect({ servers: host, ...login, ...always, inboxPrefix: '_INBOX_back-office' });
   const jetStream = connection.jetstream({ apiPrefix, timeout: callMs });
@@ -96,6 +97,7 @@ function openRecords(path: string) {
   // A crash may have left a part of a line. Its event was not acknowledged.
   if (whole !== text) truncateSync(path, Buffer.byteLength(whole));
   const records = openSync(path, 'a', 0o600);
+  let length = Buffer.byteLength(whole);
   const ids = new Set<string>();
   /** Of each partner: all versions up to one are recorded, and these beyond it. */
   const partners = new Map<string, { upTo: number; beyond: Set<number> }>();
@@ -131,8 +133,16 @@ function openRecords(path: string) {
     add(lines: readonly Line[]): void {
       const fresh = lines.filter((line) => 'cursor' in line || !ids.has(line.id));
       if (fresh.length === 0) return;
-      writeSync(records, fresh.map((line) => `${JSON.stringify(line)}\n`).join(''));
-      fsyncSync(records);
+      const added = Buffer.from(fresh.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      try {
+        writeFileSync(records, added);
+        fsyncSync(records);
+      } catch (error) {
+        // A full disk may have taken a part.
+        ftruncateSync(records, length);
+        throw error;
+      }
+      length += added.length;
       for (const line of fresh) know(line);
     },
   };

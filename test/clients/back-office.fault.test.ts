@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -38,6 +38,15 @@ describe('the back office of clients/back-office, with a sandbox of make run', (
       logPath: join(folder, `${name.replaceAll(' ', '-')}.log`),
     });
   const follow = () => start('back office', program, 'follow', file);
+  /** Its files may not grow beyond a few kilobytes, until the limit of the process is lifted. */
+  const followOnFullDisk = () =>
+    sharedKeeper().start({
+      name: 'back office on a full disk',
+      command: '/bin/sh',
+      args: ['-c', 'ulimit -S -f 8; exec "$0" "$@"', process.execPath, '--import', 'tsx', program, 'follow', file],
+      env,
+      logPath: join(folder, 'full-disk.log'),
+    });
 
   before(async () => {
     run = await start('make run', 'src/sandbox/run.ts');
@@ -109,6 +118,16 @@ describe('the back office of clients/back-office, with a sandbox of make run', (
     orders.push(...(await placeOrders()));
     await eventually(() => assert.notEqual(readSandbox(dataDir)?.pids.nats, nats), 30_000);
     orders.push(...(await placeOrders()));
+    await assertRecordedAll(orders);
+  });
+
+  it('records every event once if its disk was full in the middle of a line', async () => {
+    const orders = await placeOrders();
+    await office.kill();
+    rmSync(file);
+    office = await followOnFullDisk();
+    await eventually(() => assert.match(readFileSync(office.logPath, 'utf8'), /tries again: .*EFBIG/), 30_000);
+    await promisify(execFile)('prlimit', ['--pid', String(office.pid), '--fsize=unlimited']);
     await assertRecordedAll(orders);
   });
 
