@@ -79,6 +79,12 @@ describe('the client the pages show', () => {
     }
   });
 
+  it('sends nothing again at once if a proxy asks it to wait until a date', async () => {
+    answers = [refusal(429, 'rate_limited', new Date(Date.now() + 5_000).toUTCString())];
+    const { error } = await marina.GET('/v1/wallet');
+    assert.deepEqual([error?.error.code, requests.length], ['rate_limited', 1]);
+  });
+
   it('sends a file as it is, as often as it is asked for', async () => {
     const file = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0, 255]);
     answers = [refusal(503, 'document_unconfirmed', '0.01'), { status: 200, body: { state: 'delivered' } }];

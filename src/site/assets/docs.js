@@ -97,9 +97,18 @@ function closeAgain() {
   for (const [details, name] of opened.splice(0)) if (name !== null) details.setAttribute('name', name);
 }
 
+/** The name that a link leads to. A `%` may be in it that encodes nothing. */
+function nameIn(hash) {
+  try {
+    return decodeURIComponent(hash.slice(1));
+  } catch {
+    return hash.slice(1);
+  }
+}
+
 /** A link may lead into something that is folded. */
 function openTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(nameIn(location.hash));
   for (const details of target === null ? [] : all(':scope > details', target)) {
     if (!details.classList.contains('try')) details.open = true;
   }

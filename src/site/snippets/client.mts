@@ -37,9 +37,10 @@ async function send(request: Request): Promise<Response> {
   const body = request.body === null ? null : await request.arrayBuffer();
   for (;;) {
     const response = await fetch(url, { method, headers, body, signal });
+    // A proxy may write a date, which is no number.
     const waitMs = Number(response.headers.get('Retry-After')) * 1000;
     const asksAgain = response.status === 429 || (response.status === 503 && isSafe);
-    if (!asksAgain || waitMs === 0 || Date.now() + waitMs > endsAt) return response;
+    if (!asksAgain || !(waitMs > 0) || Date.now() + waitMs > endsAt) return response;
     await response.body?.cancel();
     await sleep(waitMs);
   }
