@@ -239,6 +239,42 @@ describe('the workbench in a browser', () => {
     await context.close();
   });
 
+  inBrowser(
+    'the order that was chosen last is shown, also if the answer about the one before comes later',
+    async (browser) => {
+      const partner = await gateway.newPartner();
+      const { context, page, problems } = await openBench(browser, partner);
+      const ids: string[] = [];
+      for (const quantity of [100, 200]) {
+        const placed = await gateway.place(partner, { ...resting, quantity });
+        ids.push(String((placed.body as { id: string }).id));
+      }
+      await eventually(async () => assert.equal(await rowsOf(page, 'orders').count(), 2));
+      let release = () => {};
+      const untilChosen = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const untilLate = new Promise<void>((resolve, reject) => {
+        const late = async (route: Route) => {
+          const response = await route.fetch();
+          await untilChosen;
+          await route.fulfill({ response });
+        };
+        page.route(`**/v1/orders/${ids[0]}/history*`, (route) => late(route).then(resolve, reject)).catch(reject);
+      });
+      const detail = page.locator('#orders-detail');
+      await rowsOf(page, 'orders').filter({ hasText: '100' }).click();
+      await rowsOf(page, 'orders').filter({ hasText: '200' }).click();
+      await detail.getByText(ids[1] ?? '').waitFor();
+      release();
+      await untilLate;
+      await page.waitForTimeout(300);
+      assert.equal(await detail.getByText(ids[0] ?? '').count(), 0, 'its buttons would move the wrong order');
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+  );
+
   inBrowser('a wrong key, one without the scope, and one that is revoked later are told apart', async (browser) => {
     const partner = await gateway.newPartner();
     const { context, page } = await openReader(browser, url, { width: 1400 });

@@ -1,5 +1,4 @@
 /** How the workbench talks to the gateway. The key is in the memory of this page only, and goes to this gateway only. */
-import { base } from './docs.js';
 
 const callTimeoutMs = 30_000;
 const pageSize = 100;
@@ -20,10 +19,13 @@ export class Refusal extends Error {
 /** The calls of a key. Reads for the page itself are not listed among the key's requests; what a person asks for is. */
 export class Gateway {
   #key;
+  #base;
   #ending = new AbortController();
 
-  constructor(key) {
+  /** `base` is what stands before every path. */
+  constructor(key, base) {
     this.#key = key;
+    this.#base = base;
   }
 
   /** Ends all calls, and forgets the key. */
@@ -47,7 +49,7 @@ export class Gateway {
   async #call(method, path, headers, body) {
     let response;
     try {
-      response = await fetch(base + path, {
+      response = await fetch(this.#base + path, {
         method,
         headers: { ...headers, Authorization: `Bearer ${this.#key}` },
         body: body === undefined ? undefined : JSON.stringify(body),
@@ -103,7 +105,7 @@ export class Gateway {
     const silence = new AbortController();
     let timer = setTimeout(() => silence.abort(), silenceMs);
     try {
-      const response = await fetch(`${base}/marina.gateway.v1.Events/WatchEvents`, {
+      const response = await fetch(`${this.#base}/marina.gateway.v1.Events/WatchEvents`, {
         method: 'POST',
         headers: {
           Authorization: `Bearer ${this.#key}`,

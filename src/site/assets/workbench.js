@@ -42,7 +42,7 @@ async function open(event) {
   }
   const button = byId('open').querySelector('button');
   button.disabled = true;
-  const gateway = new Gateway(key);
+  const gateway = new Gateway(key, base);
   try {
     // The first read shows whether the key is good.
     const latest = await gateway.read('/v1/sandbox/events?limit=50');
@@ -371,7 +371,8 @@ async function showOrder(id) {
     }
     fillOrderDetail(detail, order, history.data, events.data);
   } catch (error) {
-    if (session === own) detail.replaceChildren(element('p', { className: 'problem', textContent: error.message }));
+    if (session !== own || session.chosen.orders !== id) return;
+    detail.replaceChildren(element('p', { className: 'problem', textContent: error.message }));
   }
 }
 
