@@ -85,14 +85,24 @@ export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort
     MARINA_DATABASE_URL: needs.databaseUrl,
     MARINA_NATS_URL: needs.natsUrl,
     ...needs.secrets,
-    MARINA_REST_PORT: String(before?.ports.restPort ?? settings.ports.rest),
-    MARINA_GRPC_PORT: String(before?.ports.grpcPort ?? settings.ports.grpc),
-    MARINA_ADMIN_PORT: String(before?.ports.adminPort ?? settings.ports.admin),
-    MARINA_OPS_PORT: String(before?.ports.opsPort ?? settings.ports.ops),
+    ...portVariables(settings.ports, before?.ports),
   };
   const given = settings.given;
   const stopTimeoutMs = Number(given.MARINA_DRAIN_MS ?? 0) + Number(given.MARINA_SHUTDOWN_TIMEOUT_MS ?? 5_000) + 5_000;
   return startEntry({ name: 'gateway', entry: gatewayEntry, env, ports: gatewayPorts, ...start, stopTimeoutMs });
+}
+
+/** The variables of a gateway's ports. After a crash it has those that it had, because everybody was told of them. */
+export function portVariables(
+  ports: RunSettings['ports'],
+  before: Readonly<Record<GatewayPort, number>> | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    MARINA_REST_PORT: String(before?.restPort ?? ports.rest),
+    MARINA_GRPC_PORT: String(before?.grpcPort ?? ports.grpc),
+    MARINA_ADMIN_PORT: String(before?.adminPort ?? ports.admin),
+    MARINA_OPS_PORT: String(before?.opsPort ?? ports.ops),
+  };
 }
 
 /** Told of a process as soon as it runs. */

@@ -106,7 +106,10 @@ async function isStored(database: Database, partnerId: string): Promise<boolean>
 }
 
 /** The accounts of an earlier start that the partner still has. */
-async function linkedOf(database: Database, partner: SeededPartner): Promise<string[]> {
+export async function linkedOf(
+  database: Pick<Database, 'read'>,
+  partner: Pick<SeededPartner, 'id' | 'accounts'>,
+): Promise<string[]> {
   const rows = await database.read(statement('SELECT account FROM accounts WHERE partner_id = ?', partner.id));
   const stored = new Set(rows.map((row) => row.account));
   return partner.accounts.filter((account) => stored.has(account));
