@@ -33,12 +33,16 @@ const request = create(SubmitWithdrawalRequestSchema, {
     destination: WithdrawalDestination.BANK_ACCOUNT,
   },
 });
-const reportOf = (number: bigint, kind: WithdrawalReportKind) =>
-  create(WithdrawalReportSchema, { number, clientWithdrawalId: 'chk_a', kind, at, brokerReference: 'B1' });
+/** The withdrawals of the run. The statement is always right about the second one, which excuses nothing of the first. */
+const ids = ['chk_a', 'chk_b'] as const;
+const reportOf = (number: bigint, kind: WithdrawalReportKind, clientWithdrawalId: string) =>
+  create(WithdrawalReportSchema, { number, clientWithdrawalId, kind, at, brokerReference: 'B1' });
 const right = create(StatementWithdrawalSchema, {
   ...{ clientWithdrawalId: 'chk_a', account: 'ACC1', amountKobo: 500n, brokerReference: 'B1', at },
   ...{ destination: WithdrawalDestination.BANK_ACCOUNT, state: StatementWithdrawalState.PAID },
 });
+
+const second = { ...right, clientWithdrawalId: 'chk_b' };
 
 /** The statement of a day with these records. */
 function statementOf(day: string, records: MessageInitShape<typeof GetStatementResponseSchema>) {
@@ -55,12 +59,12 @@ async function checked(...looks: readonly (readonly StatementWithdrawal[])[]): P
       let count = 0;
       const session = {
         settings: { waits: { settleMs: 700 } },
-        withdrawals: [
-          { id: 'chk_a', request, outcome: { answer: { report: reportOf(1n, WithdrawalReportKind.ACCEPTED) } } },
-        ],
-        withdrawalFollower: { reports: [reportOf(2n, WithdrawalReportKind.PAID)] },
+        withdrawals: ids.map((id) => {
+          return { id, request, outcome: { answer: { report: reportOf(1n, WithdrawalReportKind.ACCEPTED, id) } } };
+        }),
+        withdrawalFollower: { reports: ids.map((id) => reportOf(2n, WithdrawalReportKind.PAID, id)) },
         call: async (_service: string, _name: string, asked: { day: string }) => {
-          const withdrawals = [...(looks[Math.min(count, looks.length - 1)] ?? [])];
+          const withdrawals = [...(looks[Math.min(count, looks.length - 1)] ?? []), second];
           count += 1;
           const answer = statementOf(asked.day, { withdrawals });
           return { answer, exchange: { call: 'Statements.GetStatement', request: asked, status: 'OK', tookMs: 1 } };
