@@ -107,6 +107,14 @@ describe('a decoder from file to file', () => {
     assert.equal(await check('1 1'), false);
   });
 
+  it('a decoder that has replaced one that was killed is used for the next file, also when the end of that one is heard later', async (t) => {
+    const { decoder, check, failure } = toldDecoder(patient(300));
+    t.after(() => decoder.end());
+    assert.equal(await failure('no answer'), 'late');
+    assert.equal(await check('1 1'), true, 'a new process');
+    for (let files = 0; files < 3; files += 1) assert.equal(await check('1 1'), false, 'the same process');
+  });
+
   it('a decoder takes one file at a time, fails the one that it has at its end, and takes none after it', async () => {
     const { decoder, check, failure } = toldDecoder(patient(10_000));
     assert.equal(await check('1 1'), true);

@@ -44,7 +44,11 @@ describe('files that are read again when they change', () => {
       log,
       everyMs: 20,
     });
-    watched.onChange((value) => heard.push(value));
+    watched.onChange((value) => {
+      heard.push(value);
+      // Who hears of it reads what it is by now, as those do who connect anew.
+      assert.equal(watched.current, value);
+    });
     supervisor.start(watched.worker);
   });
   beforeEach(() => {

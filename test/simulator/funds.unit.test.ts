@@ -45,3 +45,27 @@ describe('what waiting orders may cost or sell', () => {
     assert.deepEqual([funds.promisedKobo('A1'), funds.promisedShares('A1', 'STILL')], [0n, 0n]);
   });
 });
+
+describe('settlements of an account that are brought forward', () => {
+  it('settlements of an account that are brought forward twice on a day add up, and those of another account stay', () => {
+    const funds = new AccountFunds({ startCashKobo: 1_000n, sharesElsewhere: 0n }, () => 0);
+    const free = (account: string) => funds.withdrawableKobo(account, today);
+    for (const [buysKobo, left] of [
+      [300n, 700n],
+      [200n, 500n],
+      [100n, 400n],
+    ] as const) {
+      for (const account of ['A1', 'A2']) funds.addSettlement(account, '2026-03-04', Side.BUY, buysKobo);
+      funds.settle('A1', today);
+      assert.equal(free('A1'), left);
+    }
+    funds.addSettlement('A1', '2026-03-04', Side.SELL, 50n);
+    assert.equal(free('A1'), 400n, 'before its proceeds settle');
+    funds.settle('A1', today);
+    assert.equal(free('A1'), 450n);
+    funds.addSettlement('A2', '2026-03-04', Side.SELL, 50n);
+    assert.equal(free('A2'), 400n, 'its purchases are owed, and its sale has not settled');
+    funds.settle('', today);
+    assert.equal(free('A2'), 450n);
+  });
+});

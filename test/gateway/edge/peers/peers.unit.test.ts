@@ -12,7 +12,8 @@ import { bucketFrom, draw } from '../../../../src/gateway/edge/limits/shared-buc
 import { SharedPause } from '../../../../src/gateway/edge/limits/shared-pause.ts';
 import { reservationsFrom } from '../../../../src/gateway/edge/limits/shared-slots.ts';
 import { PeerMac } from '../../../../src/gateway/edge/peers/mac.ts';
-import { onlyKey } from '../../../../src/kit/key-ring.ts';
+import { keysFor, onlyKey, parseKeyRing } from '../../../../src/kit/key-ring.ts';
+import { fixed } from '../../../../src/kit/watched-files.ts';
 import { World } from '../../../support/limits-model.ts';
 
 const mac = new PeerMac(onlyKey(Buffer.alloc(32, 1)));
@@ -92,6 +93,20 @@ describe('a sealed entry', () => {
 
   it('is opened with its text and stamp', () => {
     assert.deepEqual(openEntry(mac, 'SLOTS.a', sealed, stamp + 100), { text: '{"a":1}', stamp });
+  });
+
+  it('a sealed entry of a replica that still has the former secret is opened, and one of a replica that is ahead is not yet', () => {
+    const [former = '', next = ''] = ['a1', 'b2'].map((byte) => byte.repeat(32));
+    const macOf = (...secrets: readonly string[]) =>
+      new PeerMac(keysFor(fixed(parseKeyRing(secrets.join('\n'))), 'peers' as never));
+    const [before, during, after] = [macOf(former), macOf(next, former), macOf(next)];
+    const entryOf = (one: PeerMac) => Buffer.from(sealEntry(one, 'SLOTS.a', { text: '1', stamp }));
+    const opened = { text: '1', stamp };
+    assert.deepEqual(openEntry(during, 'SLOTS.a', entryOf(before), stamp), opened);
+    assert.deepEqual(openEntry(during, 'SLOTS.a', entryOf(during), stamp), opened);
+    assert.deepEqual(openEntry(after, 'SLOTS.a', entryOf(during), stamp), opened);
+    assert.equal(openEntry(before, 'SLOTS.a', entryOf(during), stamp), 'forged');
+    assert.equal(openEntry(after, 'SLOTS.a', entryOf(before), stamp), 'forged');
   });
 
   it('is not believed under another key, ring or time, or if a byte differs', () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { MadeAttempt } from '../../../../../src/gateway/delivery/webhooks/attempt/attempts.ts';
-import { AttemptRecorder } from '../../../../../src/gateway/delivery/webhooks/record/recorder.ts';
-import { endpoints } from '../../../../../src/gateway/delivery/webhooks/table.ts';
+import { AttemptRecorder, recordAttempts } from '../../../../../src/gateway/delivery/webhooks/record/recorder.ts';
+import { deliveries, endpoints } from '../../../../../src/gateway/delivery/webhooks/table.ts';
 import type { Database } from '../../../../../src/gateway/store/database.ts';
 import type { Decision, SqlRow, Statement } from '../../../../../src/gateway/store/statement.ts';
 import type { Logger } from '../../../../../src/kit/log.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { storedRow } from '../../../../support/stored-row.ts';
+import { anyRow, storedRow } from '../../../../support/stored-row.ts';
 import { endpoint } from '../../../../support/webhook-rows.ts';
 
 /** A healthy endpoint's row, as the database has it. */
@@ -106,6 +106,28 @@ describe('the recorder of attempts', { timeout: 20_000 }, () => {
       for (const version of [1, 2]) recorder.add(attempt(version));
       await running;
       assert.deepEqual([recorded.flat(), state.tries], [tries, 1]);
+    }
+  });
+
+  it('an attempt that fails after an operator asked for its event again changes nothing of when that is sent', async () => {
+    for (const [round, isPutOff] of [
+      [0, true],
+      [1, false],
+    ] as const) {
+      const stored = anyRow(deliveries, { partnerId: 'par_1', version: 1n, state: 'waiting', round, tries: 0 });
+      let written: readonly Statement[] = [];
+      const database = {
+        async transaction(_reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<unknown>) {
+          const { writes, result } = decide([[row], [stored]]);
+          written = writes;
+          return result;
+        },
+      };
+      const failed = { ...attempt(1), outcome: 'endpoint-failed', status: 500 } as const;
+      await recordAttempts(database as unknown as Database, [failed], 0);
+      const [progress] = written.filter(({ sql }) => sql.includes('UPDATE webhook_deliveries'));
+      assert.match(progress?.sql ?? '', /tries = tries \+ 1/, 'it is counted in each case');
+      assert.equal(/due_at/.test(progress?.sql ?? ''), isPutOff, `round ${round}`);
     }
   });
 });

@@ -168,10 +168,17 @@ describe('withdrawals above an agreed amount', () => {
     const features = [Feature.ACCOUNT_OPENING, Feature.WITHDRAWALS];
     try {
       const { account } = partner;
+      const another = { partnerId: (await gateway.newPartner()).id };
       const losses: Record<string, [() => Promise<unknown>, () => Promise<unknown>]> = {
         'not the partner': [
-          () => admin.accounts.unlinkAccount({ partnerId, account, reason: 'moved' }, admin.options),
-          () => admin.accounts.linkAccount({ partnerId, account, reason: 'moved' }, admin.options),
+          async () => {
+            await admin.accounts.unlinkAccount({ partnerId, account, reason: 'moved' }, admin.options);
+            await admin.accounts.linkAccount({ ...another, account, reason: 'moved' }, admin.options);
+          },
+          async () => {
+            await admin.accounts.unlinkAccount({ ...another, account, reason: 'moved' }, admin.options);
+            await admin.accounts.linkAccount({ partnerId, account, reason: 'moved' }, admin.options);
+          },
         ],
         'suspended or may not': [
           () => admin.partners.suspendPartner({ partnerId, reason: 'a theft' }, admin.options),
