@@ -84,6 +84,7 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
           ['/docs/workbench.css', asset('workbench.css', 'text/css; charset=utf-8')],
           ['/docs/workbench.js', asset('workbench.js', 'text/javascript; charset=utf-8')],
           ['/docs/workbench-gateway.js', asset('workbench-gateway.js', 'text/javascript; charset=utf-8')],
+          ['/docs/workbench-rules.js', asset('workbench-rules.js', 'text/javascript; charset=utf-8')],
         ] as const)
       : []),
     ['/docs/search.json', () => json(searchIndex(reference))],
@@ -91,6 +92,7 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
     ['/docs/marina.binpb', () => ({ contentType: 'application/x-protobuf', body: descriptorSet(operations) })],
     ['/docs/docs.css', asset('docs.css', 'text/css; charset=utf-8')],
     ['/docs/docs.js', asset('docs.js', 'text/javascript; charset=utf-8')],
+    ['/docs/docs-rules.js', asset('docs-rules.js', 'text/javascript; charset=utf-8')],
     ['/docs/search.js', asset('search.js', 'text/javascript; charset=utf-8')],
     ['/docs/icon.svg', asset('icon.svg', 'image/svg+xml')],
   ]);

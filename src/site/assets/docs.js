@@ -2,6 +2,16 @@
  * What the pages do beyond being read: search, copying code, tabs of languages, where one is, and trying calls. Without it they lose nothing else. The key one
  * tries calls with lives in its field, in this tab's memory: it is stored nowhere, and sent to this gateway only.
  */
+import {
+  headersShown,
+  indented,
+  isSandboxKey,
+  nameIn,
+  nearestLanguage,
+  requestOf,
+  stepTo,
+  withAccount,
+} from './docs-rules.js';
 import { excerpt, prepare, search } from './search.js';
 
 /** What stands before every path, where the gateway is reached below one. */
@@ -95,15 +105,6 @@ function openAll() {
 function closeAgain() {
   for (const [details, , wasOpen = false] of opened) details.open = wasOpen;
   for (const [details, name] of opened.splice(0)) if (name !== null) details.setAttribute('name', name);
-}
-
-/** The name that a link leads to. A `%` may be in it that encodes nothing. */
-function nameIn(hash) {
-  try {
-    return decodeURIComponent(hash.slice(1));
-  } catch {
-    return hash.slice(1);
-  }
 }
 
 /** A link may lead into something that is folded. */
@@ -218,11 +219,7 @@ export async function nameOwnAccount(secret) {
   const account = response.ok ? (await response.json()).data[0]?.account : undefined;
   if (account === undefined || signal.aborted) return;
   for (const input of all('.try input[name=account][data-place=path]')) input.value ||= account;
-  for (const body of all('.try textarea')) body.value = body.value.replace(/("account": )"[^"]*"/, `$1"${account}"`);
-}
-
-export function isSandboxKey(text) {
-  return /^marina_test_[\w-]+$/.test(text);
+  for (const body of all('.try textarea')) body.value = withAccount(body.value, account);
 }
 
 /** A key for a request that was not made yet. */
@@ -250,7 +247,7 @@ async function send(panel, key) {
   button.disabled = true;
   say('Sending…');
   try {
-    const { url, options } = requestOf(panel, secret, signal);
+    const { url, options } = requestFrom(panel, secret, signal);
     const began = performance.now();
     const response = await fetch(url, options);
     const text = await response.text();
@@ -264,65 +261,32 @@ async function send(panel, key) {
   }
 }
 
-function requestOf(panel, secret, ending) {
-  let path = base + panel.dataset.path;
-  const query = new URLSearchParams();
-  const options = {
-    method: panel.dataset.method,
-    headers: { Authorization: `Bearer ${secret}` },
-    signal: AbortSignal.any([ending, AbortSignal.timeout(60_000)]),
-  };
-  for (const input of all('[data-place]', panel)) {
-    const { name, value } = input;
-    if (input.dataset.place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value));
-    else if (input.dataset.place === 'query' && value !== '') query.set(name, value);
-    else if (input.dataset.place === 'header') options.headers[name] = value;
-    else if (input.dataset.place === 'body') {
-      options.headers['Content-Type'] = 'application/json';
-      options.body = value;
-    } else if (input.dataset.place === 'file') {
-      options.body = input.files[0];
-      options.headers['Content-Type'] = input.files[0]?.type ?? 'image/jpeg';
-    }
-  }
-  return { url: query.size === 0 ? path : `${path}?${query}`, options };
+/** The request that the fields of a form make. */
+function requestFrom(panel, secret, ending) {
+  const fields = all('[data-place]', panel).map(({ name, value, files, dataset: { place } }) => ({
+    place,
+    name,
+    value,
+    file: files?.[0],
+  }));
+  const { method, path } = panel.dataset;
+  const { url, ...options } = requestOf({ method, path, fields }, secret);
+  const signal = AbortSignal.any([ending, AbortSignal.timeout(60_000)]);
+  return { url: base + url, options: { ...options, signal } };
 }
 
 function answerOf(response, text, ms) {
   const line = element('p');
-  const shown = ['x-request-id', 'location', 'retry-after', 'idempotent-replayed'];
-  const headers = shown
-    .filter((name) => response.headers.has(name))
-    .map((name) => `${name}: ${response.headers.get(name)}`);
   const status = element('span', {
     className: `status ${response.ok ? 'good' : 'bad'}`,
     textContent: String(response.status),
   });
-  line.append(status, `${ms} ms. ${headers.join(', ')}`);
+  line.append(status, `${ms} ms. ${headersShown(response.headers)}`);
   const figure = element('figure', { className: 'code' });
   const pre = element('pre', { tabIndex: 0 });
   pre.append(element('code', { textContent: indented(text) }));
   figure.append(pre);
   return [line, figure];
-}
-
-/** JSON with line breaks. The text's own digits are kept: numbers here can be longer than JavaScript's. */
-export function indented(text) {
-  let depth = 0;
-  const parts = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^"{}[\],:\s]+/g) ?? [];
-  let out = '';
-  for (const [at, part] of parts.entries()) {
-    const isOpening = part === '{' || part === '[';
-    const isClosing = part === '}' || part === ']';
-    const isEmpty = isClosing && ['{', '['].includes(parts[at - 1]);
-    if (isClosing) depth -= 1;
-    if (isClosing && !isEmpty) out += `\n${'  '.repeat(depth)}`;
-    out += part === ':' ? ': ' : part;
-    if (isOpening) depth += 1;
-    const isNextClosing = ['}', ']'].includes(parts[at + 1]);
-    if (part === ',' || (isOpening && !isNextClosing)) out += `\n${'  '.repeat(depth)}`;
-  }
-  return out;
 }
 
 export function element(tag, { role, ...properties } = {}) {
@@ -346,23 +310,16 @@ function startTabs() {
     list.addEventListener('keydown', (event) => {
       const tabs = all('[role=tab]', list);
       const at = tabs.indexOf(event.target);
-      const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      const next = stepTo(event.key, at, tabs.length);
       if (next === undefined) return;
       event.preventDefault();
-      const tab = tabs[(next + tabs.length) % tabs.length];
+      const tab = tabs[next];
       stayInView(tab, () => show(tab.textContent, true));
       tab.focus({ preventScroll: true });
     });
   }
   const known = remembered();
   if (known !== null) show(known, false);
-}
-
-/** Who reads JavaScript reads TypeScript. A group without the chosen language stays as it is. */
-function nearestLanguage(names, language) {
-  const family = ['TypeScript', 'JavaScript', 'Node'];
-  if (names.includes(language)) return language;
-  return family.includes(language) ? names.find((name) => family.includes(name)) : undefined;
 }
 
 /** Takes the place of the parts that are opened one by one, which is what there is without a script. */

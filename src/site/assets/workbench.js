@@ -1,20 +1,34 @@
 /** The workbench: what a partner's programs do in the sandbox, as they do it. All it knows is in the memory of this page. */
-import { all, base, element, endTrying, indented, isSandboxKey, nameOwnAccount } from './docs.js';
+import { all, base, element, endTrying, nameOwnAccount } from './docs.js';
+import { indented, isSandboxKey, stepTo } from './docs-rules.js';
 import { Gateway } from './workbench-gateway.js';
+import {
+  answerText,
+  cameOver,
+  dateAndTime,
+  fillBody,
+  isOver,
+  marketText,
+  methodText,
+  newestOrders,
+  newsText,
+  operationHref,
+  priceText,
+  readOrder,
+  saidBy,
+  sentenceFor,
+  stepText,
+  testText,
+  timelineOf,
+  timeOfDay,
+  toneOf,
+  withEvents,
+} from './workbench-rules.js';
 
-const mostOrders = 100;
-const mostEvents = 200;
 const requestsEveryMs = 2_000;
 const deliveriesEveryMs = 3_000;
 /** New events are told to a screen reader together, at most so often. */
 const newsEveryMs = 6_000;
-const finalStates = new Set(['filled', 'rejected', 'refused', 'cancelled', 'expired']);
-const tones = {
-  good: ['filled', 'delivered', 'opened', 'booked', 'completed'],
-  bad: ['rejected', 'refused', 'endpoint_failed', 'event_failed'],
-  warn: ['uncertain', 'waiting', 'sending'],
-  plain: ['cancelled', 'expired', 'unplaced', 'returned'],
-};
 
 const byId = (id) => document.getElementById(id);
 const keyInput = byId('key');
@@ -61,14 +75,6 @@ function refuseKey(text) {
   byId('key-problem').textContent = text;
   keyInput.setAttribute('aria-invalid', 'true');
   keyInput.focus();
-}
-
-function sentenceFor({ status, code, message }) {
-  if (status === 401) {
-    return 'The gateway does not take this key. Check that it is whole, was made in this sandbox, was not revoked, and may be used from your address.';
-  }
-  if (code === 'insufficient_scope') return 'This key may not read. The workbench needs a key with the scope read.';
-  return message;
 }
 
 function begin(gateway, latest, orders, clock) {
@@ -141,9 +147,9 @@ function startTabs() {
   for (const [at, tab] of tabs.entries()) {
     tab.addEventListener('click', () => chooseTab(tab));
     tab.addEventListener('keydown', ({ key }) => {
-      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[key];
+      const to = stepTo(key, at, tabs.length);
       if (to === undefined) return;
-      const next = tabs[(to + tabs.length) % tabs.length];
+      const next = tabs[to];
       next.focus();
       chooseTab(next);
     });
@@ -185,17 +191,14 @@ async function showMarket() {
   const own = session;
   const market = await session.gateway.read('/v1/market').catch(() => undefined);
   if (session !== own) return;
-  const { session: state, trading_paused: isPaused } = market ?? {};
-  byId('market').textContent = isPaused ? 'paused by the operator' : (state ?? 'not known');
+  byId('market').textContent = marketText(market);
 }
 
 function onEvents(events) {
   if (session === undefined) return;
-  const known = new Set(session.events.map(({ id }) => id));
-  const fresh = events.filter(({ id }) => !known.has(id));
+  const { fresh, ...merged } = withEvents(session, events);
   if (fresh.length === 0) return;
-  session.events = [...fresh.toReversed(), ...session.events].slice(0, mostEvents);
-  for (const { data } of fresh) if (data.object === 'order') session.orders.set(data.id, data);
+  Object.assign(session, merged);
   session.news.push(...fresh);
   if (performance.now() - session.newsAt >= newsEveryMs) tellNews();
   if (!isShown('events')) countUnseen(session.unseen + fresh.length);
@@ -209,15 +212,13 @@ function onEvents(events) {
 function tellNews() {
   const { news } = session;
   if (news.length === 0) return;
-  const last = news.at(-1);
-  byId('news').textContent =
-    news.length === 1 ? `New event: ${last.type}.` : `${news.length} new events, the last one ${last.type}.`;
+  byId('news').textContent = newsText(news);
   session.news = [];
   session.newsAt = performance.now();
 }
 
 function renderOrders() {
-  const orders = [...session.orders.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, mostOrders);
+  const orders = newestOrders(session.orders);
   session.orders = new Map(orders.map((order) => [order.id, order]));
   const rows = orders.map((order) => ({
     id: order.id,
@@ -346,71 +347,56 @@ function resetDetail(name) {
 
 /** An order with its steps and events, and the buttons that decide what becomes of it. */
 async function showOrder(id) {
-  const own = session;
-  session.chosen.orders = id;
-  const { gateway } = session;
   const detail = byId('orders-detail');
-  try {
-    const [order, history, events] = await Promise.all([
-      gateway.read(`/v1/orders/${id}`),
-      gateway.read(`/v1/orders/${id}/history?limit=100`),
-      gateway.read(`/v1/orders/${id}/events?limit=100`),
-    ]);
-    if (session !== own || session.chosen.orders !== id) return;
-    session.orders.set(id, order);
-    if (detail.dataset.shown !== id || detail.querySelector('.steer') === null) {
-      detail.replaceChildren(
-        element('h2', { className: 'name' }),
-        element('dl', { className: 'properties' }),
-        steering(id),
-        element('h3', { textContent: 'Timeline' }),
-        element('ol', { className: 'timeline' }),
-        element('details', { className: 'body' }),
-      );
-      detail.dataset.shown = id;
-    }
-    fillOrderDetail(detail, order, history.data, events.data);
-  } catch (error) {
-    if (session !== own || session.chosen.orders !== id) return;
-    detail.replaceChildren(element('p', { className: 'problem', textContent: error.message }));
+  const read = await readOrder(session, id, () => session);
+  if (read === undefined) return;
+  const { order, steps, events, problem } = read;
+  if (problem !== undefined) {
+    detail.replaceChildren(element('p', { className: 'problem', textContent: problem }));
+    return;
   }
+  session.orders.set(id, order);
+  if (detail.dataset.shown !== id || detail.querySelector('.steer') === null) {
+    detail.replaceChildren(
+      element('h2', { className: 'name' }),
+      element('dl', { className: 'properties' }),
+      steering(id),
+      element('h3', { textContent: 'Timeline' }),
+      element('ol', { className: 'timeline' }),
+      element('details', { className: 'body' }),
+    );
+    detail.dataset.shown = id;
+  }
+  fillOrderDetail(detail, order, steps, events);
 }
 
 function fillOrderDetail(detail, order, steps, events) {
   const name = element('code', { textContent: order.id });
   detail.querySelector('.name').replaceChildren(`${order.side} ${order.quantity} ${order.symbol} `, chip(order.state));
-  const price = order.price_kobo === null ? order.type : naira(order.price_kobo);
   detail
     .querySelector('.properties')
     .replaceChildren(
       ...property('Id', name),
       ...property('Account', order.account),
-      ...property('Price', `${price}, ${order.time_in_force}`),
+      ...property('Price', priceText(order)),
       ...property('Filled', `${order.filled_quantity} of ${order.quantity}`),
       ...(order.reason === null ? [] : property('Reason', order.reason)),
     );
-  for (const button of all('[data-ends]', detail)) button.disabled = finalStates.has(order.state);
-  detail.querySelector('.timeline').replaceChildren(...timelineOf(steps, events));
+  for (const button of all('[data-ends]', detail)) button.disabled = isOver(order);
+  detail
+    .querySelector('.timeline')
+    .replaceChildren(
+      ...timelineOf(steps, events).map(({ step, event }) => (step === undefined ? eventItem(event) : stepItem(step))),
+    );
   const body = detail.querySelector('.body');
   body.replaceChildren(element('summary', { textContent: 'The order as JSON' }), code(order));
 }
 
-/** The steps, each with the event that it made: the first one left that tells of its state. */
-function timelineOf(steps, events) {
-  const left = [...events];
-  return steps.flatMap((step) => {
-    const at = left.findIndex(({ data }) => data.state === step.state);
-    const made = at < 0 || step.kind === 'stored' || step.kind === 'sent' ? [] : left.splice(at, 1);
-    const isLast = step === steps.at(-1);
-    return [stepItem(step), ...made.map(eventItem), ...(isLast ? left.map(eventItem) : [])];
-  });
-}
-
-function stepItem({ at, kind, state, detail, price_kobo: price }) {
+function stepItem(step) {
+  const { at, kind, state } = step;
   const item = element('li', { className: 'step' });
   const name = element('strong', { textContent: kind.replaceAll('_', ' ') });
-  const text = price === null ? detail : `${detail.replace(/\.$/, '')} at ${naira(price)}`;
-  item.append(what(name, chip(state)), time(at), element('p', { textContent: text }));
+  item.append(what(name, chip(state)), time(at), element('p', { textContent: stepText(step) }));
   return item;
 }
 
@@ -444,11 +430,10 @@ function steering(id) {
   };
   const { gateway } = session;
   const path = `/v1/sandbox/orders/${id}`;
-  const fillBody = () => (shares.value.trim() === '' ? {} : { quantity: Number(shares.value) });
   const [fill, others] = [element('div', { className: 'line' }), element('div', { className: 'line' })];
   fill.append(
     label,
-    button('Fill', () => gateway.act('POST', `${path}/fill`, fillBody()), false),
+    button('Fill', () => gateway.act('POST', `${path}/fill`, fillBody(shares.value)), false),
   );
   others.append(
     button('Expire', () => gateway.act('POST', `${path}/expire`, {})),
@@ -474,12 +459,6 @@ async function steer(button, result, id, work) {
   }
   button.disabled = false;
   if (session === own) showOrder(id);
-}
-
-function saidBy({ object, kind, quantity, price_kobo: price, state }) {
-  if (object !== 'sandbox_report') return `The order is ${state}.`;
-  if (kind === 'trade') return `The exchange reported a trade of ${quantity} at ${naira(price)}.`;
-  return `The exchange reported: ${kind}.`;
 }
 
 function showEvent(event) {
@@ -516,21 +495,15 @@ function showRequest(request) {
   name.append(methodOf(request), `${request.path} `, statusOf(request.status));
   const properties = element('dl', { className: 'properties' });
   const link = (href, text) => element('a', { href: base + href, textContent: text });
-  const [service, local] = request.operation?.split('.') ?? [];
-  const operation =
-    local === undefined
-      ? 'none at this path'
-      : link(`/docs/reference/${service.toLowerCase()}#${local[0].toLowerCase()}${local.slice(1)}`, request.operation);
+  const href = operationHref(request);
+  const operation = href === undefined ? 'none at this path' : link(href, request.operation);
   properties.append(
     ...property('Request id', element('code', { textContent: request.id })),
     ...property('Operation', operation),
     ...(request.code === null ? [] : property('Error', link(`/docs/errors#${request.code}`, request.code))),
     ...(request.about === null ? [] : property('About', element('code', { textContent: request.about }))),
     ...property('Key', element('code', { textContent: request.key })),
-    ...property(
-      'Came',
-      `${{ rest: 'over REST', grpc: 'over gRPC', connect: 'over Connect' }[request.protocol] ?? request.protocol}, answered in ${request.duration_ms} ms`,
-    ),
+    ...property('Came', `${cameOver(request)}, answered in ${request.duration_ms} ms`),
     ...property('Time', dateAndTime(new Date(request.at))),
   );
   detail.replaceChildren(
@@ -577,12 +550,6 @@ function showDelivery(delivery) {
   );
 }
 
-function answerText(attempt) {
-  if (attempt === undefined) return 'not sent yet';
-  if (attempt.status !== null) return `answered ${attempt.status}`;
-  return `no answer: ${attempt.error ?? 'not known'}`;
-}
-
 async function sendTest() {
   const own = session;
   const [button, result] = [byId('test'), byId('test-result')];
@@ -592,11 +559,7 @@ async function sendTest() {
   try {
     const test = await session.gateway.act('POST', '/v1/sandbox/webhook/test', {});
     if (session !== own) return;
-    result.replaceChildren(
-      chip(test.outcome),
-      `Your endpoint ${test.status === null ? `gave ${answerText(test)}` : answerText(test)} in ${test.duration_ms} ms. `,
-      small(test.id),
-    );
+    result.replaceChildren(chip(test.outcome), `${testText(test)} `, small(test.id));
   } catch (error) {
     if (session !== own) return;
     result.className = 'problem';
@@ -615,8 +578,7 @@ function showCall() {
 
 /** A state in its colour, or another text in the colour of that state. */
 function chip(state, text = String(state).replaceAll('_', ' ')) {
-  const tone = Object.keys(tones).find((name) => tones[name].includes(state)) ?? 'going';
-  return element('span', { className: `chip ${tone}`, textContent: text });
+  return element('span', { className: `chip ${toneOf(state)}`, textContent: text });
 }
 
 /** What a row says, before its time. */
@@ -630,9 +592,8 @@ function statusOf(status) {
   return element('span', { className: `status ${status < 400 ? 'good' : 'bad'}`, textContent: String(status) });
 }
 
-function methodOf({ method, protocol }) {
-  const text = protocol === 'grpc' ? 'RPC' : method === 'DELETE' ? 'DEL' : method;
-  return element('span', { className: `method ${method.toLowerCase()}`, textContent: text });
+function methodOf(request) {
+  return element('span', { className: `method ${request.method.toLowerCase()}`, textContent: methodText(request) });
 }
 
 function small(text) {
@@ -641,18 +602,7 @@ function small(text) {
 
 function time(text) {
   const at = new Date(text);
-  return element('time', { dateTime: text, title: dateAndTime(at), textContent: text.slice(11, 19) });
-}
-
-function dateAndTime(at) {
-  return at
-    .toISOString()
-    .replace('T', ' ')
-    .replace(/\.\d+Z/, ' UTC');
-}
-
-function naira(kobo) {
-  return `₦${Math.floor(kobo / 100).toLocaleString('en')}.${String(kobo % 100).padStart(2, '0')}`;
+  return element('time', { dateTime: text, title: dateAndTime(at), textContent: timeOfDay(text) });
 }
 
 function property(name, value) {
