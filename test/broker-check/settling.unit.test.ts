@@ -1,7 +1,6 @@
 /** The checks of orders whose answers were lost, with an adapter that the test makes up. */
 import assert from 'node:assert/strict';
-import { syncBuiltinESMExports } from 'node:module';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
@@ -18,6 +17,7 @@ import {
 import { lastSubmission, listedAfter, submissionChecks } from '../../src/broker-check/checks/submissions.ts';
 import type { CheckSession, SentOrder } from '../../src/broker-check/session.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { passTime } from '../support/passing-time.ts';
 
 const exchange = { call: 'a call', request: {}, status: 'OK', tookMs: 1 };
 const report = create(ReportSchema, { number: 4n, clientOrderId: 'o1', kind: ReportKind.ACCEPTED });
@@ -65,27 +65,6 @@ async function verdict(checked: Promise<void>): Promise<string> {
     if (error instanceof NotRun) return 'not run';
     throw error;
   }
-}
-
-/** Lets time pass until something is done. */
-async function passing<Result>({ mock }: TestContext, work: () => Promise<Result>): Promise<Result | undefined> {
-  let clock = performance.now();
-  mock.method(performance, 'now', () => clock);
-  mock.timers.enable({ apis: ['setTimeout'] });
-  syncBuiltinESMExports();
-  let result: Result | undefined;
-  void work().then((what) => {
-    result = what;
-  });
-  for (let ticks = 0; result === undefined && ticks < 500; ticks += 1) {
-    await turn();
-    clock += 50;
-    mock.timers.tick(50);
-  }
-  mock.timers.reset();
-  mock.restoreAll();
-  syncBuiltinESMExports();
-  return result;
 }
 
 describe('an order that broker-check sent in a storm', () => {
@@ -141,13 +120,13 @@ describe('an order that broker-check sent in a storm', () => {
     ] as const) {
       const lookUp = { answer: first === undefined ? undefined : { found: first }, exchange } as never;
       const checked = () => verdict(unknownHonest(begin(adapter), [{ sent: lost, lookUp }]));
-      assert.equal(await passing(context, checked), expected, `${first}`);
+      assert.equal(await passTime(context, checked), expected, `${first}`);
     }
   });
 
   it('an order that broker-check sent in a storm settles for good: the look-up says one thing from then on, and the stream says the same', async (context) => {
     const settles = (adapter: Adapter, all: readonly SentOrder[]) =>
-      passing(context, () => verdict(doubtsSettle(begin(adapter), all)));
+      passTime(context, () => verdict(doubtsSettle(begin(adapter), all)));
     for (const [adapter, expected] of [
       [{ found: [false] }, 'kept'],
       [{ found: [true], streamed: [report] }, 'kept'],
