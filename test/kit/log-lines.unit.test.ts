@@ -43,7 +43,8 @@ const pages = [
     page: 'docs/FIX.md',
     writer: 'the FIX adapter',
     isOurs: (name: string) =>
-      name.startsWith('fix-adapter/') || ['kit/process.ts', 'gateway/operators/calls/server.ts'].includes(name),
+      name.startsWith('fix-adapter/') ||
+      ['kit/process.ts', 'kit/worker.ts', 'gateway/operators/calls/server.ts'].includes(name),
   },
 ];
 
