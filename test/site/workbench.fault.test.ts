@@ -254,22 +254,21 @@ describe('the workbench in a browser', () => {
       const untilChosen = new Promise<void>((resolve) => {
         release = resolve;
       });
-      const untilLate = new Promise<void>((resolve, reject) => {
-        const late = async (route: Route) => {
-          const response = await route.fetch();
-          await untilChosen;
-          await route.fulfill({ response });
-        };
-        page.route(`**/v1/orders/${ids[0]}/history*`, (route) => late(route).then(resolve, reject)).catch(reject);
+      await page.route(`**/v1/orders/${ids[0]}/history*`, async (route) => {
+        const response = await route.fetch();
+        await untilChosen;
+        await route.fulfill({ response });
       });
+      const late = page.waitForResponse((response) => response.url().includes(`${ids[0]}/history`));
       const detail = page.locator('#orders-detail');
+      const shown = (id = '') => detail.getByText(id, { exact: true });
       await rowsOf(page, 'orders').filter({ hasText: '100' }).click();
       await rowsOf(page, 'orders').filter({ hasText: '200' }).click();
-      await detail.getByText(ids[1] ?? '').waitFor();
+      await shown(ids[1]).waitFor();
       release();
-      await untilLate;
-      await page.waitForTimeout(300);
-      assert.equal(await detail.getByText(ids[0] ?? '').count(), 0, 'its buttons would move the wrong order');
+      await (await late).finished();
+      await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
+      assert.equal(await shown(ids[0]).count(), 0, 'its buttons would move the wrong order');
       assert.deepEqual(problems, []);
       await context.close();
     },
