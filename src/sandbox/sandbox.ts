@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrate } from '../gateway/store/migrate.ts';
+import { addressOf, answersAsNats, requirePorts } from './addresses.ts';
 import { Advice } from './advice.ts';
 import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
@@ -8,7 +9,6 @@ import { gatewaySecrets } from './gateway-secrets.ts';
 import { endLeftover } from './leftover.ts';
 import { natsAccounts, natsLogin } from './nats-accounts.ts';
 import { downFolder, type Part, type PartName, type SandboxParts } from './parts.ts';
-import { isPortTaken, readGreeting } from './ports.ts';
 import type { ServerOptions } from './private-server.ts';
 import {
   type GatewayNeeds,
@@ -33,7 +33,7 @@ import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
 import { keptSecret } from './secrets.ts';
 import { seedPartners } from './seed.ts';
 import { askedServer, type Server, startMariaDb, startNats } from './servers.ts';
-import { type PortName, portVariables, type RunSettings } from './settings.ts';
+import type { RunSettings } from './settings.ts';
 
 /** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
 export async function startSandbox(
@@ -83,7 +83,7 @@ export async function startSandbox(
     progress.step('webhook receiver', parts.start('receiver', openReceiver)),
     progress.step('migrations', migrate(databases.ownerUrl)).then(databases.grant),
   ]);
-  const simulatorAddress = address(settings, 'simulator', simulator.ports.port);
+  const simulatorAddress = addressOf(settings, 'simulator', simulator.ports.port);
   for (const { id, name, webhook_secret: secret } of kept) {
     if (secret !== undefined) introduce(receiver, { id, name, secret });
   }
@@ -102,8 +102,8 @@ export async function startSandbox(
     ),
   );
   const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
-  const restUrl = `http://${address(settings, 'rest', restPort)}`;
-  const adminAddress = address(settings, 'admin', adminPort);
+  const restUrl = `http://${addressOf(settings, 'rest', restPort)}`;
+  const adminAddress = addressOf(settings, 'admin', adminPort);
   const { ownerUrl } = databases;
   const seeding = seedPartners({ ownerUrl, restUrl, simulatorAddress, secretKey: secrets.secretKey, kept }).then(
     (partners) =>
@@ -118,9 +118,9 @@ export async function startSandbox(
   );
   const sandbox: Sandbox = {
     rest_url: restUrl,
-    grpc_address: address(settings, 'grpc', grpcPort),
+    grpc_address: addressOf(settings, 'grpc', grpcPort),
     admin_address: adminAddress,
-    ops_url: `http://${address(settings, 'ops', opsPort)}`,
+    ops_url: `http://${addressOf(settings, 'ops', opsPort)}`,
     simulator_address: simulatorAddress,
     nats_url: nats.backOfficeUrl,
     ...(nats.eventsUrl === undefined ? {} : { events_nats_url: nats.eventsUrl }),
@@ -220,35 +220,4 @@ function openServer(
     return server;
   };
   return progress.step(title, parts.start(name, start));
-}
-
-/** Whether one of the servers named answers now; a gateway works on without them, and catches up. */
-async function answersAsNats(urls: string): Promise<boolean> {
-  for (const url of urls.split(',')) {
-    const address = url.includes('://') ? url : `nats://${url}`;
-    if (!URL.canParse(address)) continue;
-    const { hostname, port } = new URL(address);
-    const greeting = await readGreeting(Number(port || 4222), 2_000, hostname);
-    if (greeting?.toString().startsWith('INFO ')) return true;
-  }
-  return false;
-}
-
-/** Checks the ports before anything is started, so that the reason is shown first and alone. */
-async function requirePorts(settings: RunSettings): Promise<void> {
-  for (const name of Object.keys(portVariables) as PortName[]) {
-    const port = settings.ports[name];
-    const host = settings.hosts[name];
-    if (port === 0 || !(await isPortTaken(port, host))) continue;
-    throw new Advice(
-      `Port ${port} of ${host} is taken.`,
-      `Stop what uses it, or choose another: ${portVariables[name]}=${port + 1} make run (0 takes a free one).`,
-    );
-  }
-}
-
-/** How this machine reaches a port, also one that is open on all addresses. */
-function address(settings: RunSettings, name: PortName, port: number): string {
-  const host = settings.hosts[name];
-  return `${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
 }
