@@ -56,19 +56,19 @@ describe('the event feed of a demo', () => {
     happen('withdrawal', 'ord_1', 'filled');
     happen('order', 'ord_2', 'filled', { filled_quantity: 1, quantity: 1 });
     happen('order', 'ord_1', 'pending', { filled_quantity: 0, quantity: 5 });
+    events.push({ version: 4, type: 'object_to_come.made', data: { object: 'object_to_come' } });
     happen('order', 'ord_1', 'filled', { filled_quantity: 5, quantity: 5 });
-    events.push({ version: 5, type: 'object_to_come.made', data: { object: 'object_to_come' } });
     const order = await feed.follow('order', 'ord_1', 'filled');
     assert.deepEqual([order.object, order.id, order.filled_quantity], ['order', 'ord_1', 5]);
     assert.deepEqual(
       feed.of('ord_1').map(({ version }) => version),
-      [1, 3, 4],
+      [1, 3, 5],
     );
     assert.deepEqual(lines, [
       'event 1 withdrawal.filled ord_1',
       'event 2 order.filled ord_2 1/1',
       'event 3 order.pending ord_1 0/5',
-      'event 4 order.filled ord_1 5/5',
+      'event 5 order.filled ord_1 5/5',
     ]);
   });
 
