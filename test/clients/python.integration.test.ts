@@ -49,6 +49,7 @@ describe('the client for Python', { skip }, () => {
     test_wire: 'reads the answer to its own request, whatever else comes over a connection',
     test_outcomes: 'says that an outcome is unknown until an answer proves it, and waits as long as is asked for',
     test_feed: 'goes on with the first event that was not handled, wherever its program was left',
+    test_feed_trouble: 'reads the feed again after a failure, and waits longer for each failure in a row',
     test_stop: 'sends nothing after a cancel, and ends the feed soon after a stop',
     test_options: 'refuses options, base URLs and deadlines that it cannot have',
     test_async: 'has a client for asyncio with the same methods, bounded connections and the same errors',
