@@ -153,6 +153,17 @@ describe('an order that broker-check sent in a storm', () => {
       while (count < 1) await turn();
     });
     assert.equal(during.length, count);
+    // A send that is under way when the hook ends counts too.
+    let isSent = false;
+    const slow = {
+      newOrder: async () => ({}),
+      send: async () => {
+        for (let turns = 0; turns < 5; turns += 1) await turn();
+        isSent = true;
+        return lost;
+      },
+    } as unknown as CheckSession;
+    assert.deepEqual([await sentDuring(slow, async () => {}), isSent], [[lost], true]);
     await assert.rejects(
       sentDuring(session, async () => assert.fail('the command failed')),
       NotRun,

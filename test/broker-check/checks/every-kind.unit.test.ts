@@ -92,6 +92,11 @@ describe('an object whose sender gives up, as broker-check sees it', () => {
           (send: number, look: number) => (send === 0 ? undefined : send !== 4 || look === 0),
           'breach',
         ],
+        [
+          'the first has no second answer, and the last comes later',
+          (send: number, look: number) => (send === 0 && look > 0 ? undefined : send === 4 && look > 0),
+          'breach',
+        ],
       ] as const satisfies readonly (readonly [string, Found, string])[]) {
         const { is, shown, sent } = await abandoned(context, kind, found);
         assert.equal(is, expected, what);
