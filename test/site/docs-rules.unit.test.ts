@@ -136,7 +136,9 @@ describe('the request that a form of the pages makes', () => {
     const { headers, body } = form([{ place: 'file', file }], 'PUT');
     assert.equal(headers['Content-Type'], 'image/png');
     assert.equal(body, file);
-    assert.equal(form([{ place: 'file' }], 'PUT').headers['Content-Type'], 'image/jpeg');
+    for (const unknown of [undefined, { type: '' }]) {
+      assert.equal(form([{ place: 'file', file: unknown }], 'PUT').headers['Content-Type'], 'image/jpeg');
+    }
   });
 
   it('an answer shows its headers that the reader needs, and no others', () => {

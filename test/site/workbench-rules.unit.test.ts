@@ -190,6 +190,17 @@ describe('the order that is chosen in the workbench', () => {
     });
   }
 
+  it('the answers to the later of two reads of an order are shown, also if those to the earlier one come last', async () => {
+    const { session, reads } = heldSession();
+    const first = rules.readOrder(session, 'ord_1', () => session);
+    const asked = reads.splice(0);
+    const second = rules.readOrder(session, 'ord_1', () => session);
+    for (const { answer } of reads) answer({ data: [], state: 'filled' });
+    assert.deepEqual(await second, { order: { data: [], state: 'filled' }, steps: [], events: [] });
+    for (const { answer } of asked) answer({ data: [], state: 'pending' });
+    assert.equal(await first, undefined);
+  });
+
   it('the error of the order that is chosen now is shown', async () => {
     for (const failed of [0, 1, 2]) {
       const { session, reads } = heldSession();

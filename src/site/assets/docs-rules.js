@@ -45,7 +45,8 @@ export function requestOf({ method, path, fields }, secret) {
       made.body = value;
     } else if (place === 'file') {
       made.body = file;
-      made.headers['Content-Type'] = file?.type ?? 'image/jpeg';
+      // A file of a kind that the browser does not know has an empty type.
+      made.headers['Content-Type'] = file?.type || 'image/jpeg';
     }
   }
   return { ...made, url: query.size === 0 ? url : `${url}?${query}` };

@@ -40,12 +40,14 @@ export function newsText(news) {
 }
 
 /**
- * Chooses an order, and reads it with its steps and events, or the problem with it. Undefined if another order was chosen, or the
- * key was forgotten, before the answers came: `current` gives the session that is open now.
+ * Chooses an order, and reads it with its steps and events, or the problem with it. Undefined if another order was chosen, this one
+ * was read again, or the key was forgotten, before the answers came: `current` gives the session that is open now.
  */
 export async function readOrder(session, id, current) {
   session.chosen.orders = id;
-  const isChosen = () => current() === session && session.chosen.orders === id;
+  const read = {};
+  session.lastRead = read;
+  const isChosen = () => current() === session && session.chosen.orders === id && session.lastRead === read;
   const { gateway } = session;
   try {
     const [order, history, events] = await Promise.all([
