@@ -64,7 +64,8 @@ async function verify(
   for (let afterSequence = 0n; ; ) {
     const walk = await client.verifyLedger({ partnerId, afterSequence }, options);
     faults.push(...walk.faults);
-    if (walk.complete || walk.entries === 0n) return faults;
+    if (walk.complete) return faults;
+    if (walk.lastSequence <= afterSequence) throw new Error(`the check of ${partnerId} ends at entry ${afterSequence}`);
     afterSequence = walk.lastSequence;
   }
 }

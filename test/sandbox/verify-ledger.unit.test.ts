@@ -27,7 +27,7 @@ function verify(port: number): Promise<{ readonly code: number; readonly output:
 }
 
 describe('the proof of all ledgers', () => {
-  /** The wallets, with the entries of their ledgers: true is a wrong one. */
+  /** The wallets, with the entries of their ledgers: true is a wrong one. The walk over a ledger without any comes to no end. */
   let wallets: Record<string, boolean[]> = {};
   const tokens = new Set<string>();
   const server = new Server();
@@ -49,6 +49,7 @@ describe('the proof of all ledgers', () => {
       // One entry a walk.
       verifyLedger: answer(({ partnerId, afterSequence }: VerifyLedgerRequest) => {
         const entries = wallets[partnerId] ?? [];
+        if (entries.length === 0) return create(VerifyLedgerResponseSchema, { lastSequence: afterSequence });
         const sequence = afterSequence + 1n;
         const kind = LedgerFaultKind.CHANGED;
         const faults = entries[Number(afterSequence)] === true ? [{ kind, sequence, id: 'x', detail: 'changed' }] : [];
@@ -79,5 +80,12 @@ describe('the proof of all ledgers', () => {
     assert.match(output, /^par_a: 3 entries, WRONG$/m);
     assert.match(output, /changed: entry 3 x: changed/);
     assert.match(output, /^par_b: 3 entries, proven$/m);
+  });
+
+  it('ledgers are not proven if the walk over one comes to no end', async () => {
+    wallets = { par_a: [false], par_b: [] };
+    const { code, output } = await verify(port);
+    assert.equal(code, 1, output);
+    assert.doesNotMatch(output, /^par_b: .* proven$/m);
   });
 });
