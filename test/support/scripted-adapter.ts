@@ -117,7 +117,9 @@ export async function holdCases<Right extends { readonly answers: Script }>(
   for (const [at, [id, expected, given, more]] of cases.entries()) {
     const right = makeRight();
     const answers = { ...right.answers, ...(typeof given === 'function' ? given(right) : given) };
-    const session = scriptedSession({ ...more, answers });
+    // A right adapter reports at once, but on a busy machine not within a moment.
+    const waits = { ...(expected === 'kept' && { settleMs: 10_000 }), ...more?.waits };
+    const session = scriptedSession({ ...more, waits, answers });
     follow(session, right);
     const { is, why, shown } = await verdictOf(checks, id, session);
     await session.close();
