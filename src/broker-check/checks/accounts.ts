@@ -68,9 +68,8 @@ export const accountChecks = checks({
   'contract-notes-pages': reading.must(
     'Contract notes come newest first, in whole kobo and with true counts, and small pages have the same as large ones',
     async (session) => {
-      const small = await contractNotes(session, smallPage);
-      const ticketOf = ({ ticket }: ContractNote) => ticket;
-      haveSame(...inCommon(small, await contractNotes(session, largePage), ticketOf), ticketOf);
+      const [small, large] = [await contractNotes(session, smallPage), await contractNotes(session, largePage)];
+      haveSame(small, large, ({ ticket }) => ticket);
     },
   ),
   'unknown-account-no-records': needing('Accounts').must(
