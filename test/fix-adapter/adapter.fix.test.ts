@@ -333,7 +333,7 @@ describe('the FIX adapter', () => {
     await isUp();
   });
 
-  it('keeps its session, and asks again later, while the database cannot say which orders are in doubt', async () => {
+  it('the FIX adapter keeps its session, and asks again later, while the database cannot say which orders are in doubt', async () => {
     const owner = new Database(await connect({ url: database.ownerUrl, poolSize: 1 }), 'live', 1);
     const before = fix.logged.length;
     const later = () => fix.logged.slice(before).join('');

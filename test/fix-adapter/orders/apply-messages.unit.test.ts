@@ -112,7 +112,7 @@ describe('a message of the exchange that is applied', () => {
     assert.deepEqual(finds(report('0', { [tags.OrigClOrdID]: 'ord_b' })), ['identity_differs']);
   });
 
-  it('answers a question if it is clear, unless it is a mass status', () => {
+  it('a message answers a question if it is clear, unless it is a mass status', () => {
     const asked = order({ state: 'open', asked: true, mustAsk: true });
     const marks = (message: ExchangeMessage) => {
       const after = found(asked, message).changes.orders[0]?.after ?? asked;
@@ -125,7 +125,7 @@ describe('a message of the exchange that is applied', () => {
     assert.deepEqual(marks(trade('100', '1.00')), [false, false]);
   });
 
-  it('is unclear each time that an answer proves nothing, and found once', () => {
+  it('an answer that proves nothing is unclear each time, and found once', () => {
     const unclear = status('8', '0', { [tags.OrdRejReason]: '99' });
     const { changes, result } = found(order({ state: 'open' }), unclear, unclear);
     assert.deepEqual(
@@ -138,20 +138,20 @@ describe('a message of the exchange that is applied', () => {
     assert.equal(others.changes.findings.length, 2);
   });
 
-  it('states when it happened unless it is an answer', () => {
+  it('a report states when it happened unless it is an answer', () => {
     const times = (...received: readonly ExchangeMessage[]) =>
       found(order(), ...received).changes.reports.map(({ at }) => at);
     assert.deepEqual(times(report('0'), ended('4', '0', { [tags.ExecID]: 'e2' })), [5, 5]);
     assert.deepEqual(times(status('4')), [null, null]);
   });
 
-  it("has the exchange's id of the order, and NONE is none", () => {
+  it("an order has the exchange's id of it, and NONE is none", () => {
     const ids = (id: string) =>
       found(order(), report('0', { [tags.OrderID]: id })).changes.orders[0]?.after.exchangeOrderId;
     assert.deepEqual([ids('X9'), ids('NONE')], ['X9', '']);
   });
 
-  it('has a reason for each OrdRejReason that we know', () => {
+  it('a rejection has a reason for each OrdRejReason that we know', () => {
     const reason = (code: string) =>
       found(order(), ended('8', '0', { [tags.OrdRejReason]: code })).changes.reports[0]?.rejectReason;
     assert.deepEqual(['1', '2', '15', '99'].map(reason), [
@@ -253,7 +253,7 @@ describe('a message of the exchange that is applied', () => {
     assert.ok(changes.passedOver);
   });
 
-  it('finds its order where it names the request to cancel, and ends that request', () => {
+  it('a report finds its order where it names the request to cancel, and ends that request', () => {
     const cancel = {
       id: cancelIdOf(1),
       orderId: 'ord_a',
@@ -273,7 +273,7 @@ describe('a message of the exchange that is applied', () => {
     assert.equal(changes.cancels[0]?.after.state, 'done');
   });
 
-  it('finds its order by our own mark, whatever the exchange writes beside it', () => {
+  it('a report finds its order by our own mark, whatever the exchange writes beside it', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
     const received = ended('4', '0', { [tags.ClOrdID]: cancelIdOf(2), [tags.OrigClOrdID]: 'NONE' });
     assert.equal(applyMessages([received], known, about).changes.orders[0]?.after.state, 'final');
@@ -291,7 +291,7 @@ describe('a message of the exchange that is applied', () => {
     assert.equal(changes.findings[0]?.what, 'not_understood');
   });
 
-  it('about an order that is not ours is shown to an operator, unless a mass status names all of the firm', () => {
+  it('a report about an order that is not ours is shown to an operator, unless a mass status names all of the firm', () => {
     const known = { startedAt: 7, orders: [], cancels: [], executed: new Map() };
     assert.equal(applyMessages([report('0')], known, about).changes.findings[0]?.what, 'unknown_order');
     assert.deepEqual(applyMessages([report('I', { [tags.MassStatusReqID]: 'm' })], known, about).changes.findings, []);

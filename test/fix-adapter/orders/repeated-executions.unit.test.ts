@@ -10,7 +10,7 @@ import { fixOrder as order, execution as report } from '../../support/fix-order.
 import { about, counted, ended, found, known, last, status } from '../../support/fix-reports.ts';
 
 describe('a report that the record has, or that changes what it has', () => {
-  it('is counted once if it comes again, and a trade that reuses its ExecID is counted if the exchange counts it', () => {
+  it('a trade is counted once if it comes again, and one that reuses its ExecID is counted if the exchange counts it', () => {
     const executions = fc.array(
       fc.record({
         id: fc.integer({ min: 1, max: 5 }),
@@ -193,7 +193,7 @@ describe('a report that the record has, or that changes what it has', () => {
     assert.equal(changes.orders[0]?.after.adjusted, -5n);
   });
 
-  it('is known again by an ExecID that is longer than the record keeps', () => {
+  it('a trade is known again by an ExecID that is longer than the record keeps', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], executed: new Map() };
     const received = (end: string) =>
       report('F', { [tags.LastQty]: '10', [tags.LastPx]: '1.00', [tags.ExecID]: `${'e'.repeat(200)}${end}` });
