@@ -22,7 +22,7 @@ export class Gateway {
   #base;
   #ending = new AbortController();
 
-  /** `base` is what stands before every path. */
+  /** `base` stands before every path. */
   constructor(key, base) {
     this.#key = key;
     this.#base = base;
